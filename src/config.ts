@@ -6,11 +6,13 @@ import { type Login, parseAddress, type TlsOptions } from "./adapters/counters/r
 import type { ConnectionBounds } from "./api/connection-bounds.ts";
 import { type ClientConfig, type Environment, given, namesOf, readClientConfig } from "./client-config.ts";
 import { readRedisTls, readTls, type TlsConfig } from "./config-tls.ts";
+import { type AccessFile, readAccessFile } from "./core/access/access-file.ts";
 import {
   type AuthenticationSettings,
   NO_AUTHENTICATION,
   readAuthentication,
 } from "./core/access/authentication-settings.ts";
+import { type CallLimitSettings, readCallLimits } from "./core/access/call-limits.ts";
 import { PLAIN_POD_CONFIG, type PodConfig } from "./core/pods/pod-config.ts";
 import { POD_SECURITY_LEVELS, type PodSecurityLevel } from "./core/pods/policy/control.ts";
 import type { PendingLimits } from "./core/pods/read-pending.ts";
@@ -42,6 +44,16 @@ export type RedisConfig = {
   readonly tls: TlsOptions;
 };
 
+/** A file that is read again when it changes. `value` is that of `text`. `parse` throws like `readConfig`. */
+export type SettingsFile<T> = {
+  readonly path: string;
+  readonly text: string;
+  readonly value: T;
+  readonly parse: (text: string) => T;
+};
+
+const DAY_MS = 86_400_000;
+
 /** The settings of the environment. Options of the command line override them. */
 export type Config = ClientConfig & {
   /** Where the service serves its API. */
@@ -50,6 +62,12 @@ export type Config = ClientConfig & {
   readonly tls: TlsConfig | null;
   /** Which callers the service knows. */
   readonly authentication: AuthenticationSettings;
+  /** The file that says so, or null. */
+  readonly authenticationFile: SettingsFile<AuthenticationSettings> | null;
+  /** The file with roles and bindings, or null. */
+  readonly accessFile: SettingsFile<AccessFile> | null;
+  /** The file with limits of callers, or null. */
+  readonly limitsFile: SettingsFile<CallLimitSettings> | null;
   readonly dataDirectory: string;
   /** Other processes take over from one that was silent for this long. */
   readonly leaseMs: number;
@@ -86,6 +104,8 @@ export type Config = ClientConfig & {
     readonly parse: (text: string) => PodConfig;
   } | null;
   readonly connectionBounds: ConnectionBounds;
+  /** How long entries of the audit log are kept. */
+  readonly auditMs: number;
   /** The most namespaces that exist. */
   readonly namespacesMax: number;
   readonly quotaBounds: { readonly poolsMax: number; readonly tokensMax: number; readonly waitersMax: number };
@@ -107,7 +127,9 @@ export function readConfig(workingDirectory: string, env: Environment = process.
     ...readClientConfig(workingDirectory, env),
     listen: textOf(env, "GANGWAY_LISTEN"),
     tls: readTls(env),
-    authentication: readAuthenticationFile(env),
+    ...readAuthenticationFile(env),
+    accessFile: readAccess(env),
+    limitsFile: readLimits(env),
     dataDirectory: resolve(workingDirectory, textOf(env, "GANGWAY_DATA")),
     leaseMs: numberOf(env, "GANGWAY_LEASE_SECONDS") * 1000,
     openNamespaces: choiceOf(env, "NAMESPACES") === "open",
@@ -135,6 +157,7 @@ export function readConfig(workingDirectory: string, env: Environment = process.
       idleMs: numberOf(env, "GANGWAY_IDLE_CONNECTION_SECONDS") * 1000,
       ageMs: numberOf(env, "GANGWAY_CONNECTION_AGE_SECONDS") * 1000,
     },
+    auditMs: numberOf(env, "GANGWAY_AUDIT_DAYS") * DAY_MS,
     namespacesMax: numberOf(env, "GANGWAY_NAMESPACES_MAX"),
     quotaBounds: {
       poolsMax: numberOf(env, "GANGWAY_POOLS_MAX"),
@@ -205,10 +228,6 @@ function readPodSettings(env: Environment): Pick<Config, "podConfig" | "podConfi
   };
   const text = readable(() => readFileSync(path, "utf8"), refuse);
   return { podConfig: parsed(text), podConfigFile: { path, text, parse: parsed } };
-}
-
-function readYamlFile(path: string, refuse: (why: string) => Error): Json {
-  return readable(() => parsedYaml(readFileSync(path, "utf8")), refuse);
 }
 
 function readable<T>(read: () => T, refuse: (why: string) => Error): T {
@@ -308,13 +327,45 @@ function readRedis(env: Environment): RedisConfig | null {
   };
 }
 
-function readAuthenticationFile(env: Environment): AuthenticationSettings {
-  const path = given(env, "GANGWAY_AUTHENTICATION_FILE");
-  if (path === null) return NO_AUTHENTICATION;
-  const refuse = (why: string) => new Error(`GANGWAY_AUTHENTICATION_FILE names ${path}, ${why}`);
-  const outcome = readAuthentication(readYamlFile(path, refuse));
-  if (outcome.kind === "refused") throw refuse(`where ${outcome.errors.join("; ")}`);
-  return outcome.settings;
+function readAuthenticationFile(env: Environment): Pick<Config, "authentication" | "authenticationFile"> {
+  const file = readSettingsFile(env, "GANGWAY_AUTHENTICATION_FILE", (value) => {
+    const outcome = readAuthentication(value);
+    return outcome.kind === "refused" ? outcome : { kind: "read", value: outcome.settings };
+  });
+  return { authentication: file?.value ?? NO_AUTHENTICATION, authenticationFile: file };
+}
+
+function readAccess(env: Environment): Config["accessFile"] {
+  return readSettingsFile(env, "GANGWAY_ACCESS_FILE", (value) => {
+    const outcome = readAccessFile(value);
+    return outcome.kind === "refused" ? outcome : { kind: "read", value: outcome.file };
+  });
+}
+
+function readLimits(env: Environment): Config["limitsFile"] {
+  return readSettingsFile(env, "GANGWAY_LIMITS_FILE", (value) => {
+    const outcome = readCallLimits(value);
+    return outcome.kind === "refused" ? outcome : { kind: "read", value: outcome.settings };
+  });
+}
+
+function readSettingsFile<T>(
+  env: Environment,
+  variable: VariableName,
+  read: (
+    value: Json,
+  ) => { readonly kind: "read"; readonly value: T } | { readonly kind: "refused"; readonly errors: readonly string[] },
+): SettingsFile<T> | null {
+  const path = given(env, variable);
+  if (path === null) return null;
+  const refuse = (why: string) => new Error(`${variable} names ${path}, ${why}`);
+  const parse = (text: string) => {
+    const outcome = read(readable(() => parsedYaml(text), refuse));
+    if (outcome.kind === "refused") throw refuse(`where ${outcome.errors.join("; ")}`);
+    return outcome.value;
+  };
+  const text = readable(() => readFileSync(path, "utf8"), refuse);
+  return { path, text, parse, value: parse(text) };
 }
 
 const KEY_BYTES = 32;

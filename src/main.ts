@@ -1,4 +1,5 @@
 /** Runs the command line. Loads the service and its configuration only for commands that run it. */
+import { rm } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { runCli } from "./cli/cli.ts";
 import { configFileAt } from "./cli/config-file.ts";
@@ -33,6 +34,7 @@ async function main(): Promise<number> {
     security: client.security,
     configFile: configFileAt(client.contextsFile),
     writePrivateFile: (path, text) => configFileAt(resolve(path)).write(text),
+    removeFile: (path) => rm(path, { force: true }),
     signal,
     listen,
     takeSignals,

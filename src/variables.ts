@@ -64,7 +64,19 @@ export const VARIABLES = {
       "`required`.",
   },
   GANGWAY_AUTHENTICATION_FILE: {
-    meaning: "The YAML file that names the issuers whose tokens the service takes, and how callers are named.",
+    meaning:
+      "The YAML file that names the issuers whose tokens the service takes, and how callers are named. " +
+      "Read again within seconds when it changes.",
+  },
+  GANGWAY_ACCESS_FILE: {
+    meaning:
+      "The YAML file with the first roles and bindings, or with all of them. " +
+      "Read again within seconds when it changes.",
+  },
+  GANGWAY_LIMITS_FILE: {
+    meaning:
+      "The YAML file with limits of callers, for example of their calls per second. " +
+      "Read again within seconds when it changes.",
   },
   GANGWAY_DATA: {
     default: ".gangway",
@@ -165,6 +177,11 @@ export const VARIABLES = {
     default: inSeconds(CONNECTION_BOUNDS.ageMs),
     range: [10, 86_400],
     meaning: "Where clients show certificates, a connection this old is closed: withdrawn ones count no longer then.",
+  },
+  GANGWAY_AUDIT_DAYS: {
+    default: "365",
+    range: [1, 36_500],
+    meaning: "Entries of the audit log are kept for this many days.",
   },
   GANGWAY_NAMESPACES_MAX: {
     default: String(NAMESPACES_MAX),

@@ -38,7 +38,7 @@ const conditional: readonly { readonly name: string; readonly available: () => b
   {
     name: "conformance cases from elsewhere",
     available: () => process.env["GANGWAY_CONFORMANCE"] !== undefined,
-    enable: "set GANGWAY_CONFORMANCE to a folder of cases",
+    enable: "set GANGWAY_CONFORMANCE to folders of cases, with : between them",
   },
   {
     name: "counters in Redis: alone, behind sentinels, as a Redis Cluster",

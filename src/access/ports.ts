@@ -1,5 +1,16 @@
 /** The functions that the room needs of the rest of the process. */
+import type {
+  AccessChange,
+  AccessDeletion,
+  BindingRecord,
+  NewBinding,
+  NewBindingOutcome,
+  NewRole,
+  NewRoleOutcome,
+  RoleRecord,
+} from "../core/access/binding.ts";
 import type { RobotOutcome, RobotPage, RobotToken } from "../core/access/robot.ts";
+import type { Directory } from "../core/access/scope.ts";
 
 export type RobotStore = {
   readonly makeRobot: (
@@ -14,3 +25,24 @@ export type RobotStore = {
     readonly pageSize: number;
   }) => Promise<RobotPage | "badCursor">;
 };
+
+export type AccessStore = {
+  /** Null: nothing has changed since the read with this stamp. */
+  readonly readAccess: (stamp: string | null) => Promise<{
+    readonly stamp: string;
+    readonly roles: readonly RoleRecord[];
+    readonly bindings: readonly BindingRecord[];
+    readonly directory: Directory;
+  } | null>;
+  readonly createRole: (role: NewRole, by: AccessChange) => Promise<NewRoleOutcome>;
+  readonly deleteRole: (role: AccessVersion, by: AccessChange) => Promise<AccessDeletion>;
+  /** `isStored`: the role must be one of the store. */
+  readonly createBinding: (
+    binding: NewBinding & { readonly isStored: boolean },
+    by: AccessChange,
+  ) => Promise<NewBindingOutcome>;
+  readonly deleteBinding: (binding: AccessVersion, by: AccessChange) => Promise<AccessDeletion>;
+};
+
+/** Version 0: any version. */
+export type AccessVersion = { readonly name: string; readonly version: number };

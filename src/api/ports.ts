@@ -1,4 +1,14 @@
 /** The functions that the services of the API need of the rest of the process. */
+import type {
+  AccessDeletion,
+  AccessRefusal,
+  NewBinding,
+  NewBindingOutcome,
+  NewRoleOutcome,
+  RoleRecord,
+} from "../core/access/binding.ts";
+import type { AccessCopy } from "../core/access/decide.ts";
+import type { Identity } from "../core/access/identity.ts";
 import type { MadeRobot, RobotPage, RobotToken } from "../core/access/robot.ts";
 import type { ChangeOutcome } from "../core/admin/change-outcome.ts";
 import type {
@@ -10,7 +20,14 @@ import type {
   UidRefusal,
 } from "../core/admin/cluster.ts";
 import type { NamespaceChange, NamespaceOutcome, NamespaceRecord } from "../core/admin/namespace.ts";
+import type {
+  PriorityClassChange,
+  PriorityClassOutcome,
+  PriorityClassRecord,
+  PriorityClassSettings,
+} from "../core/admin/priority-class.ts";
 import type { QueueOutcome, QueueRecord, QueueSettings } from "../core/admin/queue.ts";
+import type { QuotaGrant, QuotaGrantOutcome } from "../core/admin/quota-grant.ts";
 import type { LogFailure, LogRequest, LogTarget, OpenLog, PodForLog } from "../core/job/container-log.ts";
 import type { EventPage, EventQuery } from "../core/job/event.ts";
 import type { WatchItem, WatchRequest } from "../core/job/event-log.ts";
@@ -25,8 +42,9 @@ import type {
   SubmitOutcome,
   UpdateOutcome,
 } from "../core/job/requests.ts";
-import type { FieldNote, SentJob } from "../core/job/sent.ts";
-import type { WantedChange } from "../core/kinds/change-job.ts";
+import type { FieldNote } from "../core/job/sent.ts";
+import type { TenantRecord } from "../core/job/tenant-limits.ts";
+import type { AskedChange } from "../core/kinds/change-job.ts";
 import type { Refusal } from "../core/plan/plan-types.ts";
 import type { Simulation } from "../core/plan/simulate.ts";
 import type { PodView } from "../core/pods/pod-view.ts";
@@ -51,10 +69,10 @@ export type JobIntake = {
   /** Submits many jobs, each independent of the others. Answers in the order of the submissions. */
   readonly submitAll: (submissions: readonly Submission[]) => Promise<readonly BatchSubmitOutcome[]>;
   /** Returns everything that is wrong with a job. Changes nothing. */
-  readonly check: (sent: SentJob) => Promise<readonly FieldNote[]>;
+  readonly check: (submission: Pick<Submission, "job" | "queueAccess">) => Promise<readonly FieldNote[]>;
   /** Returns the job that a submission would create, or why it would be refused. Changes nothing. */
   readonly make: (submission: Submission) => Promise<MadeJob>;
-  readonly change: (job: JobName, wanted: WantedChange) => Promise<UpdateOutcome>;
+  readonly change: (job: JobName, wanted: AskedChange) => Promise<UpdateOutcome>;
   readonly cancel: (job: JobName, reason: string) => Promise<EndOutcome>;
   readonly remove: (job: JobName) => Promise<EndOutcome>;
 };
@@ -109,10 +127,24 @@ export type ClusterAdmin = {
 };
 
 export type Admin = {
-  readonly createQueue: (queue: QueueSettings) => Promise<QueueOutcome>;
+  readonly createQueue: (queue: QueueSettings, actor: string) => Promise<QueueOutcome>;
   /** `version` 0 accepts any version. */
-  readonly updateQueue: (queue: QueueSettings & Pick<QueueRecord, "version">) => Promise<QueueOutcome>;
-  readonly deleteQueue: (name: string) => Promise<ChangeOutcome<QueueRecord>>;
+  readonly updateQueue: (queue: QueueSettings & Pick<QueueRecord, "version">, actor: string) => Promise<QueueOutcome>;
+  /** A null reason ends the freeze. */
+  readonly freezeQueue: (change: {
+    readonly name: string;
+    readonly reason: string | null;
+    readonly actor: string;
+  }) => Promise<ChangeOutcome<QueueRecord>>;
+  readonly grantQuota: (grant: Omit<QuotaGrant, "atMs">) => Promise<QuotaGrantOutcome>;
+  readonly revokeGrant: (of: {
+    readonly queue: string;
+    readonly flavor: string;
+    readonly actor: string;
+  }) => Promise<QuotaGrantOutcome>;
+  /** Null: of all queues. */
+  readonly listGrants: (queue: string | null) => Promise<readonly QuotaGrant[]>;
+  readonly deleteQueue: (name: string, actor: string) => Promise<ChangeOutcome<QueueRecord>>;
   readonly getQueue: (name: string) => Promise<QueueRecord | null>;
   readonly listQueues: () => Promise<readonly QueueRecord[]>;
   readonly createNamespace: (change: NamespaceChange) => Promise<NamespaceOutcome>;
@@ -121,9 +153,25 @@ export type Admin = {
   readonly deleteNamespace: (name: string) => Promise<ChangeOutcome<NamespaceRecord>>;
   readonly getNamespace: (name: string) => Promise<NamespaceRecord | null>;
   readonly listNamespaces: () => Promise<readonly NamespaceRecord[]>;
+  /** Null: the namespace does not exist. */
+  readonly setTenantLimits: (
+    of: Pick<TenantRecord, "tenant" | "limits">,
+    actor: string,
+  ) => Promise<TenantRecord | null>;
+  readonly listTenants: () => Promise<readonly TenantRecord[]>;
   readonly getCluster: (name: string) => Promise<ClusterRecord | null>;
   readonly listClusters: () => Promise<readonly ClusterRecord[]>;
   readonly setCordoned: (name: string, cordoned: boolean) => Promise<ChangeOutcome<ClusterRecord>>;
+};
+
+/** Priority classes of jobs. Changes name the caller that makes them. */
+export type PriorityClasses = {
+  readonly create: (settings: PriorityClassSettings, actor: string) => Promise<PriorityClassOutcome>;
+  readonly update: (change: PriorityClassChange, actor: string) => Promise<PriorityClassOutcome>;
+  readonly remove: (name: string, actor: string) => Promise<ChangeOutcome<PriorityClassRecord>>;
+  readonly get: (name: string) => Promise<PriorityClassRecord | null>;
+  /** The highest value first. */
+  readonly list: () => Promise<readonly PriorityClassRecord[]>;
 };
 
 /** The pods of jobs, as the clusters report them. */
@@ -145,3 +193,43 @@ export type JobLogs = {
   /** Opens a log. If the connection breaks later, reading the lines throws. */
   readonly open: (request: LogRequest, signal: AbortSignal) => Promise<OpenLog | LogFailure>;
 };
+
+/** What roles and bindings say, and when they have changed. */
+export type Authorization = {
+  readonly copy: () => AccessCopy;
+  /** True if the copy may allow what was taken away. Nothing is changed by it then. */
+  readonly isOutdated: () => boolean;
+  readonly changed: (signal: AbortSignal) => Promise<void>;
+  /** Called after calls that may have changed what the copy has. */
+  readonly refresh: () => Promise<void>;
+  /** Called for each call that is refused. */
+  readonly onDenied: (refused: {
+    readonly rpc: string;
+    readonly subject: string;
+    readonly method: string;
+    /** The name of the thing that the call was about. */
+    readonly resource: string;
+    readonly permission: string;
+    readonly scope: string;
+    /** The name of a status of gRPC. */
+    readonly outcome: string;
+  }) => void;
+};
+
+/** Roles and bindings. */
+export type AccessAdmin = {
+  /** All of them, as they are now. */
+  readonly read: () => Promise<AccessCopy>;
+  readonly createRole: (
+    role: Pick<RoleRecord, "name" | "permissions">,
+    actor: Identity,
+  ) => Promise<NewRoleOutcome | AccessRefusal>;
+  /** Version 0: any version. */
+  readonly deleteRole: (role: NamedVersion, actor: Identity) => Promise<AccessDeletion | AccessRefusal>;
+  readonly createBinding: (binding: NewBinding, actor: Identity) => Promise<NewBindingOutcome | AccessRefusal>;
+  readonly deleteBinding: (binding: NamedVersion, actor: Identity) => Promise<AccessDeletion | AccessRefusal>;
+  /** Whether the caller could give away what the subject has already been given. Null: it could. */
+  readonly beyondSubject: (subject: string, actor: Identity) => Promise<AccessRefusal | null>;
+};
+
+type NamedVersion = { readonly name: string; readonly version: number };

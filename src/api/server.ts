@@ -4,6 +4,7 @@
  */
 import type { Http2SecureServer } from "node:http2";
 import { Server, ServerCredentials } from "@grpc/grpc-js";
+import type { LimitCalls } from "../core/access/call-limits.ts";
 import type { Authenticate } from "../core/access/identity.ts";
 import { NAMESPACE_RULES, type NamespaceRules } from "../core/admin/namespace.ts";
 import type { Registry } from "../core/kinds/registry.ts";
@@ -12,6 +13,7 @@ import { AccessService } from "../gen/gangway/v1/access_service_pb.ts";
 import { ClusterService } from "../gen/gangway/v1/cluster_service_pb.ts";
 import { JobService } from "../gen/gangway/v1/job_service_pb.ts";
 import { NamespaceService } from "../gen/gangway/v1/namespace_service_pb.ts";
+import { PriorityClassService } from "../gen/gangway/v1/priority_class_service_pb.ts";
 import { QueueService } from "../gen/gangway/v1/queue_service_pb.ts";
 import { ResourceManager as ResourceManagerService } from "../gen/gangway/v1/resource_manager_pb.ts";
 import { Health as HealthService } from "../gen/grpc/health/v1/health_pb.ts";
@@ -35,16 +37,20 @@ import { jobService } from "./job/job-service.ts";
 import { namespaceService } from "./namespace/namespace-service.ts";
 import { PeerCertificates } from "./peer-certificates.ts";
 import type {
+  AccessAdmin,
   Admin,
+  Authorization,
   ClusterAdmin,
   JobIntake,
   JobLogs,
   JobPods,
   JobReads,
   JobWatch,
+  PriorityClasses,
   Robots,
   SimulateJob,
 } from "./ports.ts";
+import { priorityClassService } from "./priority-class/priority-class-service.ts";
 import { queueService } from "./queue/queue-service.ts";
 import { readDescriptors, reflectionService } from "./reflection/reflection.ts";
 import type { TokenOperations } from "./resource-manager/quota-ports.ts";
@@ -68,6 +74,7 @@ export type ApiPorts = {
   /** Templates of links to logs of pods outside their clusters. Omitted: none. */
   readonly logTemplates?: () => readonly LogTemplate[];
   readonly admin: Admin;
+  readonly priorityClasses: PriorityClasses;
   /** Omitted: `NAMESPACE_RULES`. */
   readonly namespaceRules?: NamespaceRules;
   readonly clusters: ClusterAdmin;
@@ -80,6 +87,11 @@ export type ApiPorts = {
   /** Called after other changes of a cluster, which may allow an admission. */
   readonly wakePlanner: () => void;
   readonly authenticate: Authenticate;
+  /** Refuses calls beyond the limits of their callers. */
+  readonly limits: LimitCalls;
+  /** Null: every caller may do everything. */
+  readonly authorization: Authorization | null;
+  readonly access: AccessAdmin;
   readonly robots: Robots;
   /** Called for each call that is answered with UNAUTHENTICATED. */
   readonly callRefused?: (method: string) => void;
@@ -115,6 +127,7 @@ const SERVICES = [
   ResourceManagerService,
   ClusterService,
   NamespaceService,
+  PriorityClassService,
 ] as const;
 
 /** Serves the API. Throws if it cannot listen on the address, or if calls would not be protected there. */
@@ -165,14 +178,16 @@ function addServices(server: Server, ports: ApiPorts, stopping: AbortSignal) {
     stopping,
     clock: ports.clock,
     authenticate: ports.authenticate,
+    authorization: ports.authorization,
     ...(ports.observeCall === undefined ? null : { observe: ports.observeCall }),
   };
-  serve(server, AccessService, accessService(ports.robots), environment);
+  serve(server, AccessService, accessService(ports), environment);
   serve(server, JobService, jobService(ports), environment);
   serve(server, QueueService, queueService(ports), environment);
   serve(server, ResourceManagerService, resourceManager(ports), environment);
   serve(server, ClusterService, clusterService(ports), environment);
-  serve(server, NamespaceService, namespaceService(ports.admin, ports.namespaceRules ?? NAMESPACE_RULES), environment);
+  serve(server, NamespaceService, namespaceService(ports, ports.namespaceRules ?? NAMESPACE_RULES), environment);
+  serve(server, PriorityClassService, priorityClassService(ports.priorityClasses), environment);
   const names: string[] = SERVICES.map((service) => service.typeName);
   const listed = [...names, HealthService.typeName, ServerReflection.typeName].sort();
   serve(server, ServerReflection, reflectionService(readDescriptors(), listed), environment);

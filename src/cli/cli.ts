@@ -41,7 +41,9 @@ const COMMAND_GROUPS: Readonly<Record<string, Readonly<Record<string, LoadComman
   },
   "Share resources:": {
     queue: async () => (await import("./commands/queue.ts")).registerQueue,
+    "priority-class": async () => (await import("./commands/priority-class.ts")).registerPriorityClass,
     namespace: async () => (await import("./commands/namespace.ts")).registerNamespace,
+    limits: async () => (await import("./commands/tenant-limits.ts")).registerTenantLimits,
     quota: async () => (await import("./commands/quota.ts")).registerQuota,
     alloc: async () => (await import("./commands/alloc.ts")).registerAlloc,
     release: async () => (await import("./commands/release.ts")).registerRelease,
@@ -51,6 +53,12 @@ const COMMAND_GROUPS: Readonly<Record<string, Readonly<Record<string, LoadComman
   },
   "Manage access:": {
     robot: async () => (await import("./commands/robot.ts")).registerRobot,
+    role: async () => (await import("./commands/role.ts")).registerRole,
+    binding: async () => (await import("./commands/binding.ts")).registerBinding,
+    audit: async () => (await import("./commands/audit.ts")).registerAudit,
+    "can-i": async () => (await import("./commands/can-i.ts")).registerCanI,
+    login: async () => (await import("./commands/login.ts")).registerLogin,
+    logout: async () => (await import("./commands/login.ts")).registerLogout,
     whoami: async () => (await import("./commands/whoami.ts")).registerWhoAmI,
   },
   "Set up the command line:": {
@@ -69,7 +77,7 @@ const WITH_VALUE: readonly string[] = [
 const EXIT_STATUSES = `
 Exit status:
   0    the command succeeded
-  1    a job that the command waited for did not succeed, or could never run
+  1    a job that the command waited for did not succeed or could never run, or can-i says no
   2    the command line is wrong
   3    the service or the command line refused the request
   4    the service is unavailable

@@ -4,6 +4,7 @@ import { ClusterService } from "../gen/gangway/v1/cluster_service_pb.ts";
 import { JobPhase } from "../gen/gangway/v1/job_pb.ts";
 import { JobService } from "../gen/gangway/v1/job_service_pb.ts";
 import { NamespaceService } from "../gen/gangway/v1/namespace_service_pb.ts";
+import { PriorityClassService } from "../gen/gangway/v1/priority_class_service_pb.ts";
 import { QueueService } from "../gen/gangway/v1/queue_service_pb.ts";
 import { ResourceManager } from "../gen/gangway/v1/resource_manager_pb.ts";
 import { readContexts } from "./contexts.ts";
@@ -62,6 +63,9 @@ const namespaces = named(async (client) => (await client.call(NamespaceService.m
 const pools = named(
   async (client) => (await client.call(ResourceManager.method.listPools, { pageSize: NAMES_MAX })).pools,
 );
+const priorityClasses = named(
+  async (client) => (await client.call(PriorityClassService.method.listPriorityClasses, {})).priorityClasses,
+);
 const contexts: Values = async ({ deps }) => [...(await readContexts(deps.configFile)).contexts.keys()];
 const phases: Values = async () =>
   Object.keys(JobPhase)
@@ -79,6 +83,7 @@ const OPTIONS: Readonly<Record<string, Values>> = {
   "--parent": queues,
   "--phase": phases,
   "--pool": pools,
+  "--priority-class": priorityClasses,
   "--queue": queues,
 };
 
@@ -88,5 +93,6 @@ const ARGUMENTS: readonly { readonly of: RegExp; readonly values: Values }[] = [
   { of: /^name of the cluster/, values: clusters },
   { of: /^name of the namespace/, values: namespaces },
   { of: /^name of the pool/, values: pools },
+  { of: /^name of the priority class/, values: priorityClasses },
   { of: /^name of the context/, values: contexts },
 ];

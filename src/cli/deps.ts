@@ -111,6 +111,8 @@ export type CliDeps = CliIo & {
   readonly listen: () => void;
   /** Writes a file that only its owner may read. */
   readonly writePrivateFile: (path: string, text: string) => Promise<void>;
+  /** Does nothing if there is no such file. */
+  readonly removeFile: (path: string) => Promise<void>;
   /**
    * Starts a program with these environment variables, in addition to those of this process. `onFailure` gets the
    * reason if the program cannot be started.

@@ -5,6 +5,8 @@ export const EXIT = {
   jobFailed: 1,
   /** `can-run` judged a job that could never run. */
   neverRuns: 1,
+  /** `can-i`: the caller lacks the permission. */
+  denied: 1,
   usage: 2,
   /** The service or the command line refused the request. */
   refused: 3,

@@ -1,7 +1,7 @@
 import { InvalidArgumentError, Option } from "commander";
+import { parseDurationMs } from "../runtime/duration.ts";
 import type { Json } from "../runtime/json.ts";
 import { usageFailure } from "./exit.ts";
-import { parseDurationMs } from "./output/duration.ts";
 
 /** An output that the user describes by expressions over the JSON of the response. */
 export type TemplateSource = { readonly kind: "jsonpath" | "custom-columns"; readonly text: string };

@@ -4,6 +4,7 @@ import type { Security } from "../client-config.ts";
 import { isLoopback, parseListenAddress } from "../runtime/listen-address.ts";
 import type { CliDeps } from "./deps.ts";
 import { usageFailure } from "./exit.ts";
+import { loginToken } from "./login.ts";
 import type { ChannelSecurity, ClientTls } from "./rpc/channel.ts";
 
 export const NO_SECURITY: Security = {
@@ -30,19 +31,21 @@ export function mergeSecurity(given: Security, otherwise: Security): Security {
 
 /**
  * Reads the files. The token's is read again for each call, because another program may renew it; while it cannot be
- * read, the last token serves. Throws a usage failure if a token would leave this machine without encryption.
+ * read, the last token serves. A login is renewed before its token expires. Throws a usage failure if a token would
+ * leave this machine without encryption.
  */
 export async function callSecurity(
   security: Security,
   addresses: readonly string[],
-  deps: Pick<CliDeps, "readFile" | "signal">,
+  deps: Pick<CliDeps, "readFile" | "writePrivateFile" | "clock" | "signal">,
 ): Promise<ChannelSecurity> {
   const tls = await clientTls(security, deps);
   if (security.tokenFile === "") return { tls, token: null };
   const open = addresses.find((address) => tls === null && !isLoopback(parseListenAddress(address).host));
   if (open !== undefined) throw usageFailure(`a token is not sent to ${open} without TLS: add --tls or --ca-file`);
   const readToken = async () => {
-    const text = (await readText(security.tokenFile, deps)).trim();
+    const kept = (await readText(security.tokenFile, deps)).trim();
+    const text = kept.startsWith("{") ? await loginToken(kept, security.tokenFile, deps) : kept;
     if (!/^[\x21-\x7e]{1,16384}$/.test(text)) throw usageFailure(`${security.tokenFile} does not hold a token alone`);
     return text;
   };

@@ -64,6 +64,7 @@ export async function startBase(of: {
     openNamespaces,
     defaultQueue: DEFAULT_QUEUE,
     onAppended: tell.appended,
+    onAudited: telemetry.audited,
     quotaBounds: config.quotaBounds,
     namespacesMax: config.namespacesMax,
   });

@@ -9,8 +9,9 @@ import { followPodConfig } from "../intake/follow-pod-config.ts";
 import { createIntake } from "../intake/intake.ts";
 import type { ServerTls } from "../runtime/server-tls.ts";
 import { createWatch } from "../watch/watch.ts";
-import { connectAuthentication, connectRobots } from "./access.ts";
+import { connectAuthentication, connectAuthorization, connectRobots } from "./access.ts";
 import { type Base, runLoops } from "./base.ts";
+import { connectCallLimits } from "./call-limits.ts";
 import type { FollowedClusters } from "./clusters.ts";
 import { sayInsecure } from "./insecure.ts";
 import { startQuestions } from "./questions.ts";
@@ -51,6 +52,7 @@ export async function startServer(
       ...startQuestions(base),
       watch,
       admin: store.admin,
+      priorityClasses: store.priorityClasses,
       namespaceRules,
       clusters: admin,
       resources: quota.manager,
@@ -60,7 +62,9 @@ export async function startServer(
       limitsChanged: quota.limitsChanged,
       wakePlanner: tell.planner,
       robots,
-      authenticate: await connectAuthentication(config, { clock, telemetry, verifyRobot: robots.verify }),
+      ...(await connectAuthorization(base, config)),
+      authenticate: await connectAuthentication(config, { clock, telemetry, verifyRobot: robots.verify }, parts),
+      limits: await connectCallLimits(base, config),
       callRefused: (method) => telemetry.callRefused({ method }),
       clock,
       onInternalError: (reference, error) => telemetry.callFailed({ reference, error }),

@@ -2,20 +2,23 @@ import type { Job } from "../core/job/job.ts";
 import { QUEUE_LABEL } from "../core/job/labels.ts";
 import type { EndOutcome, JobName, UpdateOutcome } from "../core/job/requests.ts";
 import type { FieldNote, SentJob } from "../core/job/sent.ts";
-import { changeJob, type WantedChange } from "../core/kinds/change-job.ts";
+import { type AskedChange, changeJob, type WantedChange } from "../core/kinds/change-job.ts";
 import { kindOfJob } from "../core/kinds/registry.ts";
 import { checkLabels, isDnsLabel } from "./check-metadata.ts";
+import { namedClass } from "./check-priority.ts";
 import { checkPodNames, toNote } from "./check-spec.ts";
 import { policyNotes } from "./check-templates.ts";
-import type { IntakePorts, IntakeRules } from "./ports.ts";
+import type { IntakeFacts, IntakePorts, IntakeRules } from "./ports.ts";
 import { requestPath } from "./request-path.ts";
 import { rulesOf } from "./rules.ts";
 
 /** Changes the mutable fields of a job, and wakes its worker and the planner. */
-export async function change(ports: IntakePorts, name: JobName, wanted: WantedChange): Promise<UpdateOutcome> {
+export async function change(ports: IntakePorts, name: JobName, asked: AskedChange): Promise<UpdateOutcome> {
   const nowMs = ports.clock.nowMs();
-  const rules = rulesOf(ports, isDnsLabel(name.namespace) ? await ports.store.facts(name.namespace) : null);
-  const decideNow = (job: Job, sent: SentJob) => decide(rules, { job, sent, wanted, nowMs });
+  const facts = isDnsLabel(name.namespace) ? await ports.store.facts(name.namespace) : null;
+  const rules = rulesOf(ports, facts);
+  const { wanted, notes } = await withClass(asked, facts);
+  const decideNow = (job: Job, sent: SentJob) => decide(rules, { job, sent, wanted, notes, nowMs });
   const outcome = await ports.store.changeJob(name, decideNow, nowMs);
   if (outcome.kind === "changed") {
     ports.wakeJob(outcome.job.uid);
@@ -24,18 +27,39 @@ export async function change(ports: IntakePorts, name: JobName, wanted: WantedCh
   return outcome;
 }
 
+/** Finds the priority class that a change names, and what is wrong with how it names it. */
+async function withClass(
+  { priorityClassName, ...wanted }: AskedChange,
+  facts: IntakeFacts | null,
+): Promise<{ readonly wanted: WantedChange; readonly notes: readonly FieldNote[] }> {
+  if (priorityClassName === undefined || facts === null) return { wanted, notes: [] };
+  if (priorityClassName === "") return { wanted: { ...wanted, priorityClass: null }, notes: [] };
+  const { priority } = wanted;
+  const named = { priorityClassName, ...(priority === undefined ? {} : { priority }) };
+  const { priorityClass, notes } = await namedClass(named, facts);
+  return { wanted: { ...wanted, priorityClass }, notes };
+}
+
 function decide(
   rules: IntakeRules,
-  of: { readonly job: Job; readonly sent: SentJob; readonly wanted: WantedChange; readonly nowMs: number },
+  of: {
+    readonly job: Job;
+    readonly sent: SentJob;
+    readonly wanted: WantedChange;
+    /** What is wrong with the priority class that is wanted. */
+    readonly notes: readonly FieldNote[];
+    readonly nowMs: number;
+  },
 ): Exclude<UpdateOutcome, { readonly kind: "notFound" }> {
   const { job, wanted, nowMs } = of;
   const kind = kindOfJob(rules.kinds, job);
   const decided = changeJob(job, kind, wanted, nowMs);
-  const labels = wanted.labels === undefined ? [] : labelNotes(job, wanted.labels);
+  const labels = [...(wanted.labels === undefined ? [] : labelNotes(job, wanted.labels)), ...of.notes];
   if (decided.kind === "invalid") {
     const named = { replicaSpecs: { ...job.spec.replicaSpecs, ...wanted.replicas } };
     return { kind: "invalid", violations: [...labels, ...decided.errors.map((error) => toNote(error, named))] };
   }
+  if (decided.kind === "unchanged" && of.notes.length > 0) return { kind: "invalid", violations: of.notes };
   if (decided.kind !== "changed") return decided;
   const policy = asksForMore(job, decided.job) ? policyNotes(of.sent, rules) : [];
   const violations = [...labels, ...nameNotes(decided.job), ...policy];

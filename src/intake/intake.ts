@@ -7,7 +7,7 @@ import type {
   SubmitOutcome,
   UpdateOutcome,
 } from "../core/job/requests.ts";
-import type { FieldNote, SentJob } from "../core/job/sent.ts";
+import type { FieldNote } from "../core/job/sent.ts";
 import type { WantedChange } from "../core/kinds/change-job.ts";
 import { GroupCommit } from "../runtime/group-commit.ts";
 import { cancel, change, remove } from "./change.ts";
@@ -27,7 +27,7 @@ export type Intake = {
   /** Submits many jobs, each independent of the others. Answers in the order of the submissions. */
   readonly submitAll: (submissions: readonly Submission[]) => Promise<readonly BatchSubmitOutcome[]>;
   /** Returns everything that is wrong with a job, warnings included. Changes nothing. */
-  readonly check: (sent: SentJob) => Promise<readonly FieldNote[]>;
+  readonly check: (submission: Pick<Submission, "job" | "queueAccess">) => Promise<readonly FieldNote[]>;
   /** Returns the job that a submission would create, whatever other jobs there are. Changes nothing. */
   readonly make: (submission: Submission) => Promise<MadeJob>;
   readonly change: (job: JobName, wanted: WantedChange) => Promise<UpdateOutcome>;
@@ -49,7 +49,7 @@ export function createIntake(ports: IntakePorts): Intake {
       return outcome;
     },
     submitAll: (submissions) => submitAll(ports, submissions),
-    check: (sent) => check(ports, sent),
+    check: (submission) => check(ports, submission),
     make: (submission) => make(ports, submission),
     change: (job, wanted) => change(ports, job, wanted),
     cancel: (job, reason) => cancel(ports, job, reason),

@@ -46,7 +46,7 @@ function gangOf({ name, generateName, namespace, labels, spec: sent }: SentJob, 
       { ...replica, replicas: Math.min(replica.replicas ?? 1, REPLICAS_MAX) },
     ]),
   );
-  const spec = defaultSpec({ ...sent, replicaSpecs }, { kind, labels, namespaceQueue: null, classPriority: null });
+  const spec = defaultSpec({ ...sent, replicaSpecs }, { kind, labels, namespaceQueue: null, priorityClass: null });
   const sizes = Object.entries(spec.replicaSpecs).map(([role, { replicas }]) => [role, replicas] as const);
   return {
     jobName: name || generateName,

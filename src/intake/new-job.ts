@@ -1,5 +1,6 @@
 import { defaultSpec } from "../core/job/defaults.ts";
 import type { Job } from "../core/job/job.ts";
+import type { JobPriorityClass } from "../core/job/priority-class.ts";
 import type { SentJob } from "../core/job/sent.ts";
 import type { JobSpec, ReplicaSpec } from "../core/job/spec.ts";
 import type { Condition, JobStatus } from "../core/job/status.ts";
@@ -19,6 +20,7 @@ type NewJobFacts = {
   readonly project: string;
   /** The namespace's default queue. Null: it has none. */
   readonly namespaceQueue: string | null;
+  readonly priorityClass: JobPriorityClass | null;
   readonly uid: string;
   readonly name: string;
   readonly createdBy: string;
@@ -33,8 +35,8 @@ type NewJobFacts = {
 /** Makes the record of a submitted job: fully defaulted, waiting or suspended, with the condition Created. */
 export function newJob(sent: SentJob, facts: NewJobFacts): Job {
   const { kind, project, uid, name, createdBy, nowMs } = facts;
-  const { namespaceQueue } = facts;
-  const defaulted = defaultSpec(sent.spec, { kind, labels: sent.labels, namespaceQueue, classPriority: null });
+  const { namespaceQueue, priorityClass } = facts;
+  const defaulted = defaultSpec(sent.spec, { kind, labels: sent.labels, namespaceQueue, priorityClass });
   const spec = shaped(defaulted, sent.namespace, facts);
   return {
     uid,

@@ -2,8 +2,10 @@ import type { ClusterRecord } from "../core/admin/cluster.ts";
 import type { NamespaceRecord, NamespaceRules } from "../core/admin/namespace.ts";
 import type { JobEvent } from "../core/job/event.ts";
 import type { Job } from "../core/job/job.ts";
+import type { JobPriorityClass } from "../core/job/priority-class.ts";
 import type { CreatedJob, CreateOutcome, EndOutcome, JobName, NewJob, OutdatedCheck } from "../core/job/requests.ts";
 import type { SentJob } from "../core/job/sent.ts";
+import type { NoRoom } from "../core/job/tenant-limits.ts";
 import type { Registry } from "../core/kinds/registry.ts";
 import type { PodConfig } from "../core/pods/pod-config.ts";
 import type { PolicyInForce } from "../core/pods/policy/pod-policy.ts";
@@ -17,6 +19,13 @@ export type IntakeFacts = {
   readonly namespace: KnownNamespace | null | "open";
   /** True if a queue of that name exists. */
   readonly queueExists: (queue: string) => Promise<boolean>;
+  readonly priorityClasses: {
+    /** The class of jobs that name neither a class nor a priority. Null: there is none. */
+    readonly default: JobPriorityClass | null;
+    /** Null: there is no class of that name. */
+    readonly find: (name: string) => Promise<JobPriorityClass | null>;
+    readonly names: () => Promise<readonly string[]>;
+  };
   /** The resources that some node of some cluster has; all that are `wanted` and there. Null: that is not known. */
   readonly nodeResources: (wanted: readonly string[]) => Promise<ReadonlySet<string> | null>;
   /** The clusters that take gangs. Empty if none of them is simulated. Omitted: the same. */
@@ -55,7 +64,10 @@ export type IntakeStore = {
     ) => { readonly kind: "changed"; readonly job: Job; readonly event: JobEvent } | Other,
     nowMs: number,
   ) => Promise<
-    { readonly kind: "changed"; readonly job: Job; readonly event: JobEvent } | Other | { readonly kind: "notFound" }
+    | { readonly kind: "changed"; readonly job: Job; readonly event: JobEvent }
+    | Other
+    | { readonly kind: "notFound" }
+    | NoRoom
   >;
   readonly requestCancel: (name: JobName, reason: string, nowMs: number) => Promise<EndOutcome>;
   readonly requestDelete: (name: JobName, nowMs: number) => Promise<EndOutcome>;

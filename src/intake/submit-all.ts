@@ -120,7 +120,9 @@ function rememberingFacts(store: IntakeStore): IntakeStore {
   const facts = remembering(async (namespace) => {
     const found = await store.facts(namespace);
     const clusters = remembering(async () => (await found.clusters?.()) ?? []);
-    return { ...found, queueExists: remembering(found.queueExists), clusters: () => clusters("") };
+    const { priorityClasses: classes } = found;
+    const priorityClasses = { ...classes, find: remembering(classes.find) };
+    return { ...found, priorityClasses, queueExists: remembering(found.queueExists), clusters: () => clusters("") };
   });
   return { ...store, facts };
 }

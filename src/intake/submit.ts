@@ -1,5 +1,13 @@
 import type { Job } from "../core/job/job.ts";
-import type { CreateOutcome, MadeJob, OutdatedCheck, Submission, SubmitOutcome } from "../core/job/requests.ts";
+import type { JobPriorityClass } from "../core/job/priority-class.ts";
+import type {
+  CreateOutcome,
+  MadeJob,
+  OutdatedCheck,
+  QueueAccess,
+  Submission,
+  SubmitOutcome,
+} from "../core/job/requests.ts";
 import type { FieldNote, SentJob } from "../core/job/sent.ts";
 import type { PodConfig } from "../core/pods/pod-config.ts";
 import { invariant } from "../runtime/assert.ts";
@@ -10,7 +18,7 @@ import { describeDifference } from "./describe-difference.ts";
 import { generatedName, newJob, SUFFIX_LENGTH } from "./new-job.ts";
 import type { IntakeFacts, IntakePorts, IntakeRules } from "./ports.ts";
 import { rulesOf } from "./rules.ts";
-import { type JobFindings, namespaceQueueOf, validate } from "./validate.ts";
+import { namespaceQueueOf, queueNamed, validate } from "./validate.ts";
 import { warnSimulated } from "./warn-simulated.ts";
 
 /** There are 27^6 suffixes: five collisions in a row have another cause. */
@@ -25,6 +33,7 @@ export type Prepared =
   | {
       readonly kind: "ready";
       readonly facts: IntakeFacts;
+      readonly priorityClass: JobPriorityClass | null;
       readonly warnings: readonly FieldNote[];
       /** The settings that the job was checked with. It is also made with them, even if they change meanwhile. */
       readonly podConfig: PodConfig;
@@ -36,10 +45,10 @@ export type Ready = Extract<Prepared, { kind: "ready" }>;
 
 /** Validates a job. Changes nothing. */
 export async function prepare(ports: IntakePorts, submission: Submission): Promise<Prepared> {
-  const { job: sent, strict } = submission;
-  const facts = await factsOf(ports, sent);
+  const { job: sent, strict, queueAccess } = submission;
+  const facts = await factsOf(ports, sent, queueAccess);
   const rules = rulesOf(ports, facts);
-  const { violations, warnings } = await findings({ sent, facts, strict, rules });
+  const { violations, warnings, priorityClass } = await findings({ sent, facts, strict, rules });
   if (violations.length > 0) {
     const earlier = await earlierOf(ports, submission, facts);
     if (earlier === null) return { kind: "refused", answer: { kind: "invalid", violations, warnings } };
@@ -48,10 +57,13 @@ export async function prepare(ports: IntakePorts, submission: Submission): Promi
   if (facts === null || facts.namespace === null) {
     return { kind: "refused", answer: { kind: "unknownNamespace", namespace: sent.namespace } };
   }
+  const queue = queueNamed(sent, facts);
+  if (queueAccess?.(queue) === "see") return { kind: "refused", answer: { kind: "deniedQueue", queue } };
   const { podConfig, podPolicy } = rules;
   // Not a finding, which `strict` would refuse: nothing is wrong with the job.
   const all = [...warnings, ...(await warnSimulated(sent, facts, ports.kinds))];
-  return { kind: "ready", facts, warnings: all, podConfig, keepsUnknown: podPolicy.level === "privileged" };
+  const keepsUnknown = podPolicy.level === "privileged";
+  return { kind: "ready", facts, priorityClass, warnings: all, podConfig, keepsUnknown };
 }
 
 /** Returns the job that a submission would create, or why it would be refused. Changes nothing. */
@@ -103,15 +115,26 @@ async function earlierOf(
  * Returns all errors of a job that is refused anyway, then its warnings, which are marked. Reads only its namespace and
  * queues from the store.
  */
-export async function check(ports: IntakePorts, sent: SentJob): Promise<readonly FieldNote[]> {
-  const facts = await factsOf(ports, sent);
+export async function check(
+  ports: IntakePorts,
+  { job: sent, queueAccess }: Pick<Submission, "job" | "queueAccess">,
+): Promise<readonly FieldNote[]> {
+  const facts = await factsOf(ports, sent, queueAccess);
   const { violations, warnings } = await findings({ sent, facts, strict: false, rules: rulesOf(ports, facts) });
   return [...violations, ...warnings.map((warning) => ({ ...warning, isWarning: true }) as const)];
 }
 
 /** Returns facts of the namespace. Null: its name is invalid, so the store is not asked. */
-async function factsOf(ports: IntakePorts, { namespace }: SentJob): Promise<IntakeFacts | null> {
-  return isDnsLabel(namespace) ? await ports.store.facts(namespace) : null;
+async function factsOf(
+  ports: IntakePorts,
+  { namespace }: SentJob,
+  queueAccess: QueueAccess | undefined,
+): Promise<IntakeFacts | null> {
+  if (!isDnsLabel(namespace)) return null;
+  const facts = await ports.store.facts(namespace);
+  if (queueAccess === undefined) return facts;
+  const queueExists = async (queue: string) => queueAccess(queue) !== "hidden" && (await facts.queueExists(queue));
+  return { ...facts, queueExists };
 }
 
 async function findings(of: {
@@ -119,10 +142,10 @@ async function findings(of: {
   readonly facts: IntakeFacts | null;
   readonly strict: boolean;
   readonly rules: IntakeRules;
-}): Promise<JobFindings> {
+}): ReturnType<typeof validate> {
   const { sent, facts, strict, rules } = of;
-  const { violations, warnings } = await validate(sent, facts, rules);
-  return strict ? { violations: [...violations, ...warnings], warnings: [] } : { violations, warnings };
+  const found = await validate(sent, facts, rules);
+  return strict ? { ...found, violations: [...found.violations, ...found.warnings], warnings: [] } : found;
 }
 
 /** Creates the job. If a generated name is taken, tries another one. */
@@ -141,7 +164,7 @@ async function create(
 
 /** Makes the record of a validated job, with a new uid and, if requested, a generated name. */
 export function makeJob(ports: IntakePorts, { job: sent, createdBy }: Submission, ready: Ready): Job {
-  const { facts, podConfig, keepsUnknown } = ready;
+  const { facts, priorityClass, podConfig, keepsUnknown } = ready;
   const kind = ports.kinds.kindOf(sent.spec.kind);
   invariant(kind !== undefined, "a validated job has a kind that is served");
   const nowMs = ports.clock.nowMs();
@@ -150,6 +173,7 @@ export function makeJob(ports: IntakePorts, { job: sent, createdBy }: Submission
     kind,
     project: namespace === null || namespace === "open" ? PROJECT_DEFAULT : namespace.project,
     namespaceQueue: namespaceQueueOf(facts),
+    priorityClass,
     uid: uuidV7(nowMs, ports.randomBytes(UUID_BYTES)),
     name: sent.name || generatedName(sent.generateName, ports.randomBytes(SUFFIX_LENGTH)),
     createdBy,
@@ -172,6 +196,7 @@ function submitOutcome(outcome: CreateOutcome, sent: SentJob, warnings: readonly
     case "madeAndDeleted":
     case "beingDeleted":
     case "tooManyNamespaces":
+    case "noRoom":
       return outcome;
   }
 }

@@ -2,6 +2,7 @@ import { queueOf } from "../core/job/defaults.ts";
 import { QUEUE_LABEL } from "../core/job/labels.ts";
 import type { FieldNote, SentJob } from "../core/job/sent.ts";
 import { checkMetadata, isDnsLabel } from "./check-metadata.ts";
+import { classOfNew, type FoundClass } from "./check-priority.ts";
 import { checkResources } from "./check-resources.ts";
 import { checkSpec, ignoredSpec } from "./check-spec.ts";
 import { checkTemplates } from "./check-templates.ts";
@@ -13,10 +14,14 @@ import { requestPath } from "./request-path.ts";
  */
 export type JobFindings = { readonly violations: readonly FieldNote[]; readonly warnings: readonly FieldNote[] };
 
+/** The findings in a new job, and its priority class. */
+type NewFindings = JobFindings & Pick<FoundClass, "priorityClass">;
+
 /** Finds all problems at once. Null facts, because the namespace's name is invalid: does not check references. */
-export async function validate(sent: SentJob, facts: IntakeFacts | null, rules: IntakeRules): Promise<JobFindings> {
+export async function validate(sent: SentJob, facts: IntakeFacts | null, rules: IntakeRules): Promise<NewFindings> {
   const templates = checkTemplates(sent, rules);
   const queue = facts === null ? [] : await checkQueue(sent, facts);
+  const { priorityClass, notes } = facts === null ? NO_CLASS : await classOfNew(sent.spec, facts);
   const resources = facts === null ? [] : await checkResources(sent, facts);
   return {
     violations: [
@@ -24,10 +29,14 @@ export async function validate(sent: SentJob, facts: IntakeFacts | null, rules: 
       ...checkSpec(sent, rules.kinds),
       ...templates.violations,
       ...queue,
+      ...notes,
     ],
     warnings: [...templates.warnings, ...resources, ...ignoredSpec(sent, rules.kinds)],
+    priorityClass,
   };
 }
+
+const NO_CLASS: FoundClass = { priorityClass: null, notes: [] };
 
 /** Returns the namespace's default queue. Null: it has none, or the namespace does not exist yet. */
 export function namespaceQueueOf(facts: IntakeFacts): string | null {
@@ -35,9 +44,14 @@ export function namespaceQueueOf(facts: IntakeFacts): string | null {
   return namespace === null || namespace === "open" ? null : namespace.defaultQueue || null;
 }
 
+/** The queue that the job would be in. */
+export function queueNamed(sent: SentJob, facts: IntakeFacts): string {
+  return queueOf(sent.spec, { labels: sent.labels, namespaceQueue: namespaceQueueOf(facts) });
+}
+
 async function checkQueue(sent: SentJob, facts: IntakeFacts): Promise<readonly FieldNote[]> {
   if (facts.namespace === null) return [];
-  const queue = queueOf(sent.spec, { labels: sent.labels, namespaceQueue: namespaceQueueOf(facts) });
+  const queue = queueNamed(sent, facts);
   if (isDnsLabel(queue) && (await facts.queueExists(queue))) return [];
   const fromPolicy = Boolean(sent.spec.runPolicy?.schedulingPolicy?.queue);
   const fromLabel = !fromPolicy && Boolean(sent.labels[QUEUE_LABEL]);

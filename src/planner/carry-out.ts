@@ -105,7 +105,7 @@ class Batches {
       gang,
       epoch: this.#quotaEpoch,
       holder: { kind: "admission", jobUid: planned.jobUid, admission: planned.admission },
-      allocations: planned.allocations.map((allocation) => ({ ...allocation, token, caps: NO_CAPS, leaseMs: null })),
+      allocations: toGrant(planned, gang).map((one) => ({ ...one, token, caps: NO_CAPS, leaseMs: null })),
       chain: chainOf(gang),
     };
   }
@@ -223,6 +223,18 @@ class Batches {
     const tokens = requests.flatMap(({ allocations }) => allocations);
     if (tokens.length > 0) await this.attempt(() => this.#context.quota.giveBack(this.#quotaEpoch, tokens));
   }
+}
+
+/** What the counters have to grant: the plan's allocations without the part that a nominee holds already. */
+function toGrant(
+  { kind, allocations }: PlannedAdmission,
+  { holds = {} }: PlannedGang,
+): PlannedAdmission["allocations"] {
+  if (kind === "grow") return allocations;
+  return allocations.flatMap((one) => {
+    const amount = one.amount - (holds[one.pool] ?? 0);
+    return amount > 0 ? [{ ...one, amount }] : [];
+  });
 }
 
 /**

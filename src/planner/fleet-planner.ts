@@ -2,6 +2,7 @@
 import type { SaidRefusal } from "../core/plan/kept-refusal.ts";
 import type { PlannedGang } from "../core/plan/plan-types.ts";
 import type { FleetParts } from "../core/plan/state/fleet-parts.ts";
+import type { Entry } from "../core/plan/state/gang-lines.ts";
 import { keyedCause } from "../core/plan/state/kept-cause.ts";
 import { RefusalWords } from "../core/plan/state/refusal-words.ts";
 import type { FleetPlan } from "../core/plan/state/run-round.ts";
@@ -55,7 +56,7 @@ export function createFleetPlanner(store: FleetStore, options: FleetPlannerOptio
       await catchUp(plannerEpoch);
       const startedMs = options.monotonicMs();
       const refusals: SaidRefusal[] = [];
-      const { admissions, inLine, evictions, replanAtMs, more } = decideNow(nowMs, refusals);
+      const { admissions, inLine, evictions, preemptions, withdrawn, replanAtMs, more } = decideNow(nowMs, refusals);
       const { state, quotaEpoch } = follower;
       const planned = inLine === null ? admissions : [...admissions, inLine.planned];
       return {
@@ -63,10 +64,13 @@ export function createFleetPlanner(store: FleetStore, options: FleetPlannerOptio
         plan: { admissions, inLine },
         gangs: new Map(planned.map(({ jobUid }) => [jobUid, plannedGang(state.parts, jobUid)])),
         evictions: evictions.slice(0, EVICTIONS_MAX),
+        preemptions: preemptions.map((one) => ({ ...one, queue: entryOf(state.parts, one.planned.jobUid).gang.queue })),
+        withdrawn,
         refusals,
         replanAtMs,
         more: more || evictions.length > EVICTIONS_MAX,
         depths: depthsOf(state.parts),
+        reservations: reservationsIn(state.parts),
         planMs: options.monotonicMs() - startedMs,
       };
     },
@@ -84,13 +88,24 @@ export function createFleetPlanner(store: FleetStore, options: FleetPlannerOptio
   };
 }
 
-function plannedGang({ lines, quota }: FleetParts, jobUid: string): PlannedGang {
+function entryOf({ lines }: Pick<FleetParts, "lines">, jobUid: string): Entry {
   const entry = lines.entries.get(jobUid);
   invariant(entry !== undefined, "a plan names gangs of its state");
+  return entry;
+}
+
+function plannedGang(parts: FleetParts, jobUid: string): PlannedGang {
+  const { lines, quota } = parts;
+  const entry = entryOf({ lines }, jobUid);
   const { uid, generation, namespace, name, queue, priority, createTimeMs, waitsSinceMs, traceParent } = entry.gang;
   const isChained = entry.lane !== null && quota.queues.get(queue)?.strategy === "STRICT_FIFO";
   const facts = { uid, generation, namespace, name, queue, priority, createTimeMs, waitsSinceMs, isChained };
-  return traceParent === undefined ? facts : { ...facts, traceParent };
+  const holds = parts.holdsOf(jobUid);
+  return {
+    ...facts,
+    ...(traceParent === undefined ? {} : { traceParent }),
+    ...(holds === null ? {} : { holds }),
+  };
 }
 
 /** How many gangs wait in each queue, queues without any included. */
@@ -98,6 +113,11 @@ function depthsOf({ lines, quota }: FleetParts): ReadonlyMap<string, number> {
   const depths = new Map([...quota.queues.keys()].map((name) => [name, 0]));
   for (const { name, waiting } of lines.lines.values()) if (waiting > 0) depths.set(name, waiting);
   return depths;
+}
+
+/** How many gangs have a reservation. */
+function reservationsIn({ lines }: Pick<FleetParts, "lines">): number {
+  return [...lines.nominees].filter(({ gang }) => gang.nomination?.reservation !== undefined).length;
 }
 
 /** Notes the causes that were recorded before this planner led, so that they are not written again. */

@@ -1,4 +1,4 @@
-import { RoundStopped } from "../core/plan/state/queue-turns.ts";
+import { RoundStopped } from "../core/plan/state/cycles.ts";
 import type { Clock } from "../runtime/clock.ts";
 import { doublingMs } from "../runtime/doubling.ts";
 import type { PlannerPorts } from "./ports.ts";
@@ -38,7 +38,15 @@ const RETRY_MS_MAX = 5_000;
 /** The longest wait before missed admissions are planned again. It is short: their job or cluster only changed. */
 const MISSED_MS_MAX = 500;
 
-const NOT_LEADING: Round = { admitted: 0, grown: 0, refused: 0, missed: 0, replanAtMs: null, more: false };
+const NOT_LEADING: Round = {
+  admitted: 0,
+  grown: 0,
+  refused: 0,
+  nominated: 0,
+  missed: 0,
+  replanAtMs: null,
+  more: false,
+};
 const NEVER = new AbortController().signal;
 
 /** Makes a planner, which runs rounds only while it holds the planner's lease. */
@@ -121,8 +129,10 @@ class Hints {
   }
 
   add(): void {
+    if (this.#any) return;
     this.#any = true;
-    this.#stop?.abort();
+    // Without a reason it would make an error with a stack, at each hint.
+    this.#stop?.abort("hinted");
   }
 
   clear(): void {

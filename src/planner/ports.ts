@@ -1,6 +1,7 @@
 import type { KeptRefusal, SaidRefusal } from "../core/plan/kept-refusal.ts";
 import type { GangUpdate, PlanGang } from "../core/plan/plan-gang.ts";
 import type { AdmissionBatch, AdmitOutcome, Plan, PlannedEviction, PlannedGang } from "../core/plan/plan-types.ts";
+import type { PreemptionRecord, PreemptOutcome } from "../core/plan/preemption.ts";
 import type { FleetPlace, FleetRead, KnownFleet } from "../core/plan/state/fleet-read.ts";
 import type { AmountInLine } from "../core/plan/state/refused.ts";
 import type { AllocationRef, Counters } from "../core/quota/counters.ts";
@@ -20,6 +21,21 @@ export type PlannerStore = {
    */
   readonly recordEvictions: (
     evictions: readonly PlannedEviction[],
+    plannerEpoch: number,
+    nowMs: number,
+  ) => Promise<readonly string[]>;
+  /**
+   * Records preemptions: of each one the nomination and the requests to undo its victims, for the workers to carry out,
+   * or nothing. Returns the outcomes in the order of the records.
+   */
+  readonly recordPreemptions: (
+    records: readonly PreemptionRecord[],
+    plannerEpoch: number,
+    nowMs: number,
+  ) => Promise<readonly PreemptOutcome[]>;
+  /** Ends the nominations of these jobs, and returns those that had one. */
+  readonly recordWithdrawals: (
+    jobUids: readonly string[],
     plannerEpoch: number,
     nowMs: number,
   ) => Promise<readonly string[]>;
@@ -71,6 +87,10 @@ export type FleetDecision = {
   readonly gangs: ReadonlyMap<string, PlannedGang>;
   /** Admissions to undo. */
   readonly evictions: readonly PlannedEviction[];
+  /** Gangs for which others are to give way. */
+  readonly preemptions: readonly PreemptionRecord[];
+  /** The jobs whose nomination ends without an admission. */
+  readonly withdrawn: readonly string[];
   /** Of gangs whose cause is new. */
   readonly refusals: readonly SaidRefusal[];
   /** When time alone may change the plan. */
@@ -79,6 +99,8 @@ export type FleetDecision = {
   readonly more: boolean;
   /** How many gangs wait in each queue. */
   readonly depths: ReadonlyMap<string, number>;
+  /** How many gangs had a reservation before. */
+  readonly reservations: number;
   /** The time that the decision took, without reading. */
   readonly planMs: number;
 };
@@ -138,7 +160,7 @@ export type PlannerPorts = {
   /** Called with each comparison of the state with the store, and the time that it took. */
   readonly onChecked?: (check: StateCheck & { readonly tookMs: number }) => void;
   /** Called with each decision. */
-  readonly onPlanned?: (decision: Pick<FleetDecision, "planMs" | "depths">) => void;
+  readonly onPlanned?: (decision: Pick<FleetDecision, "planMs" | "depths" | "reservations">) => void;
   /** The planner's lease: its epoch while this planner surely holds it, else null. */
   readonly lease: { readonly epoch: () => number | null };
   /** A hint to the worker that owns a job to look at it now. A lost hint only costs time. */

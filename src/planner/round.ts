@@ -5,6 +5,7 @@
 import type { SaidRefusal } from "../core/plan/kept-refusal.ts";
 import type { PlannedEviction } from "../core/plan/plan-types.ts";
 import { carryOut, FAILURES_MAX, type RoundContext } from "./carry-out.ts";
+import { type RecordedPreemptions, recordPreemptions } from "./preempt.ts";
 
 /** The results of one round. */
 export type Round = {
@@ -12,7 +13,12 @@ export type Round = {
   readonly grown: number;
   /** Refusals with a new cause. */
   readonly refused: number;
-  /** Planned admissions that were not recorded, except those that wait for tokens. The next round plans them again. */
+  /** Gangs for which others give way from now on. */
+  readonly nominated: number;
+  /**
+   * Planned admissions that were not recorded, except those that wait for tokens, and such preemptions. The next round
+   * plans them again.
+   */
   readonly missed: number;
   /** When time alone may change the plan. */
   readonly replanAtMs: number | null;
@@ -22,8 +28,8 @@ export type Round = {
 
 /**
  * One round: decide on the present state, settle releases, reserve and record the admissions in batches, record the
- * refusals. Throws the errors of the store or the counters; an admission that throws does so after the others had their
- * turn.
+ * evictions, preemptions and refusals. Throws the errors of the store or the counters; an admission that throws does so
+ * after the others had their turn.
  */
 export async function runRound(context: RoundContext, signal: AbortSignal): Promise<Round> {
   const { quota, fleet, clock, plannerEpoch } = context;
@@ -36,8 +42,17 @@ export async function runRound(context: RoundContext, signal: AbortSignal): Prom
   const quotaEpoch = await quota.open();
   const { recorded, missed, refusals, failures } = await carryOut(context, { quotaEpoch, decision }, signal);
   const said = [...decision.refusals, ...refusals];
-  const attempt = (step: Promise<void>) => step.catch((error: unknown) => void failures.push(error));
-  if (!signal.aborted && failures.length < FAILURES_MAX) await attempt(recordEvictions(context, decision.evictions));
+  const attempt = <T>(step: Promise<T>) => {
+    return step.catch((error: unknown) => {
+      failures.push(error);
+      return null;
+    });
+  };
+  let preempted: RecordedPreemptions | null = null;
+  if (!signal.aborted && failures.length < FAILURES_MAX) {
+    await attempt(recordEvictions(context, decision.evictions));
+    preempted = await attempt(recordPreemptions(context, decision));
+  }
   await attempt(fleet.reread([...recorded, ...missed].map(({ jobUid }) => jobUid)));
   if (signal.aborted || failures.length >= FAILURES_MAX) await fleet.sayAgain(uidsOf(said));
   else await attempt(recordRefusals(context, said));
@@ -49,7 +64,8 @@ export async function runRound(context: RoundContext, signal: AbortSignal): Prom
     admitted: recorded.filter((planned) => planned.kind === "admit").length,
     grown: recorded.filter((planned) => planned.kind === "grow").length,
     refused: said.length,
-    missed: missed.length,
+    nominated: preempted?.nominated ?? 0,
+    missed: missed.length + (preempted?.stale ?? 0),
     replanAtMs: decision.replanAtMs,
     more: decision.more,
   };

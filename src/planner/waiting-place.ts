@@ -73,9 +73,10 @@ export class WaitingPlace {
    * the request now, from this place.
    */
   async take(request: GangTokenRequest): Promise<boolean> {
-    if (this.#takenInRound) return false;
-    this.#takenInRound = true;
     const { epoch, holder, allocations } = request;
+    // A nominee that holds all that it needs waits for no tokens.
+    if (this.#takenInRound || allocations.length === 0) return false;
+    this.#takenInRound = true;
     const { priority, createTimeMs: sinceMs } = request.gang;
     const waiter = waiterOf(request.planned);
     if (this.#waiter !== null && this.#waiter !== waiter) await this.#leave(epoch);

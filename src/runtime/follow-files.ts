@@ -2,12 +2,13 @@
 import type { Clock } from "./clock.ts";
 
 /** How often the files are read: a mounted secret or config map changes behind a link, without a notification. */
-const LOOK_MS = 5_000;
+const LOOK_MS = 2_000;
 
 export type FollowPorts = {
   readonly clock: Pick<Clock, "sleep">;
   readonly readFile: (path: string) => Promise<string>;
-  readonly onRead: () => void;
+  /** Called once the value has changed. If it fails, the error is reported, and the files are tried again. */
+  readonly onRead: () => void | Promise<void>;
   readonly onError: (error: unknown) => void;
 };
 
@@ -39,11 +40,20 @@ export function followFiles<T>(
   const look = async () => {
     try {
       const read = await Promise.all(paths.map(readFile));
-      if (read.every((text, at) => text === seen[at])) return;
-      seen = read;
+      if (read.every((text, at) => text === seen[at])) {
+        reported = "";
+        return;
+      }
+      const before = current;
       current = parse(read);
+      try {
+        await onRead();
+      } catch (error) {
+        current = before;
+        throw error;
+      }
+      seen = read;
       reported = "";
-      onRead();
     } catch (error) {
       const message = String(error);
       if (message !== reported) onError(error);

@@ -1,5 +1,6 @@
 /** Serves on-call engineers: the log lines and the measurements of every event that the service reports. */
 import pino, { type Logger } from "pino";
+import type { AuditEntry } from "../core/admin/audit.ts";
 import type { Meter } from "./metrics.ts";
 import { type QuotaTelemetry, quotaTelemetry } from "./quota-telemetry.ts";
 
@@ -27,13 +28,31 @@ export type Telemetry = {
   }) => void;
   /** A call was answered with UNAUTHENTICATED before anything of it was read. */
   readonly callRefused: (facts: { readonly method: string }) => void;
+  /** A caller that is known lacks a permission, or may not see what the call is about. */
+  readonly callDenied: (facts: { readonly rpc: string }) => void;
+  /** An entry of the audit log was committed. */
+  readonly audited: (entry: AuditEntry) => void;
+  /** Roles and bindings of the file were read again, because it has changed. */
+  readonly accessFileRead: (facts: { readonly file: string }) => void;
+  /** Limits of callers were read again, because their file has changed. */
+  readonly limitsFileRead: (facts: { readonly file: string }) => void;
+  /** A call was refused because its caller has reached a limit. */
+  readonly callLimited: (facts: { readonly limit: string }) => void;
+  /** The methods of authentication were read again, because their file has changed. */
+  readonly authenticationFileRead: (facts: { readonly file: string }) => void;
   /** A unary call was answered. `code` is gRPC's name, such as `NOT_FOUND`. */
   readonly callEnded: (facts: { readonly method: string; readonly code: string; readonly tookMs: number }) => void;
   /** The planner has decided. `depths`: how many jobs wait in each queue, queues without any included. */
-  readonly planned: (facts: { readonly planMs: number; readonly depths: ReadonlyMap<string, number> }) => void;
+  readonly planned: (facts: {
+    readonly planMs: number;
+    readonly depths: ReadonlyMap<string, number>;
+    readonly reservations: number;
+  }) => void;
   /** The planner's state was compared with the store. `wrong`: entities of which it has missed a change. */
   readonly plannerStateChecked: (facts: { readonly wrong: readonly string[]; readonly tookMs: number }) => void;
   readonly gangAdmitted: (facts: { readonly queue: string; readonly waitedMs: number }) => void;
+  /** A gang's admission is to be undone for another gang: `reason` is Kueue's, and `queue` that of the other gang. */
+  readonly gangPreempted: (facts: { readonly reason: string; readonly queue: string }) => void;
   /** A transaction on the ledger of tokens has ended. If it threw, the outcome is `failed`. */
   readonly ledgerCommitted: (facts: {
     readonly kind: "grant" | "release" | "confirm";
@@ -124,6 +143,10 @@ function telemetryOn(log: Logger, measuring: Meter | null): Telemetry {
     serviceStopped: () => log.info("service stopped"),
     podConfigRead: (facts) => log.info(facts, "pod settings read again"),
     certificateRead: (facts) => log.info(facts, "certificate read again"),
+    authenticationFileRead: (facts) => log.info(facts, "methods of authentication read again"),
+    accessFileRead: (facts) => log.info(facts, "roles and bindings read again"),
+    limitsFileRead: (facts) => log.info(facts, "limits of callers read again"),
+    audited: (audit) => log.info({ audit }, "audited"),
     servedInsecurely: (facts) => log.warn(facts, "serving without protection, because of --insecure"),
     loopFailed,
     quota: quotaTelemetry(log, meter, { monotonicMs: () => performance.now(), loopFailed }),
@@ -147,15 +170,19 @@ function telemetryOn(log: Logger, measuring: Meter | null): Telemetry {
 function measurements(meter: Meter) {
   let queues: ReadonlyMap<string, number> = new Map();
   return {
+    callLimited: ({ limit }) => meter.record("callsLimited", 1, { limit }),
+    callDenied: ({ rpc }) => meter.record("callsDenied", 1, { method: rpc }),
     callRefused: ({ method }) => meter.record("callsRefused", 1, { method: method.replace(/^\//, "") }),
     callEnded: ({ method, code, tookMs }) => meter.record("apiCallDuration", seconds(tookMs), { method, code }),
-    planned: ({ planMs, depths }) => {
+    planned: ({ planMs, depths, reservations }) => {
       meter.record("planDuration", seconds(planMs));
+      meter.record("reservations", reservations, {});
       for (const queue of queues.keys()) if (!depths.has(queue)) meter.record("queueDepth", 0, { queue });
       for (const [queue, jobs] of depths) meter.record("queueDepth", jobs, { queue });
       queues = depths;
     },
     gangAdmitted: ({ queue, waitedMs }) => meter.record("admissionWait", seconds(waitedMs), { queue }),
+    gangPreempted: (labels) => meter.record("preemptions", 1, labels),
     ledgerCommitted: ({ kind, outcome, tookMs }) => {
       meter.record("ledgerCommits", 1, { kind, outcome });
       meter.record("ledgerCommitDuration", seconds(tookMs), { kind });

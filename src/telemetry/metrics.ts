@@ -12,11 +12,23 @@ export const METRICS = {
     help: "Jobs that wait in each queue, as the planner's last round knew it",
     labels: ["queue"],
   },
+  reservations: {
+    kind: "gauge",
+    name: "gangway_reservations",
+    help: "Jobs that have a reservation, as the planner's last round knew it",
+    labels: [],
+  },
   admissionWait: {
     kind: "histogram",
     name: "gangway_admission_wait_seconds",
     help: "How long gangs waited until they were admitted, since their creation or since they last began to wait again",
     labels: ["queue"],
+  },
+  preemptions: {
+    kind: "counter",
+    name: "gangway_preemptions_total",
+    help: "Admissions that the planner asked to undo for another gang, by Kueue's reason and that gang's queue",
+    labels: ["reason", "queue"],
   },
   planDuration: {
     kind: "histogram",
@@ -221,6 +233,18 @@ export const METRICS = {
     name: "gangway_calls_unauthenticated_total",
     help: "Calls of the API that were answered with UNAUTHENTICATED before anything of them was read, by method",
     labels: ["method"],
+  },
+  callsDenied: {
+    kind: "counter",
+    name: "gangway_calls_denied_total",
+    help: "Calls of the API, and items of batches, that were refused for lack of a permission, by method",
+    labels: ["method"],
+  },
+  callsLimited: {
+    kind: "counter",
+    name: "gangway_calls_limited_total",
+    help: "Calls of the API that were refused because their caller has reached a limit, by limit",
+    labels: ["limit"],
   },
   internalErrors: {
     kind: "counter",

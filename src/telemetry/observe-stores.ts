@@ -2,6 +2,7 @@
 import { isDraining, type Job } from "../core/job/job.ts";
 import type { Registry } from "../core/kinds/registry.ts";
 import type { AdmissionRecord } from "../core/plan/plan-types.ts";
+import type { PreemptionRecord, PreemptOutcome } from "../core/plan/preemption.ts";
 import type { Decision } from "../core/reconcile/decision.ts";
 import type { Clock } from "../runtime/clock.ts";
 import { countRecord } from "./count-changes.ts";
@@ -19,12 +20,17 @@ export type ObservePorts = {
 // Methods, so that parameters of the real stores may be wider. Every other method passes through unchanged.
 type PlannerStoreLike = {
   recordAdmissions(batch: Batch): Promise<readonly string[]>;
+  recordPreemptions(
+    records: readonly PreemptionRecord[],
+    plannerEpoch: number,
+    nowMs: number,
+  ): Promise<readonly PreemptOutcome[]>;
 };
 
 type GangRecord = Pick<AdmissionRecord, "planned" | "gang">;
 type Batch = { readonly records: readonly GangRecord[] };
 
-/** Reports admissions with their waiting times, and transactions on the ledger. */
+/** Reports admissions with their waiting times, preemptions, and transactions on the ledger. */
 export function observePlannerStore<Store>(store: Store & PlannerStoreLike, ports: ObservePorts): Store {
   const { clock, telemetry, tracing } = ports;
   const recordAdmissions = async (batch: Batch) => {
@@ -38,7 +44,16 @@ export function observePlannerStore<Store>(store: Store & PlannerStoreLike, port
     }
     return outcomes;
   };
-  const observed: PlannerStoreLike = { recordAdmissions };
+  const recordPreemptions: PlannerStoreLike["recordPreemptions"] = async (records, plannerEpoch, nowMs) => {
+    const outcomes = await store.recordPreemptions(records, plannerEpoch, nowMs);
+    for (const [at, { queue }] of records.entries()) {
+      const outcome = outcomes[at];
+      if (outcome?.kind !== "recorded") continue;
+      for (const { reason } of outcome.evicted) telemetry.gangPreempted({ reason, queue });
+    }
+    return outcomes;
+  };
+  const observed: PlannerStoreLike = { recordAdmissions, recordPreemptions };
   return { ...store, ...observed };
 }
 

@@ -40,6 +40,9 @@ export function quotaTelemetry(
       log.info({ pool, tokens }, "leases expired");
       meter.record("quotaExpired", tokens, { pool });
     },
+    quotaGrantEnded: ({ queue, flavor, amount, untilMs }) => {
+      log.info({ queue, pool: flavor, amount, until: new Date(untilMs).toISOString() }, "quota grant ended");
+    },
     doubted: ({ domain, voided, found }) => {
       meter.record("quotaDoubted", voided, { domain, outcome: "voided" });
       meter.record("quotaDoubted", found, { domain, outcome: "found" });

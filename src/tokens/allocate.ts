@@ -152,6 +152,8 @@ async function commitGrant(
       domain.epochs.lost(epoch, why);
       return { kind: "again", why };
     }
+    // No caller has holds.
+    case "lacksHolds":
     case "gone":
       await domain.counters.free(epoch, tokens.map(refOf));
       if (grant.held) return { kind: "again", why: "an earlier grant of it was taken back", contended: true };

@@ -1,17 +1,10 @@
+import type { AuditNote, AuditPage, AuditQuery } from "../core/admin/audit.ts";
 /** Serves everything that holds tokens: the functions that the tokens stage needs of the ledger and the store. */
 import type { ChangeOutcome } from "../core/admin/change-outcome.ts";
-import type {
-  AuditEntry,
-  AuditPage,
-  AuditQuery,
-  ForcedRelease,
-  ForceReleaseAnswer,
-  LedgerPage,
-  LedgerQuery,
-  PageRequest,
-} from "../core/quota/admin.ts";
+import type { QuotaGrant } from "../core/admin/quota-grant.ts";
+import type { ForcedRelease, ForceReleaseAnswer, LedgerPage, LedgerQuery, PoolQuery } from "../core/quota/admin.ts";
 import type { TokenName } from "../core/quota/calls.ts";
-import type { AllocationRef, HeldToken, LedgerRow, Limits, Rest, ScopeSum } from "../core/quota/counters.ts";
+import type { AllocationRef, HeldToken, LedgerRow, Limits, Rest, ScopeSum, TurnOver } from "../core/quota/counters.ts";
 import type {
   BothSums,
   CommitOutcome,
@@ -24,7 +17,14 @@ import type {
   Tombstone,
   VoidOutcome,
 } from "../core/quota/ledger.ts";
-import type { PoolChange, PoolRecord, PoolSettings, RegisteredDomain, RegisterOutcome } from "../core/quota/pools.ts";
+import type {
+  PoolChange,
+  PoolFreeze,
+  PoolRecord,
+  PoolSettings,
+  RegisteredDomain,
+  RegisterOutcome,
+} from "../core/quota/pools.ts";
 
 /**
  * The ledger of all domains. A token is granted if and only if the ledger says so. Functions throw `UnavailableError`
@@ -39,6 +39,8 @@ export type QuotaLedger = {
   readonly raiseEpoch: (domain: string, expected: number | null) => Promise<RaisedEpoch>;
   /** Returns null for a domain that was never used. */
   readonly readEpoch: (domain: string) => Promise<{ readonly epoch: number; readonly limitsVersion: number } | null>;
+  /** Ends grants of quota whose time has come, and returns them. */
+  readonly endGrants: (domain: string, nowMs: number) => Promise<readonly QuotaGrant[]>;
   readonly readLimits: (domain: string) => Promise<Limits>;
   /** Records grants in one transaction, in order. Of each grant it records all allocations or none. */
   readonly commit: (
@@ -65,6 +67,16 @@ export type QuotaLedger = {
    * unless it has them. Answers for each token.
    */
   readonly voidGrants: (tokens: readonly HeldToken[], nowMs: number) => Promise<readonly VoidOutcome[]>;
+  /**
+   * Lists tokens that were turned over to heirs, and that the counters still count for their former holders, in the
+   * order of the turn-overs.
+   */
+  readonly untoldTurnOvers: (domain: string, limit: number) => Promise<readonly TurnOver[]>;
+  /** The tokens that the heirs got. */
+  readonly confirmTurnOvers: (tokens: readonly AllocationRef[]) => Promise<void>;
+  /** Releases the holds of nominations that have ended without that. Returns the number of nominees. */
+  readonly withdrawEnded: (domain: string, nowMs: number) => Promise<number>;
+  /** Leaves out what the counters must not free before they know of a turn-over. So does `unconfirmedShrinks`. */
   readonly unconfirmedReleases: (domain: string, limit: number) => Promise<readonly AllocationRef[]>;
   readonly confirmReleases: (refs: readonly AllocationRef[]) => Promise<void>;
   /** Lists allocations that were partly given back and that the counters still hold with the old amount. */
@@ -87,6 +99,7 @@ export type QuotaLedger = {
 export type DomainLedger = {
   readonly raiseEpoch: (expected: number | null) => ReturnType<QuotaLedger["raiseEpoch"]>;
   readonly readEpoch: () => ReturnType<QuotaLedger["readEpoch"]>;
+  readonly endGrants: () => ReturnType<QuotaLedger["endGrants"]>;
   readonly readLimits: () => ReturnType<QuotaLedger["readLimits"]>;
   readonly commit: (epoch: number, grants: readonly LedgerGrant[]) => ReturnType<QuotaLedger["commit"]>;
   readonly release: (requests: readonly ReleaseRequest[]) => ReturnType<QuotaLedger["release"]>;
@@ -94,6 +107,9 @@ export type DomainLedger = {
   readonly tombstones: (limit: number) => ReturnType<QuotaLedger["tombstones"]>;
   readonly forgetTombstones: (of: readonly Tombstone[]) => ReturnType<QuotaLedger["forgetTombstones"]>;
   readonly voidGrants: (tokens: readonly HeldToken[]) => ReturnType<QuotaLedger["voidGrants"]>;
+  readonly untoldTurnOvers: (limit: number) => ReturnType<QuotaLedger["untoldTurnOvers"]>;
+  readonly confirmTurnOvers: QuotaLedger["confirmTurnOvers"];
+  readonly withdrawEnded: () => ReturnType<QuotaLedger["withdrawEnded"]>;
   readonly unconfirmedReleases: (limit: number) => ReturnType<QuotaLedger["unconfirmedReleases"]>;
   readonly confirmReleases: QuotaLedger["confirmReleases"];
   readonly unconfirmedShrinks: (limit: number) => ReturnType<QuotaLedger["unconfirmedShrinks"]>;
@@ -119,9 +135,11 @@ export type QuotaStore = {
     name: string,
     by: { readonly version: number; readonly actor: string },
   ) => Promise<ChangeOutcome<PoolRecord>>;
+  /** Freezes a pool or ends that, and writes an audit entry. */
+  readonly freeze: (change: PoolFreeze) => Promise<ChangeOutcome<PoolRecord>>;
   readonly get: (name: string) => Promise<PoolRecord | null>;
   readonly list: (
-    query: PageRequest & { readonly prefix: string },
+    query: PoolQuery,
   ) => Promise<{ readonly pools: readonly PoolRecord[]; readonly next: string | null } | "badCursor">;
   readonly listAllocations: (query: LedgerQuery) => Promise<LedgerPage | "badCursor">;
   /** Releases a token of any holder except a job's live admission, and writes an audit entry. */
@@ -136,6 +154,6 @@ export type QuotaStore = {
   readonly check: (pool: string | null) => Promise<LedgerCheck>;
   /** Repairs everything that `check` finds, and returns what it found. */
   readonly repair: (pool: string | null) => Promise<LedgerCheck>;
-  readonly appendAudit: (entry: Omit<AuditEntry, "timeMs">) => Promise<void>;
+  readonly appendAudit: (note: Omit<AuditNote, "timeMs">) => Promise<void>;
   readonly listAudit: (query: AuditQuery) => Promise<AuditPage | "badCursor">;
 };

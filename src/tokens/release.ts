@@ -1,6 +1,7 @@
 import type { AllocationRef, Holder } from "../core/quota/counters.ts";
 import type { ReleaseOutcome, ReleaseRequest } from "../core/quota/ledger.ts";
 import type { QuotaDomain } from "./domain/domain.ts";
+import { settleReleases } from "./settle-releases.ts";
 import { voidUnconfirmed } from "./void-unconfirmed.ts";
 
 /** How long an answer waits for the counters. The reaper later repeats what did not reach them. */
@@ -61,17 +62,30 @@ async function releaseOne(domain: QuotaDomain, allocation: HolderRelease): Promi
 
 /**
  * Frees in the counters what the ledger has released, tells the ledger so, and waits a moment for it. Never throws: the
- * reaper repeats it until it succeeds.
+ * reaper repeats it until it succeeds. Only for tokens without heirs, so not for those of jobs.
  */
 export async function freeBriefly(domain: QuotaDomain, refs: readonly AllocationRef[]): Promise<void> {
+  if (refs.length > 0) await tellBriefly(domain, (epoch) => freeNow(domain, epoch, refs));
+}
+
+/**
+ * Tells the counters everything that the ledger has released or turned over to heirs, and waits a moment for it. Never
+ * throws: the reaper repeats it until it succeeds.
+ */
+export function settleBriefly(domain: QuotaDomain): Promise<void> {
+  return tellBriefly(domain, (epoch) => settleReleases(domain, epoch));
+}
+
+async function tellBriefly(domain: QuotaDomain, tell: (epoch: number) => Promise<unknown>): Promise<void> {
   const epoch = domain.epochs.current;
-  if (refs.length === 0 || epoch === null) return;
+  if (epoch === null) return;
   const stop = new AbortController();
-  const freed = freeNow(domain, epoch, refs).catch((error: unknown) => {
+  const told = tell(epoch).catch((error: unknown) => {
     domain.events.loopFailed({ loop: "quota release", error });
   });
-  await Promise.race([freed, domain.clock.sleep(FREE_MS_MAX, stop.signal)]);
-  stop.abort();
+  await Promise.race([told, domain.clock.sleep(FREE_MS_MAX, stop.signal)]);
+  // Without a reason it would make an error with a stack, at each release.
+  stop.abort("told");
 }
 
 async function freeNow(domain: QuotaDomain, epoch: number, refs: readonly AllocationRef[]): Promise<void> {

@@ -1,11 +1,11 @@
-import type { AllocationRef, Rest } from "../core/quota/counters.ts";
+import type { AllocationRef, Rest, TurnOver } from "../core/quota/counters.ts";
 import type { QuotaDomain } from "./domain/domain.ts";
 
 /** Allocations of one read of the ledger, and reads of one call. The next call settles the remaining allocations. */
 const PAGE = 500;
 const PAGES_MAX = 20;
 
-/** One kind of given-back allocations on the way from the ledger to the counters: whole tokens, or parts. */
+/** One kind of changes on the way from the ledger to the counters: whole tokens, parts, or what heirs got. */
 type GivenBack<Item> = {
   /** Reads the next allocations that the counters do not know. */
   readonly read: (limit: number) => Promise<readonly Item[]>;
@@ -15,11 +15,16 @@ type GivenBack<Item> = {
 };
 
 /**
- * Frees in the counters everything that the ledger has released, whole tokens and parts, and tells the ledger so.
- * Returns the number of allocations.
+ * Turns over in the counters what the ledger has turned over to heirs, then frees everything that it has released,
+ * whole tokens and parts, and tells the ledger so. Returns the number of allocations.
  */
 export async function settleReleases(domain: QuotaDomain, epoch: number): Promise<number> {
   const { ledger, counters } = domain;
+  const turnedOver = await settle<TurnOver>(domain, epoch, {
+    read: ledger.untoldTurnOvers,
+    tellCounters: (turns) => counters.turnOver(epoch, turns),
+    confirm: (turns) => ledger.confirmTurnOvers(turns.map(({ to }) => to)),
+  });
   const released = await settle<AllocationRef>(domain, epoch, {
     read: ledger.unconfirmedReleases,
     tellCounters: (allocations) => counters.free(epoch, allocations),
@@ -30,7 +35,7 @@ export async function settleReleases(domain: QuotaDomain, epoch: number): Promis
     tellCounters: (allocations) => counters.shrink(epoch, allocations),
     confirm: ledger.confirmShrinks,
   });
-  return released + shrunk;
+  return turnedOver + released + shrunk;
 }
 
 async function settle<Item>(domain: QuotaDomain, epoch: number, of: GivenBack<Item>): Promise<number> {

@@ -72,7 +72,8 @@ function holderOf({ jobUid, admission }: TaskHolder): Holder {
 }
 
 /** One sentence about the scope that had no room. */
-function violationText({ scope, used, limit, requested, reservedForHead }: Violation): string {
+function violationText({ scope, used, limit, requested, reservedForHead, frozen }: Violation): string {
+  if (frozen) return `${requested} asked of ${scopeText(scope)}, which is frozen`;
   const reserved = reservedForHead > 0 ? `, ${reservedForHead} reserved for the head of its waiting line` : "";
   return `${requested} asked of ${scopeText(scope)}, which uses ${used} of ${limit}${reserved}`;
 }

@@ -66,7 +66,7 @@ export async function confirmOrVoid(domain: QuotaDomain, epoch: number, tokens: 
   if (tokens.length === 0) return;
   const outcomes = await domain.ledger.voidGrants(tokens);
   const live = tokens.filter((_token, at) => outcomes[at] === "live");
-  const dead = tokens.filter((_token, at) => outcomes[at] !== "live");
+  const dead = tokens.filter((_token, at) => outcomes[at] === "voided" || outcomes[at] === "gone");
   if (live.length > 0 && (await domain.counters.confirm(epoch, live.map(refOf))) === "closed") {
     return domain.epochs.countersClosed(epoch);
   }

@@ -68,8 +68,10 @@ export function createSequencer(
   }
 
   function hint(): void {
+    if (hinted) return;
     hinted = true;
-    wake.abort();
+    // Without a reason it would make an error with a stack, at each hint.
+    wake.abort("hinted");
   }
 
   return {

@@ -1,6 +1,5 @@
 /** Serves clients that watch jobs: a snapshot, then every change of the jobs that match, with bounded buffers. */
-import type { LoggedChange, WatchItem, WatchRequest } from "../core/job/event-log.ts";
-import { type JobFilter, matchesFilter } from "../core/job/filter.ts";
+import type { WatchItem, WatchRequest } from "../core/job/event-log.ts";
 import type { Job } from "../core/job/job.ts";
 import { canonicalJson } from "../runtime/json.ts";
 import type { SharedCalls } from "../runtime/shared-calls.ts";
@@ -8,7 +7,8 @@ import { encodeCursor, parseCursor } from "./cursor.ts";
 import { createInbox, type Inbox } from "./inbox.ts";
 import type { LogPages } from "./log-pages.ts";
 import type { WatchPorts } from "./ports.ts";
-import type { Tail } from "./tail.ts";
+import { type SelectedChange, select } from "./selection.ts";
+import type { Tail, TailReader } from "./tail.ts";
 import type { WholeJobs } from "./whole-jobs.ts";
 
 export type StreamOptions = {
@@ -50,8 +50,6 @@ type StreamPlace = {
   owesBookmark: boolean;
 };
 
-type PassedChange = { readonly position: number; readonly item: { type: "ADDED" | "MODIFIED" | "DELETED"; job: Job } };
-
 /**
  * One reader's view of the jobs that pass a filter: ADDED for each job, a BOOKMARK, then every change in the order of
  * the log. With a cursor, the stream continues after it, or sends GAP and a new snapshot if the log no longer reaches
@@ -88,13 +86,14 @@ async function* snapshot(
   };
   const shared = await parts.reads.run(`snapshot ${canonicalJson(filter)}`, read, signal);
   const { jobs, head, ahead } = shared ?? NOTHING;
-  for await (const { job } of viewed(
-    parts.whole,
-    full,
-    jobs.map((one) => ({ job: one })),
-  )) {
-    yield { type: "ADDED", job, cursor: "" };
-  }
+  if (!full) for (const job of jobs) yield { type: "ADDED", job, cursor: "" };
+  else
+    for await (const { job } of viewed(
+      parts.whole,
+      jobs.map((one) => ({ job: one })),
+    )) {
+      yield { type: "ADDED", job, cursor: "" };
+    }
   const place = { position: head, sent: head, ahead: new Map(ahead), owesBookmark: ahead.size > 0 };
   if (!place.owesBookmark) yield { type: "BOOKMARK", cursor: encodeCursor(head) };
   return place;
@@ -108,23 +107,28 @@ async function* follow(
   signal: AbortSignal,
 ): AsyncGenerator<WatchItem, "gap" | "over", undefined> {
   while (!signal.aborted) {
-    const inbox = createInbox<PassedChange | "jump">(parts.ports.clock, parts.options.bufferMax);
-    const behind = { position: place.position };
-    const listener = (entry: LoggedChange | null) => hear(entry, request.filter, place, behind, inbox, parts);
-    const leave = parts.tail.follow(place.position, parts.options.bufferMax / 2, listener);
+    const inbox = createInbox<SelectedChange | "jump">(parts.ports.clock, parts.options.bufferMax);
+    const reader = tailReader(request, place, inbox, parts);
+    const leave = parts.tail.follow(place.position, parts.options.bufferMax / 2, reader);
     if (leave !== null) {
       signal.addEventListener("abort", inbox.nudge, { once: true });
       try {
-        return yield* live(parts, request, place, behind, inbox, signal);
+        return yield* live(parts, request, place, inbox, signal);
       } finally {
         signal.removeEventListener("abort", inbox.nudge);
         leave();
+        inbox.close();
       }
     }
     const { entries, gap } = await parts.pages.after(place.position, signal);
     if (gap) return "gap";
-    const passed = entries.flatMap((entry) => pass(entry, request.filter, place) ?? []);
-    yield* deliver(parts, request, place, passed);
+    const selected = entries.flatMap((entry) => {
+      const change = select(entry, request.filter);
+      const isNew = change !== null && !snapshotHas(place, entry.job);
+      settle(place, entry.job);
+      return isNew ? [change] : [];
+    });
+    yield* deliver(parts, request, place, selected);
     place.position = entries.at(-1)?.position ?? place.position;
     if (place.position > place.sent) yield bookmark(place);
     // The log is ahead of the tail only until the tail reads again.
@@ -133,39 +137,39 @@ async function* follow(
   return "over";
 }
 
-/** An entry for the reader; null if the snapshot contains it or if the filter drops it. */
-function pass(entry: LoggedChange, filter: JobFilter, place: StreamPlace): PassedChange | null {
-  const { uid, version } = entry.job;
-  const snapshotVersion = place.ahead.get(uid);
-  if (snapshotVersion !== undefined) {
-    if (version >= snapshotVersion) place.ahead.delete(uid);
-    if (version <= snapshotVersion) return null;
-  }
-  const was = entry.previous !== null && matchesFilter(filter, entry.job, entry.previous);
-  const is = entry.type !== "DELETED" && matchesFilter(filter, entry.job);
-  if (!was && !is) return null;
-  const type = was ? (is ? "MODIFIED" : "DELETED") : "ADDED";
-  return { position: entry.position, item: { type, job: entry.job } };
+/** True if the snapshot contains this version of the job. */
+function snapshotHas({ ahead }: StreamPlace, { uid, version }: Job): boolean {
+  return version <= (ahead.get(uid) ?? 0);
 }
 
-function hear(
-  entry: LoggedChange | null,
-  filter: JobFilter,
+/** Notes that an entry has passed. Returns true once every entry that the snapshot contains has. */
+function settle({ ahead }: StreamPlace, { uid, version }: Job): boolean {
+  if (version >= (ahead.get(uid) ?? Number.POSITIVE_INFINITY)) ahead.delete(uid);
+  return ahead.size === 0;
+}
+
+function tailReader(
+  { filter }: WatchRequest,
   place: StreamPlace,
-  behind: { position: number },
-  inbox: Inbox<PassedChange | "jump">,
+  inbox: Inbox<SelectedChange | "jump">,
   { options }: StreamParts,
-): void {
-  if (entry === null) {
-    inbox.push("jump");
-    return;
-  }
-  const passed = pass(entry, filter, place);
-  behind.position = entry.position;
-  if (passed !== null) inbox.push(passed);
-  else if (entry.position - place.sent >= options.bookmarkEntries || (place.owesBookmark && place.ahead.size === 0)) {
-    inbox.nudge();
-  }
+): TailReader {
+  return {
+    filter,
+    take: (change) => {
+      if (!snapshotHas(place, change.item.job)) inbox.push(change);
+    },
+    settle: ({ job }) => settle(place, job),
+    moved: (position) => {
+      if (owesBookmark(place, position, options)) inbox.nudge();
+    },
+    jumped: () => inbox.push("jump"),
+  };
+}
+
+/** True if a stream that has come to this position, and has nothing else to send, sends a bookmark now. */
+function owesBookmark(place: StreamPlace, position: number, { bookmarkEntries }: StreamOptions): boolean {
+  return position - place.sent >= bookmarkEntries || (place.owesBookmark && place.ahead.size === 0);
 }
 
 /** Sends the tail's entries in order, and bookmarks while there is no entry or the filter drops all of them. */
@@ -173,23 +177,21 @@ async function* live(
   parts: StreamParts,
   request: WatchRequest,
   place: StreamPlace,
-  behind: { readonly position: number },
-  inbox: Inbox<PassedChange | "jump">,
+  inbox: Inbox<SelectedChange | "jump">,
   signal: AbortSignal,
 ): AsyncGenerator<WatchItem, "gap" | "over", undefined> {
   while (!signal.aborted) {
-    const heard = behind.position;
+    const heard = parts.tail.position();
     const items = inbox.takeAll();
-    const passed = items.filter((item) => item !== "jump");
-    yield* deliver(parts, request, place, passed, () => inbox.overflowed());
+    const selected = items.filter((item) => item !== "jump");
+    if (selected.length > 0) yield* deliver(parts, request, place, selected, () => inbox.overflowed());
     if (inbox.overflowed()) {
       yield { type: "TOO_SLOW", cursor: encodeCursor(place.sent) };
       return "over";
     }
-    if (items.length > passed.length) return "gap";
+    if (items.length > selected.length) return "gap";
     place.position = heard;
-    const settled = place.owesBookmark && place.ahead.size === 0;
-    if (settled || place.position - place.sent >= parts.options.bookmarkEntries) yield bookmark(place);
+    if (owesBookmark(place, heard, parts.options)) yield bookmark(place);
     const woken = await inbox.wait(parts.options.bookmarkMs);
     if (!woken && !signal.aborted) yield bookmark(place);
   }
@@ -202,30 +204,40 @@ function bookmark(place: StreamPlace): WatchItem {
   return { type: "BOOKMARK", cursor: encodeCursor(place.position) };
 }
 
-/** Sends entries, unless the stream has stopped meanwhile. */
+/** Sends changes, unless the stream has stopped meanwhile. */
 async function* deliver(
   { whole }: StreamParts,
   { full }: WatchRequest,
   place: StreamPlace,
-  passed: readonly PassedChange[],
+  selected: readonly SelectedChange[],
   stopped: () => boolean = () => false,
 ): AsyncGenerator<WatchItem, void, undefined> {
-  const changes = passed.map(({ position, item }) => ({ position, ...item }));
-  for await (const { position, type, job } of viewed(whole, full, changes)) {
-    if (stopped()) return;
+  const sends = ({ position, item }: SelectedChange, job: Job): WatchItem => {
     place.position = position;
     place.sent = position;
-    yield { type, job, cursor: encodeCursor(position) };
+    return job === item.job ? item : { ...item, job };
+  };
+  if (!full) {
+    for (const change of selected) {
+      if (stopped()) return;
+      yield sends(change, change.item.job);
+    }
+    return;
+  }
+  for await (const { change, job } of viewed(
+    whole,
+    selected.map((one) => ({ change: one, job: one.item.job })),
+  )) {
+    if (stopped()) return;
+    yield sends(change, job);
   }
 }
 
-/** Items with the jobs as the view shows them. A full view takes the templates of the records that still exist. */
+/** Items with the templates of the jobs whose records still exist. */
 async function* viewed<Item extends { readonly job: Job }>(
   whole: WholeJobs,
-  full: boolean,
   items: readonly Item[],
 ): AsyncGenerator<Item, void, undefined> {
-  if (!full) return yield* items;
   for (let at = 0; at < items.length; ) {
     const page = await whole.first(items.slice(at, at + RECORDS).map(({ job }) => job));
     for (const [index, job] of page.entries()) yield { ...(items[at + index] as Item), job };

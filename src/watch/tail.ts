@@ -1,27 +1,52 @@
 import type { LoggedChange } from "../core/job/event-log.ts";
+import type { JobFilter } from "../core/job/filter.ts";
+import { canonicalJson } from "../runtime/json.ts";
 import type { WatchStore } from "./ports.ts";
+import { type SelectedChange, select } from "./selection.ts";
 
 /** Entries that are kept for streams that are a little behind. Streams further behind read the log themselves. */
 const RING = 1_000;
 const PAGE = 1_000;
 
-/** Gets every entry after the position at which it began. Null: the log has a gap, and the stream begins again. */
-export type TailListener = (entry: LoggedChange | null) => void;
+/** A stream that follows the tail. Everything is called in the order of the log. */
+export type TailReader = {
+  readonly filter: JobFilter;
+  /** Gets every change that the filter selects, after the position at which the reader began. */
+  readonly take: (change: SelectedChange) => void;
+  /** Gets every entry, selected or not, until it returns true. */
+  readonly settle: (entry: LoggedChange) => boolean;
+  /** The tail has come to this position. */
+  readonly moved: (position: number) => void;
+  /** The log has a gap, and the stream begins again. */
+  readonly jumped: () => void;
+};
 
 /** Reads the end of the log once for all streams of this process. */
 export type Tail = {
   /** Reads new entries up to `head`. Calls that overlap share the work. */
   readonly advance: (head: number) => Promise<void>;
+  /** The position that every reader has come to. */
+  readonly position: () => number;
   /**
-   * Gives the listener every entry after `position`: kept entries at once, new ones when they come. Returns the
+   * Gives the reader every entry after `position`: kept entries at once, new ones when they come. Returns the
    * function that ends this. Null if the entries are more than `backlogMax` or no longer kept, or if the tail has not
    * come to the position yet: then the caller reads the log itself.
    */
-  readonly follow: (position: number, backlogMax: number, listener: TailListener) => (() => void) | null;
+  readonly follow: (position: number, backlogMax: number, reader: TailReader) => (() => void) | null;
 };
 
+/** Readers with the same filter: it is asked once for each entry, however many they are. */
+type Group = { readonly filter: JobFilter; readonly readers: Set<TailReader> };
+
+function tellGroup(entry: LoggedChange, { filter, readers }: Group): void {
+  const selected = select(entry, filter);
+  if (selected === null) return;
+  for (const reader of readers) reader.take(selected);
+}
+
 export function createTail(store: Pick<WatchStore, "entriesAfter">): Tail {
-  const listeners = new Set<TailListener>();
+  const groups = new Map<string, Group>();
+  const unsettled = new Set<TailReader>();
   let ring: LoggedChange[] = [];
   /** Null until the first head is known. Entries before it are not new to any stream. */
   let position: number | null = null;
@@ -31,15 +56,26 @@ export function createTail(store: Pick<WatchStore, "entriesAfter">): Tail {
     for (const entry of entries) {
       ring.push(entry);
       position = entry.position;
-      for (const listener of [...listeners]) listener(entry);
+      tell(entry);
     }
+    const last = entries.at(-1)?.position ?? 0;
+    forEach((reader) => reader.moved(last));
     if (ring.length > RING * 2) ring = ring.slice(-RING);
+  }
+
+  function tell(entry: LoggedChange): void {
+    for (const group of groups.values()) tellGroup(entry, group);
+    for (const reader of unsettled) if (reader.settle(entry)) unsettled.delete(reader);
+  }
+
+  function forEach(act: (reader: TailReader) => void): void {
+    for (const { readers } of groups.values()) for (const reader of readers) act(reader);
   }
 
   function jump(head: number): void {
     ring = [];
     position = head;
-    for (const listener of [...listeners]) listener(null);
+    forEach((reader) => reader.jumped());
   }
 
   async function read(head: number): Promise<void> {
@@ -48,6 +84,30 @@ export function createTail(store: Pick<WatchStore, "entriesAfter">): Tail {
       if (gap || entries.length === 0) return jump(head);
       take(entries);
     }
+  }
+
+  /** Gives a reader the kept entries after a position. */
+  function catchUp(from: number, reader: TailReader): void {
+    let isSettled = false;
+    for (const entry of ring) {
+      if (entry.position <= from) continue;
+      const selected = select(entry, reader.filter);
+      if (selected !== null) reader.take(selected);
+      isSettled = reader.settle(entry);
+    }
+    if (!isSettled) unsettled.add(reader);
+  }
+
+  function join(reader: TailReader): () => void {
+    const key = canonicalJson(reader.filter);
+    const group = groups.get(key) ?? { filter: reader.filter, readers: new Set() };
+    groups.set(key, group);
+    group.readers.add(reader);
+    return () => {
+      unsettled.delete(reader);
+      group.readers.delete(reader);
+      if (group.readers.size === 0 && groups.get(key) === group) groups.delete(key);
+    };
   }
 
   return {
@@ -59,13 +119,13 @@ export function createTail(store: Pick<WatchStore, "entriesAfter">): Tail {
       });
       await reading;
     },
-    follow: (from, backlogMax, listener) => {
+    position: () => position ?? 0,
+    follow: (from, backlogMax, reader) => {
       if (position === null || from > position || position - from > backlogMax) return null;
       const oldest = ring[0]?.position ?? position + 1;
       if (from < oldest - 1) return null;
-      for (const entry of ring) if (entry.position > from) listener(entry);
-      listeners.add(listener);
-      return () => listeners.delete(listener);
+      catchUp(from, reader);
+      return join(reader);
     },
   };
 }

@@ -15,8 +15,11 @@ import { QuotaMemory } from "./quota-memory.ts";
 import { type StepContext, type StepResult, step } from "./step.ts";
 import type { PluginEvents } from "./token-shortage.ts";
 
-/** How often the worker asks the store which jobs are due. */
+/** How often the worker looks whether anything is to be done, and asks the store which jobs are due. */
 const POLL_MS = 200;
+/** A worker that has stepped no job for so long asks the store less often. Hints still wake it at once. */
+const QUIET_AFTER_MS = 2_000;
+const QUIET_POLL_MS = 1_000;
 /** How often the worker asks the store how the buckets are divided. */
 const SHARE_MS = 500;
 /** The page size when reading the jobs of buckets that were just taken. */
@@ -102,6 +105,9 @@ class WorkerLoop {
    */
   readonly #requestedAtMs = new Map<string, number>();
   #sharedAtMs: number | null = null;
+  /** When a step last began, and when the store was last asked for due jobs. */
+  #steppedAtMs = Number.NEGATIVE_INFINITY;
+  #askedDueAtMs = Number.NEGATIVE_INFINITY;
   #collecting = false;
   #seenAtMs: number | null = null;
   #signal: AbortSignal = new AbortController().signal;
@@ -161,6 +167,7 @@ class WorkerLoop {
 
   async runOnce(): Promise<void> {
     this.#sharedAtMs = null;
+    this.#askedDueAtMs = Number.NEGATIVE_INFINITY;
     await this.#poll();
     this.#flush();
     await this.#queue.idle();
@@ -195,8 +202,15 @@ class WorkerLoop {
       this.#later.delete(jobUid);
       this.#queue.offer(jobUid);
     }
-    await this.#offerDue(clock.nowMs());
+    if (this.#asksDue(monotonicMs)) await this.#offerDue(clock.nowMs());
     this.#offerSeen(monotonicMs);
+  }
+
+  #asksDue(monotonicMs: number): boolean {
+    const isQuiet = monotonicMs - this.#steppedAtMs >= QUIET_AFTER_MS;
+    if (isQuiet && monotonicMs - this.#askedDueAtMs < QUIET_POLL_MS) return false;
+    this.#askedDueAtMs = monotonicMs;
+    return true;
   }
 
   async #refreshShare(monotonicMs: number): Promise<void> {
@@ -262,6 +276,7 @@ class WorkerLoop {
     const due = this.#due.delete(jobUid);
     const sure = this.#share.signal();
     if (sure === null) return;
+    this.#steppedAtMs = this.#ports.clock.monotonicMs();
     // Marked before the step, so that an event during the step can unmark it.
     this.#settled.add(jobUid);
     const bucket = bucketOf(jobUid);

@@ -63,12 +63,11 @@ for (const alg of ["RS256", "ES256", "EdDSA"]) {
     writeFileSync(file, `issuers:\n  - issuer: ${issuer}\n    audiences: [gangway]\n    subjectClaim: client_id\n`);
     const config = readConfig("/", { GANGWAY_AUTHENTICATION_FILE: file });
     const failures: unknown[] = [];
-    const telemetry = { loopFailed: (facts: object) => void failures.push(facts) };
-    const authenticate = await connectAuthentication(config, {
-      clock: systemClock(),
-      telemetry,
-      verifyRobot: memoryRobots().verify,
-    });
+    const telemetry = { loopFailed: (facts: object) => void failures.push(facts), authenticationFileRead: () => {} };
+    const parts = new AsyncDisposableStack();
+    t.after(() => parts.disposeAsync());
+    const ports = { clock: systemClock(), telemetry, verifyRobot: memoryRobots().verify };
+    const authenticate = await connectAuthentication(config, ports, parts);
     const answer = await authenticate({ authorization: [`Bearer ${await token()}`], certificate: null });
     assert.equal(
       answer.kind === "identity" && answer.identity.subject,

@@ -188,6 +188,24 @@ test("a connection without calls is closed, and one with a watch stays", async (
   watching.cancel();
 });
 
+test("a job that is one too many in its queue is RESOURCE_EXHAUSTED with RetryInfo", async (t) => {
+  const intake = {
+    submit: async () => ({
+      kind: "noRoom",
+      scope: { kind: "queue", name: "nlp" },
+      limit: "maxWaitingJobs",
+      used: 4,
+      asked: 1,
+      max: 3,
+    }),
+  };
+  const { call } = await startFixture(t, { intake: intake as never });
+  const { error } = await call(JobService.method.createJob, { job: pytorchJob() });
+  const { code, reason, retries, message } = error ?? {};
+  assert.deepEqual([code, reason, retries], ["RESOURCE_EXHAUSTED", "TOO_MANY_WAITING_JOBS", true]);
+  assert.equal(message, "queue nlp has 4 waiting jobs, and its max_waiting_jobs is 3");
+});
+
 test("a namespace that is one too many is RESOURCE_EXHAUSTED with RetryInfo, for a job and for an admin", async (t) => {
   const store = new MemoryStore();
   const full = { kind: "full", max: 3 } as const;

@@ -2,6 +2,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { create } from "@bufbuild/protobuf";
 import { explainJob } from "../../src/api/job/explain-job.ts";
+import { CallAccess } from "../../src/api/rpc/call-access.ts";
+import { ANONYMOUS } from "../../src/core/access/identity.ts";
 import type { Job } from "../../src/core/job/job.ts";
 import type { PluginRecord } from "../../src/core/job/task-info.ts";
 import { ExplainJobRequestSchema } from "../../src/gen/gangway/v1/job_service_pb.ts";
@@ -53,7 +55,9 @@ for (const [name, { job, says }] of Object.entries(cases)) {
       refusalOf: () => assert.fail("it does not wait"),
     } as unknown as Parameters<typeof explainJob>[0]["reads"];
     const request = create(ExplainJobRequestSchema, { name: job.name });
-    const { summary } = await explainJob({ reads, kinds }, request, new AbortController().signal);
+    const access = new CallAccess(null, { identity: ANONYMOUS, rpc: "gangway.v1.JobService/ExplainJob" });
+    const context = { signal: new AbortController().signal, identity: ANONYMOUS, access, violations: [] };
+    const { summary } = await explainJob({ reads, kinds }, request, context);
     assert.match(summary, says);
   });
 }

@@ -14,6 +14,7 @@ import { Client, type ClientReadableStream, credentials, type ServiceError, stat
 import { CONNECTION_BOUNDS } from "../../src/api/connection-bounds.ts";
 import type { JobLogs } from "../../src/api/ports.ts";
 import { type ApiPorts, startApi } from "../../src/api/server.ts";
+import { NO_CALL_LIMITS } from "../../src/core/access/call-limits.ts";
 import {
   BadRequestSchema,
   ErrorInfoSchema,
@@ -29,6 +30,7 @@ import { systemClock } from "../../src/runtime/clock.ts";
 import type { ServerTls } from "../../src/runtime/server-tls.ts";
 import { anonymous } from "../support/anonymous.ts";
 import { OWN_KINDS } from "../support/kinds.ts";
+import { memoryAccess } from "../support/memory-access.ts";
 import { memoryRobots } from "../support/memory-robots.ts";
 import { snapshotFleet } from "../support/snapshot-fleet.ts";
 import { MemoryResources } from "./memory-resources.ts";
@@ -54,7 +56,7 @@ type MethodOf<Input extends DescMessage, Output extends DescMessage> = DescMetho
 
 /** A served API over stores in memory, a client, and the internal errors that the client does not see. */
 export async function startFixture(
-  t: TestContext,
+  t: Pick<TestContext, "after">,
   overrides: Partial<ApiPorts> = {},
   bounds = CONNECTION_BOUNDS,
   tls: ServerTls | null = null,
@@ -68,7 +70,7 @@ export async function startFixture(
   };
   const wakeJob = (uid: string) => void woken.jobs.push(uid);
   const intake = createIntake({ clock, kinds: OWN_KINDS, store: store.intakeStore, randomBytes, wakePlanner, wakeJob });
-  const { reads, watch, admin, clusterAdmin: clusters } = store;
+  const { reads, watch, admin, priorityClasses, clusterAdmin: clusters } = store;
   const onInternalError = (_reference: string, cause: unknown) => void internal.push(cause);
   const logs: JobLogs = { look: async () => ({ kind: "absent" }), open: () => Promise.reject(new Error("no log")) };
   const resources = new MemoryResources(wakePlanner);
@@ -81,12 +83,16 @@ export async function startFixture(
     simulate: createSimulator({ kinds: OWN_KINDS, fleet, firstWaiting: store.firstWaiting }),
     watch,
     admin,
+    priorityClasses,
     clusters,
     logs,
     pods: { ofJob: async () => null },
     limitsChanged: async () => wakePlanner(),
     wakePlanner,
     authenticate: anonymous,
+    limits: NO_CALL_LIMITS,
+    authorization: null,
+    access: memoryAccess().admin,
     robots: memoryRobots(),
     clock,
     onInternalError,

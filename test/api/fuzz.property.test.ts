@@ -6,6 +6,7 @@ import { AccessService } from "../../src/gen/gangway/v1/access_service_pb.ts";
 import { ClusterService } from "../../src/gen/gangway/v1/cluster_service_pb.ts";
 import { CreateJobRequestSchema, JobService } from "../../src/gen/gangway/v1/job_service_pb.ts";
 import { NamespaceService } from "../../src/gen/gangway/v1/namespace_service_pb.ts";
+import { PriorityClassService } from "../../src/gen/gangway/v1/priority_class_service_pb.ts";
 import { QueueService } from "../../src/gen/gangway/v1/queue_service_pb.ts";
 import { ResourceManager } from "../../src/gen/gangway/v1/resource_manager_pb.ts";
 import { startFixture } from "./fixture.ts";
@@ -20,6 +21,7 @@ const unary: readonly UnaryMethod[] = [
   ResourceManager,
   ClusterService,
   NamespaceService,
+  PriorityClassService,
 ]
   .flatMap((service) => service.methods)
   .filter((method) => method.methodKind === "unary");

@@ -9,6 +9,7 @@ import { AccessService } from "../../src/gen/gangway/v1/access_service_pb.ts";
 import { ClusterService } from "../../src/gen/gangway/v1/cluster_service_pb.ts";
 import { BatchCreateJobsResponseSchema, JobService } from "../../src/gen/gangway/v1/job_service_pb.ts";
 import { NamespaceService } from "../../src/gen/gangway/v1/namespace_service_pb.ts";
+import { PriorityClassService } from "../../src/gen/gangway/v1/priority_class_service_pb.ts";
 import { QueueService } from "../../src/gen/gangway/v1/queue_service_pb.ts";
 import { ResourceManager } from "../../src/gen/gangway/v1/resource_manager_pb.ts";
 import { BadRequestSchema } from "../../src/gen/google/rpc/error_details_pb.ts";
@@ -23,7 +24,16 @@ type Place = {
   readonly request: (value: unknown) => object;
 };
 
-const SERVICES = [AccessService, JobService, QueueService, ResourceManager, ClusterService, NamespaceService, Health];
+const SERVICES = [
+  AccessService,
+  JobService,
+  QueueService,
+  ResourceManager,
+  ClusterService,
+  NamespaceService,
+  PriorityClassService,
+  Health,
+];
 const places = SERVICES.flatMap(({ methods }) => methods as readonly DescMethod[]).flatMap((method) =>
   placesOf(method, method.input, "", (value) => value as object),
 );

@@ -1,13 +1,7 @@
 import type { TokenOperations } from "../../src/api/resource-manager/quota-ports.ts";
+import type { AuditEntry, AuditNote, AuditQuery } from "../../src/core/admin/audit.ts";
 import type { ChangeOutcome } from "../../src/core/admin/change-outcome.ts";
-import type {
-  AllocationQuery,
-  AuditEntry,
-  AuditQuery,
-  ForcedRelease,
-  PageRequest,
-  ReconcileRequest,
-} from "../../src/core/quota/admin.ts";
+import type { AllocationQuery, ForcedRelease, PageRequest, ReconcileRequest } from "../../src/core/quota/admin.ts";
 import { AMOUNT_MAX } from "../../src/core/quota/allocations.ts";
 import type {
   AllocateAnswer,
@@ -22,7 +16,13 @@ import type {
 import { CounterState } from "../../src/core/quota/counter-state.ts";
 import type { Allocation, HeldToken, Holder, Limits, QueueLimit, Violation } from "../../src/core/quota/counters.ts";
 import { TICK_MS_MAX } from "../../src/core/quota/lease-clock.ts";
-import type { PoolRecord, PoolRegistration, RegisterOutcome, ShownPool } from "../../src/core/quota/pools.ts";
+import type {
+  PoolFreeze,
+  PoolRecord,
+  PoolRegistration,
+  RegisterOutcome,
+  ShownPool,
+} from "../../src/core/quota/pools.ts";
 
 const EPOCH = 1;
 const HOUR_MS = 3_600_000;
@@ -118,6 +118,19 @@ export class MemoryResources implements TokenOperations {
     return { kind: "done", record: this.#shown(pool) };
   }
 
+  async freezePool({ name, reason, actor }: PoolFreeze): Promise<ChangeOutcome<ShownPool>> {
+    const before = this.pools.get(name);
+    if (before === undefined) return { kind: "notFound" };
+    const freeze = reason === null ? null : { by: actor, atMs: 1000, reason };
+    const pool = { ...before, freeze, version: before.version + 1 };
+    this.pools.set(name, pool);
+    this.refresh();
+    this.#limitsChanged();
+    const action = reason === null ? "UnfreezePool" : "FreezePool";
+    this.#note({ actor, action, subject: name, reason: reason ?? "", details: {} });
+    return { kind: "done", record: this.#shown(pool) };
+  }
+
   #merged(settings: PoolRegistration, before: Pool | undefined): Pool {
     const nowMs = Date.now();
     const limit = (asked: number | null, is: number | null | undefined) =>
@@ -133,6 +146,7 @@ export class MemoryResources implements TokenOperations {
       defaultLeaseMs: span(settings.defaultLeaseMs, before === undefined ? HOUR_MS : before.defaultLeaseMs),
       maxLeaseMs: span(settings.maxLeaseMs, before?.maxLeaseMs ?? null),
       durability: before?.durability ?? settings.durability ?? "LEDGER",
+      freeze: before?.freeze ?? null,
       version: (before?.version ?? 0) + 1,
       createTimeMs: before?.createTimeMs ?? nowMs,
       updateTimeMs: nowMs,
@@ -330,8 +344,9 @@ export class MemoryResources implements TokenOperations {
     return cut === "badCursor" ? cut : { entries: cut.items, next: cut.next };
   }
 
-  #note(entry: Omit<AuditEntry, "timeMs">): void {
-    this.audit.push({ timeMs: Date.now(), ...entry });
+  #note(note: Omit<AuditNote, "timeMs">): void {
+    const of = { actor: "", reason: "", method: "", peer: "", rpc: "", requestId: "", outcome: "OK" };
+    this.audit.push({ ...of, timeMs: Date.now(), ...note });
   }
 
   #find({ pool, token }: TokenName): HeldToken | null {
@@ -355,8 +370,8 @@ export class MemoryResources implements TokenOperations {
 
   #limits(): Limits {
     const { queues, tokensMax, waitersMax } = this;
-    const pools = [...this.pools.values()].map(({ name: pool, quota, projectDefault, namespaceDefault }) => {
-      return { pool, quota, projectDefault, namespaceDefault };
+    const pools = [...this.pools.values()].map(({ name: pool, quota, projectDefault, namespaceDefault, freeze }) => {
+      return { pool, quota, projectDefault, namespaceDefault, ...(freeze === null ? {} : { freeze }) };
     });
     return { version: ++this.#limitsVersion, pools, queues: [...queues], tokensMax, waitersMax };
   }

@@ -1,16 +1,20 @@
-import type { Admin, ClusterAdmin, JobReads, JobWatch } from "../../src/api/ports.ts";
+import type { Admin, ClusterAdmin, JobReads, JobWatch, PriorityClasses } from "../../src/api/ports.ts";
 import type { ChangeOutcome } from "../../src/core/admin/change-outcome.ts";
 import type { ClusterCheck, ClusterRecord, SentCluster } from "../../src/core/admin/cluster.ts";
 import type { NamespaceRecord } from "../../src/core/admin/namespace.ts";
+import { changeRefusal, type PriorityClassRecord } from "../../src/core/admin/priority-class.ts";
 import type { QueueRecord } from "../../src/core/admin/queue.ts";
+import type { QuotaGrant } from "../../src/core/admin/quota-grant.ts";
 import type { ShownEvent } from "../../src/core/job/event.ts";
 import { type JobFilter, matchesFilter } from "../../src/core/job/filter.ts";
 import type { Job } from "../../src/core/job/job.ts";
 import type { CreateOutcome, EndOutcome, NewJob } from "../../src/core/job/requests.ts";
 import type { SentJob } from "../../src/core/job/sent.ts";
 import { isTerminal } from "../../src/core/job/status.ts";
+import type { TenantRecord } from "../../src/core/job/tenant-limits.ts";
 import type { PlanGang } from "../../src/core/plan/plan-gang.ts";
 import type { Refusal } from "../../src/core/plan/plan-types.ts";
+import { DEFAULT_POLICY } from "../../src/core/plan/queue-policy.ts";
 import { stopOf } from "../../src/core/plan/queue-stop.ts";
 import type { PlanSnapshot } from "../../src/core/plan/snapshot.ts";
 import { treeProblem } from "../../src/core/quota/check-tree.ts";
@@ -38,7 +42,9 @@ export class MemoryStore {
   readonly jobs = new Map<string, { job: Job; sent: SentJob }>();
   readonly requestIds = new Map<string, { sent: SentJob; uid: string }>();
   readonly queues = new Map<string, QueueRecord>();
+  readonly classes = new Map<string, PriorityClassRecord>();
   readonly namespaces = new Map<string, NamespaceRecord>();
+  readonly tenants = new Map<string, TenantRecord>();
   readonly clusters = new Map<string, ClusterRecord>();
   readonly refusals = new Map<string, { refusal: Refusal; atMs: number }>();
   readonly events: ShownEvent[] = [];
@@ -106,6 +112,11 @@ export class MemoryStore {
     facts: async (name) => ({
       namespace: this.namespaces.get(name) ?? (this.open ? "open" : null),
       queueExists: async (queue) => this.queues.has(queue),
+      priorityClasses: {
+        default: [...this.classes.values()].find(({ globalDefault }) => globalDefault) ?? null,
+        find: async (name) => this.classes.get(name) ?? null,
+        names: async () => [...this.classes.keys()],
+      },
       nodeResources: async () => this.nodeResources,
     }),
     earlierRequest: async (request) => this.#earlier(request),
@@ -289,6 +300,34 @@ export class MemoryStore {
     return { kind: "done", record: { ...record, stoppedBy: stopOf(record.name, this.queues)?.queue ?? null } };
   }
 
+  readonly priorityClasses: PriorityClasses = {
+    create: async (settings) => {
+      if (this.classes.has(settings.name)) return { kind: "exists" };
+      const other = this.#otherDefault(settings);
+      if (other !== null) return { kind: "otherDefault", name: other };
+      return keep(this.classes, { ...settings, version: 1, createTimeMs: 1000, updateTimeMs: 1000 });
+    },
+    update: async (change) => {
+      const before = this.classes.get(change.name);
+      if (before === undefined) return { kind: "notFound" };
+      const { description, globalDefault } = change;
+      const refused = changeRefusal(before, change);
+      if (refused !== null) return refused;
+      const other = this.#otherDefault(change);
+      if (other !== null) return { kind: "otherDefault", name: other };
+      return keep(this.classes, { ...before, description, globalDefault, version: before.version + 1 });
+    },
+    remove: async (name) => drop(this.classes, name),
+    get: async (name) => this.classes.get(name) ?? null,
+    list: async () => [...this.classes.values()].sort((a, b) => b.value - a.value),
+  };
+
+  #otherDefault(of: { readonly name: string; readonly globalDefault: boolean }): string | null {
+    if (!of.globalDefault) return null;
+    return [...this.classes.values()].find((one) => one.globalDefault && one.name !== of.name)?.name ?? null;
+  }
+
+  readonly grants = new Map<string, QuotaGrant>();
   readonly admin: Admin = {
     createQueue: async ({ parent = null, ...settings }) => {
       const queue = { ...settings, parent };
@@ -305,6 +344,26 @@ export class MemoryStore {
       if (problem !== null) return { kind: "misplaced", problem };
       return this.#withStop(keep(this.queues, { ...there, ...queue, version: there.version + 1 }));
     },
+    freezeQueue: async ({ name, reason, actor }) => {
+      const there = this.queues.get(name);
+      if (there === undefined) return { kind: "notFound" };
+      const freeze = reason === null ? null : { by: actor, atMs: 1000, reason };
+      return keep(this.queues, { ...there, freeze, frozenBy: freeze && name, version: there.version + 1 });
+    },
+    grantQuota: async (grant) => {
+      const queue = this.queues.get(grant.queue);
+      if (queue === undefined) return { kind: "unknownQueue" };
+      if (!queue.quotas.some(({ flavor }) => flavor === grant.flavor)) return { kind: "noQuota" };
+      const made = { ...grant, atMs: 1000 };
+      this.grants.set(`${grant.queue} ${grant.flavor}`, made);
+      return { kind: "done", grant: made };
+    },
+    revokeGrant: async ({ queue, flavor }) => {
+      const grant = this.grants.get(`${queue} ${flavor}`);
+      this.grants.delete(`${queue} ${flavor}`);
+      return grant === undefined ? { kind: "noGrant" } : { kind: "done", grant };
+    },
+    listGrants: async (queue) => [...this.grants.values()].filter((grant) => grant.queue === (queue ?? grant.queue)),
     deleteQueue: async (name) => {
       const user = [...this.jobs.values()].find(({ job }) => job.spec.runPolicy.schedulingPolicy.queue === name);
       if (user !== undefined) return { kind: "inUse", by: `job ${user.job.namespace}/${user.job.name}` };
@@ -334,6 +393,13 @@ export class MemoryStore {
     deleteNamespace: async (name) => drop(this.namespaces, name),
     getNamespace: async (name) => this.namespaces.get(name) ?? null,
     listNamespaces: async () => [...this.namespaces.values()],
+    setTenantLimits: async ({ tenant, limits }) => {
+      if (tenant.kind === "namespace" && !this.namespaces.has(tenant.name)) return null;
+      const record = { tenant, limits, use: { waitingJobs: 0, runningJobs: 0, pods: 0, templateBytes: 0 } };
+      this.tenants.set(`${tenant.kind} ${tenant.name}`, record);
+      return record;
+    },
+    listTenants: async () => [...this.tenants.values()],
     getCluster: async (name) => this.clusters.get(name) ?? null,
     listClusters: async () => [...this.clusters.values()],
     setCordoned: async (name, cordoned) => {
@@ -359,9 +425,21 @@ function drop<T>(map: Map<string, T>, name: string): ChangeOutcome<T> {
 
 export function queueRecord(name: string): QueueRecord {
   const times = { createTimeMs: 1000, updateTimeMs: 1000 };
-  const use = { used: {}, waiting: 0, admitted: 0 };
-  const stop = { stopPolicy: "NONE" as const, stoppedBy: null, maxRunningJobs: null };
-  return { name, parent: null, strategy: "BEST_EFFORT_FIFO", quotas: [], version: 1, ...stop, ...use, ...times };
+  const use = { used: {}, borrowed: {}, lent: {}, share: 0, waiting: 0, admitted: 0 };
+  const limits = { maxRunningJobs: null, maxWaitingJobs: null };
+  const stop = { stopPolicy: "NONE" as const, stoppedBy: null, freeze: null, frozenBy: null };
+  return {
+    name,
+    parent: null,
+    strategy: "BEST_EFFORT_FIFO",
+    quotas: [],
+    version: 1,
+    ...stop,
+    ...limits,
+    ...use,
+    ...times,
+    policy: DEFAULT_POLICY,
+  };
 }
 
 function namespaceRecord(name: string): NamespaceRecord {

@@ -41,6 +41,7 @@ test("every service is listed, health and reflection among them", async (t) => {
       "gangway.v1.ClusterService",
       "gangway.v1.JobService",
       "gangway.v1.NamespaceService",
+      "gangway.v1.PriorityClassService",
       "gangway.v1.QueueService",
       "gangway.v1.ResourceManager",
       "grpc.health.v1.Health",

@@ -126,6 +126,30 @@ test("an answer that refuses says what is in the way: scope, name, used, limit",
   assert.equal(resources.held.length, 1);
 });
 
+test("of a frozen pool nothing is granted; who holds goes on, and who waits gets its turn later", async (t) => {
+  const { call, stream } = await withPool(t);
+  await call(method.allocateResource, ask("a", { amount: 2n }));
+  const frozen = await call(method.freezePool, { name: POOL, reason: "audit" });
+  assert.deepEqual([frozen.ok?.pool?.freeze?.reason, frozen.ok?.pool?.quota], ["audit", 4n]);
+  const refused = await call(method.allocateResource, ask("b"));
+  const { frozen: isFrozen, used, limit, scope } = refused.ok!.violated!;
+  assert.deepEqual([refused.ok?.status, isFrozen, scope], [EXHAUSTED, true, Violation_Scope.POOL]);
+  assert.deepEqual([used, limit], [2n, 0n]);
+  const again = await call(method.allocateResource, ask("a", { amount: 2n }));
+  assert.deepEqual([again.ok?.status, again.ok?.held], [GRANTED, true]);
+  const line = read(stream(method.waitForResource, ask("c")));
+  const first = await line.next();
+  assert.equal(first.case === "position" && first.value.violated?.frozen, true);
+  assert.equal((await call(method.releaseResource, ask("a"))).ok?.outcome, ReleaseOutcome.RELEASED);
+  assert.equal((await call(method.allocateResource, ask("b"))).ok?.violated?.frozen, true);
+  await call(method.unfreezePool, { name: POOL });
+  for (let update = await line.next(); update.case !== "granted"; ) update = await line.next();
+  assert.equal((await call(method.getPool, { name: POOL })).ok?.pool?.freeze, undefined);
+  const long = await call(method.freezePool, { name: POOL, reason: "x".repeat(1025) });
+  assert.equal(long.error?.code, "INVALID_ARGUMENT");
+  assert.equal((await call(method.freezePool, { name: "nothing" })).error?.reason, "POOL_NOT_FOUND");
+});
+
 test("only its holder renews and releases a token, with the amount that it has", async (t) => {
   const { call } = await withPool(t);
   const { ok } = await call(method.allocateResource, ask("a", { holder: "ann", project: "nlp" }));

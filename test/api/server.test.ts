@@ -4,6 +4,7 @@ import { test } from "node:test";
 import { create } from "@bufbuild/protobuf";
 import { Client, credentials, type ServiceError, status } from "@grpc/grpc-js";
 import { startApi } from "../../src/api/server.ts";
+import { NO_CALL_LIMITS } from "../../src/core/access/call-limits.ts";
 import { JobService } from "../../src/gen/gangway/v1/job_service_pb.ts";
 import {
   Health,
@@ -14,6 +15,7 @@ import { isLoopback, parseListenAddress } from "../../src/runtime/listen-address
 import { UnavailableError } from "../../src/runtime/unavailable-error.ts";
 import { anonymous } from "../support/anonymous.ts";
 import { OWN_KINDS } from "../support/kinds.ts";
+import { memoryAccess } from "../support/memory-access.ts";
 import { memoryRobots } from "../support/memory-robots.ts";
 import { noResources } from "../support/no-resources.ts";
 import { readRefusal, startFixture } from "./fixture.ts";
@@ -148,12 +150,16 @@ test("an address that other machines can reach is refused without --insecure", a
     logs: { look: () => assert.fail(), open: () => assert.fail() },
     pods: { ofJob: () => assert.fail() },
     admin: store.admin,
+    priorityClasses: store.priorityClasses,
     clusters: store.clusterAdmin,
     resources: noResources(),
     limitsChanged: async () => {},
     wakePlanner: () => {},
     clock: (await import("../../src/runtime/clock.ts")).systemClock(),
     authenticate: anonymous,
+    limits: NO_CALL_LIMITS,
+    authorization: null,
+    access: memoryAccess().admin,
     robots: memoryRobots(),
     onInternalError: () => {},
   };
@@ -199,18 +205,21 @@ test("the server listens on IPv6 if the machine has it", async (t) => {
     remove: () => assert.fail(),
     make: () => assert.fail(),
   };
-  const { reads, watch, admin, clusterAdmin: clusters } = store;
+  const { reads, watch, admin, priorityClasses, clusterAdmin: clusters } = store;
   const logs = { look: () => assert.fail(), open: () => assert.fail() };
   const hooks = {
     limitsChanged: async () => {},
     wakePlanner: () => {},
     onInternalError: () => {},
     authenticate: anonymous,
+    limits: NO_CALL_LIMITS,
+    authorization: null,
+    access: memoryAccess().admin,
     robots: memoryRobots(),
   };
   const rest = { simulate: () => assert.fail(), resources: noResources(), clock: systemClock(), ...hooks };
   const pods = { ofJob: () => assert.fail() };
-  const ports = { kinds: OWN_KINDS, intake, reads, watch, logs, pods, admin, clusters, ...rest };
+  const ports = { kinds: OWN_KINDS, intake, reads, watch, logs, pods, admin, priorityClasses, clusters, ...rest };
   const api = await startApi(ports, { listen: "[::1]:0", insecure: false, tls: null, authenticates: false });
   assert.match(api.address, /^\[::1\]:\d+$/);
   const client = new Client(api.address, credentials.createInsecure());

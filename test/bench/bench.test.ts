@@ -4,10 +4,17 @@ import { postgresServer } from "../support/postgres.ts";
 import { hasRedisServer } from "../support/redis-server.ts";
 import { benchAdmit } from "./admit.ts";
 import { benchCost } from "./cost.ts";
+import { runLoad } from "./fair.ts";
+import { BASELINE } from "./fair-loads.ts";
 import { benchGang } from "./gang.ts";
-import { benchPlan } from "./plan.ts";
+import { benchPlan, benchPolicies } from "./plan.ts";
+import { benchProcesses } from "./processes.ts";
 import { benchRecord } from "./record.ts";
+import { benchScale } from "./scale.ts";
+import { benchStart } from "./start.ts";
 import { benchSubmit } from "./submit.ts";
+import { benchTokens } from "./tokens.ts";
+import { benchWatch } from "./watch.ts";
 
 const server = await postgresServer();
 const noServers = server === null || !hasRedisServer();
@@ -16,7 +23,11 @@ test("the bench of submits ends with a ratio for each pair", async () => {
   const lines: string[] = [];
   const tiny = { seconds: 0.2, profile: true, database: "memory", callers: [2], batch: 20 };
   const ratios = await benchSubmit(tiny, (line) => void lines.push(line));
-  assert.deepEqual(Object.keys(ratios), ["submit, 2 callers", "submit in batches of 20"]);
+  assert.deepEqual(Object.keys(ratios), [
+    "submit, 2 callers / echo",
+    "submit, 2 callers / echo with an insert",
+    "submit in batches of 20 / bare insert",
+  ]);
   assert.ok(Object.values(ratios).every((ratio) => ratio > 0 && Number.isFinite(ratio)));
   assert.ok(lines.some((line) => line.includes("self time")));
 });
@@ -42,6 +53,60 @@ test("the bench of records admits gangs beside callers, and measures both", { sk
   );
 });
 
+test("the bench of tokens ends with a ratio for each pair, and hands a token over", { skip: noServers }, async () => {
+  const lines: string[] = [];
+  const tiny = { postgres: server ?? "", seconds: 0.1, callers: [2], held: [10], turns: 3 };
+  const ratios = await benchTokens(tiny, (line) => void lines.push(line));
+  assert.equal(Object.keys(ratios).length, 6, lines.join("\n"));
+  for (const ratio of Object.values(ratios)) assert.ok(ratio > 0, lines.join("\n"));
+  assert.match(lines.at(-1) ?? "", /^a release until the next holder's grant: p50 [\d.]+ ms, p99 /);
+});
+
+test("the bench of watches gives every watcher its changes, each encoded once for all of them", async () => {
+  const lines: string[] = [];
+  const readers = { watchers: 12, filters: 3, stalled: 2 };
+  const load = { namespaces: 4, perSecond: 40, seconds: 0.5 };
+  const tiny = { ...readers, ...load, postgres: null, profile: true };
+  const figures = await benchWatch(tiny, (line) => void lines.push(line));
+  assert.ok(figures.changes > 0 && figures.selected < figures.changes, lines.join("\n"));
+  assert.equal(figures.received, figures.expected, lines.join("\n"));
+  assert.equal(figures.encodings, figures.selected, lines.join("\n"));
+  assert.ok(figures.p99Ms > 0 && figures.p99StalledMs > 0 && figures.p99FloorMs >= 0, lines.join("\n"));
+  assert.ok(lines.some((line) => line.includes("self time")));
+});
+
+test("the bench of starts measures each start, and an idle installation", { skip: noServers }, async () => {
+  const lines: string[] = [];
+  const tiny = { runs: 1, postgres: server ?? "", finished: 20, running: 2, seconds: 1 };
+  const { statements } = await benchStart(tiny, (line) => void lines.push(line));
+  assert.ok(statements > 0 && Number.isFinite(statements), lines.join("\n"));
+  for (const name of ["node -e 0", "PGlite, same folder", "npm start, new folder", "gangway get", "idle, 20 finished"])
+    assert.ok(
+      lines.some((line) => line.startsWith(name)),
+      lines.join("\n"),
+    );
+});
+
+test("the bench of many jobs measures every call in both installations", { skip: noServers }, async () => {
+  const lines: string[] = [];
+  const tiny = { postgres: server ?? "", finished: 300, live: 100, runs: 1 };
+  const ratios = await benchScale(tiny, (line) => void lines.push(line));
+  for (const name of ["submit", "list a queue", "take-over of the planner, to running"]) assert.ok(name in ratios);
+  assert.ok(Object.values(ratios).every((ratio) => ratio > 0 && Number.isFinite(ratio)));
+  assert.ok(
+    lines.some((line) => /^jobs +4\d\d rows/.test(line)),
+    lines.join("\n"),
+  );
+});
+
+test("the bench of processes calls each number of them", { skip: noServers }, async () => {
+  const lines: string[] = [];
+  const tiny = { postgres: server ?? "", seconds: 0.3, callers: 4, counts: [1, 2] };
+  const ratios = await benchProcesses(tiny, (line) => void lines.push(line));
+  assert.equal(Object.keys(ratios).length, 6, lines.join("\n"));
+  assert.ok(Object.values(ratios).every((ratio) => ratio > 0 && Number.isFinite(ratio)));
+});
+
 test("the bench of costs counts what a job needs from its submission to its end", async () => {
   const lines: string[] = [];
   const cost = await benchCost({ jobs: 10 }, (line) => void lines.push(line));
@@ -64,4 +129,34 @@ test("the bench of the planner's state admits gangs, and its rounds after change
   const figures = await benchPlan(tiny, (line) => void lines.push(line));
   assert.ok((figures["  admissions"] ?? 0) > 0 && (figures["  refusals"] ?? 0) > 0, lines.join("\n"));
   assert.ok(lines.some((line) => line.startsWith("round after 100 changes, p99")));
+});
+
+test("the bench of policies preempts gangs, and ends with a ratio for each kind of round", async () => {
+  const lines: string[] = [];
+  const tiny = { gangs: 150, nodes: 20, clusters: 2, asks: 20, queues: 10, rounds: 2, profile: false };
+  await benchPolicies(tiny, (line) => void lines.push(line));
+  assert.ok(
+    lines.some((line) => /^cold plan +\d+\.\d+ times$/.test(line)),
+    lines.join("\n"),
+  );
+  assert.ok(
+    lines.some((line) => /^ {2}preemptions +[1-9]\d* gangs$/.test(line)),
+    lines.join("\n"),
+  );
+});
+
+test("the bench of fair shares runs every gang of a load to its end, and never beats the lower bound", () => {
+  const small = BASELINE.cohorts.map((cohort) => ({
+    ...cohort,
+    count: 1,
+    queueSets: cohort.queueSets.map((set) => ({
+      ...set,
+      count: 2,
+      workloadSets: set.workloadSets.map((work) => ({ ...work, count: work.count / 25 })),
+    })),
+  }));
+  const { makespanMs, boundMs, lostPart, meanWaitMs } = runLoad({ ...BASELINE, cohorts: small });
+  assert.ok(makespanMs >= boundMs && boundMs > 0, `${makespanMs} ms, lower bound ${boundMs} ms`);
+  assert.ok(lostPart >= 0 && lostPart < 1, `${lostPart}`);
+  assert.deepEqual([...meanWaitMs.keys()], ["small", "medium", "large"]);
 });

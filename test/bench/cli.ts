@@ -30,9 +30,13 @@ call.resume().on("end", () => session.destroy());
 
 /**
  * Runs each command line this often, in turns, and prints its CPU time as a ratio to that of `node -e 0`. Two floors
- * stand beside it: Node with its HTTP/2 and TLS modules, and these with one call.
+ * stand beside it: Node with its HTTP/2 and TLS modules, and these with one call. `only` names some of the lines.
+ * Omitted or null: all of them.
  */
-export async function benchCli({ runs }: { readonly runs: number }, print: (line: string) => void): Promise<void> {
+export async function benchCli(
+  { runs, only = null }: { readonly runs: number; readonly only?: readonly string[] | null },
+  print: (line: string) => void,
+): Promise<void> {
   const ends: (() => unknown)[] = [];
   const folder = mkdtempSync(join(tmpdir(), "gangway-bench-"));
   try {
@@ -59,10 +63,11 @@ export async function benchCli({ runs }: { readonly runs: number }, print: (line
       "gangway list": [BIN, "list"],
       "gangway get": [BIN, "get", "kind-plain"],
     };
-    const times = new Map<string, number[]>(Object.keys(lines).map((name) => [name, []]));
+    const chosen = Object.entries(lines).filter(([name]) => only?.includes(name) ?? true);
+    const times = new Map<string, number[]>(chosen.map(([name]) => [name, []]));
     // The first run of each keeps its compiled code for the next ones.
     for (let run = 0; run <= runs; run++) {
-      for (const [name, args] of Object.entries(lines)) {
+      for (const [name, args] of chosen) {
         const ms = await cpuMsOf(args, env);
         if (run > 0) times.get(name)?.push(ms);
       }

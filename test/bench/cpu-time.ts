@@ -16,7 +16,7 @@ export function ownCpuMs(): number {
  */
 export async function serverCpuMs(db: Db): Promise<number | null> {
   const backends = await db.query<{ pid: number }>(BACKENDS);
-  const times = backends.map(({ pid }) => processCpuMs(pid));
+  const times = backends.map(({ pid }) => processCpuMs(pid, "postgres"));
   return backends.length === 0 || times.includes(null) ? null : times.reduce<number>((sum, ms) => sum + Number(ms), 0);
 }
 
@@ -24,14 +24,19 @@ const BACKENDS = `
 select pid from pg_stat_activity
  where datname = current_database() and backend_type = 'client backend' and client_addr is not null`;
 
-/** Null: there is no PostgreSQL process of this number. */
-function processCpuMs(pid: number): number | null {
+/** The CPU time of a process in milliseconds. Null: there is none of this number, or it has another name. */
+export function processCpuMs(pid: number, name = ""): number | null {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
     // The name, in parentheses, may contain spaces. Then come the state, ten other values, utime and stime.
     const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
-    return stat.includes("postgres") ? (Number(fields[11]) + Number(fields[12])) * TICK_MS : null;
+    return stat.includes(name) ? (Number(fields[11]) + Number(fields[12])) * TICK_MS : null;
   } catch {
     return null;
   }
+}
+
+/** The resident memory of a process of this machine. */
+export function processMiB(pid: number): number {
+  return Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1] ?? Number.NaN) / 1024;
 }

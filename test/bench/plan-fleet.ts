@@ -2,6 +2,7 @@
 import type { Ask } from "../../src/core/plan/ask.ts";
 import type { EntryChange } from "../../src/core/plan/capacity-entry.ts";
 import type { PlanGang } from "../../src/core/plan/plan-gang.ts";
+import { DEFAULT_POLICY, FAIR_SHARING_STRATEGIES, type QueuePolicy } from "../../src/core/plan/queue-policy.ts";
 import type { BoundMember, NodeCapacity, PlanQueue } from "../../src/core/plan/snapshot.ts";
 import type { Change } from "../../src/core/plan/state/changes.ts";
 import type { Resources } from "../../src/core/pods/resources.ts";
@@ -15,11 +16,21 @@ export type FleetSize = {
   readonly clusters: number;
   readonly asks: number;
   readonly queues: number;
+  /** True: queues have weights, share fairly, and preempt. */
+  readonly policies?: boolean;
 };
 
 export const GPU = "nvidia.com/gpu";
 export const MODELS = ["h100", "a100", "l40s", "v100"];
 const GPUS_PER_NODE = 8;
+
+/** Preempts within the queue and across queues, in a tree that shares fairly. */
+const POLICY: QueuePolicy = {
+  ...DEFAULT_POLICY,
+  fairSharing: FAIR_SHARING_STRATEGIES,
+  withinQueue: "LOWER_PRIORITY",
+  reclaimWithinTree: "ANY",
+};
 
 /** Members by role. */
 type Counts = Readonly<Record<string, number>>;
@@ -115,7 +126,7 @@ export class Fleet {
     const before = gang.admissions.at(-1) ?? null;
     const number = before?.number ?? gang.lastAdmission + 1;
     const used = this.#bind(gang, number, { ...to, from: before?.members ?? {} });
-    const live = { number, state: "live" as const, tokensReleasedMs: null, goneMs: null };
+    const live = { number, admitTimeMs: 0, state: "live" as const, tokensReleasedMs: null, goneMs: null };
     const { cluster, flavors, nodeLabels, members } = to;
     const admissions = [{ ...live, cluster, flavors, nodeLabels, members }];
     const after = { ...gang, version: gang.version + 1, waits: false, admissions, lastAdmission: number };
@@ -261,17 +272,20 @@ export class Fleet {
     };
   }
 
-  #makeQueues({ queues, nodes }: FleetSize): readonly PlanQueue[] {
+  #makeQueues({ queues, nodes, policies = false }: FleetSize): readonly PlanQueue[] {
+    const policyOf = (at: number) => (policies ? { policy: { ...POLICY, weight: 1 + (at % 3) } } : {});
     const departments = Math.max(1, Math.round(queues / 50));
     const nominal = Math.max(1, Math.round((nodes * GPUS_PER_NODE) / MODELS.length / queues));
     const quotas = MODELS.map((model) => ({ flavor: `gpu/${model}`, resource: GPU, nominal }));
     const inner = Array.from({ length: departments }, (_, at) => `department-${at}`);
     return [
-      { name: "fleet", parent: null, strategy: "BEST_EFFORT_FIFO", quotas: [] },
-      ...inner.map((name): PlanQueue => ({ name, parent: "fleet", strategy: "BEST_EFFORT_FIFO", quotas: [] })),
+      { name: "fleet", parent: null, strategy: "BEST_EFFORT_FIFO", ...policyOf(0), quotas: [] },
+      ...inner.map((name, at): PlanQueue => {
+        return { name, parent: "fleet", strategy: "BEST_EFFORT_FIFO", ...policyOf(at), quotas: [] };
+      }),
       ...Array.from({ length: queues }, (_, at): PlanQueue => {
         const strategy = at % 10 === 0 ? "STRICT_FIFO" : "BEST_EFFORT_FIFO";
-        return { name: `queue-${at}`, parent: inner[at % departments] ?? null, strategy, quotas };
+        return { name: `queue-${at}`, parent: inner[at % departments] ?? null, strategy, ...policyOf(at), quotas };
       }),
     ];
   }

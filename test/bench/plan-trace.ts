@@ -4,7 +4,7 @@ import { join } from "node:path";
 import type { PlanGang } from "../../src/core/plan/plan-gang.ts";
 import type { NodeCapacity, PlanSnapshot } from "../../src/core/plan/snapshot.ts";
 import { FleetState } from "../../src/core/plan/state/fleet-state.ts";
-import { changesOf } from "../../src/core/plan/state/load-snapshot.ts";
+import { changesOf } from "../support/load-snapshot.ts";
 
 const GPU = "nvidia.com/gpu";
 const PODS_PER_NODE = 110;

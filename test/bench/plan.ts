@@ -1,5 +1,6 @@
 import type { PlanGang } from "../../src/core/plan/plan-gang.ts";
 import type { PlannedAdmission } from "../../src/core/plan/plan-types.ts";
+import type { PlannedPreemption } from "../../src/core/plan/preemption.ts";
 import type { Change } from "../../src/core/plan/state/changes.ts";
 import { FleetState } from "../../src/core/plan/state/fleet-state.ts";
 import { RefusalWords } from "../../src/core/plan/state/refusal-words.ts";
@@ -12,6 +13,19 @@ const BATCH = 256;
 export type PlanBench = FleetSize & { readonly rounds: number; readonly profile: boolean };
 
 type Print = (line: string) => void;
+
+/** Measures a fleet whose queues have no policies, the same with policies, and prints the ratios of their times. */
+export async function benchPolicies(of: PlanBench, print: Print): Promise<void> {
+  print("queues without policies");
+  const without = await benchPlan({ ...of, policies: false }, print);
+  print("\nqueues with weights, fair sharing, preemption and reclaim");
+  const all = await benchPlan({ ...of, policies: true }, print);
+  print("\nhow many times as long with policies");
+  for (const name of Object.keys(without).filter((one) => one === "cold plan" || one.includes("round"))) {
+    const ratio = (all[name] ?? 0) / (without[name] ?? 0);
+    print(`${name.padEnd(44)} ${ratio.toFixed(2).padStart(9)} times`);
+  }
+}
 
 /** Measures the planner's state on a fleet in memory, without any input or output. */
 export async function benchPlan(of: PlanBench, print: Print): Promise<Readonly<Record<string, number>>> {
@@ -56,6 +70,7 @@ export async function benchPlan(of: PlanBench, print: Print): Promise<Readonly<R
   note("cold plan", planMs - wordsMs, "ms");
   note("  words for its refusals", wordsMs, "ms");
   note("  admissions", plan.admissions.length, "gangs");
+  note("  preemptions", plan.preemptions.length, "gangs");
   note("  refusals", plan.refused.length, "gangs");
   const { used, all } = fleet.gpus();
   // Rounds of at most 256 admissions until nothing fits.
@@ -67,10 +82,10 @@ export async function benchPlan(of: PlanBench, print: Print): Promise<Readonly<R
         plan = state.round(NOW, { admissionsMax: BATCH });
       }),
     );
-    const changes = plan.admissions.flatMap((planned) => recordOf(fleet, planned));
-    for (const change of changes) state.apply(change);
+    for (const change of carryOut(fleet, plan)) state.apply(change);
     more = plan.admissions.length > 0;
   }
+  plan = { ...plan, admissions: [], preemptions: [] };
   note("rounds of 256 until full, p50", quantile(fillMs, 0.5), "ms");
   note("rounds of 256 until full, p99", quantile(fillMs, 0.99), "ms");
   print(`GPUs in use before ${used}, after ${fleet.gpus().used}, of ${all}`);
@@ -79,7 +94,7 @@ export async function benchPlan(of: PlanBench, print: Print): Promise<Readonly<R
     const rounds = count > 1000 ? Math.max(3, of.rounds >> 4) : of.rounds;
     let planned = 0;
     for (let at = 0; at < rounds; at++) {
-      const changes = nextChanges(fleet, count, plan.admissions);
+      const changes = nextChanges(fleet, count, plan);
       times.push(
         timed(() => {
           for (const change of changes) state.apply(change);
@@ -130,9 +145,24 @@ export function recordOf(fleet: Fleet, planned: PlannedAdmission): readonly Chan
   return fleet.admit(gang, { cluster: cluster ?? "", flavors, nodeLabels, members, amounts: allocations });
 }
 
+type Decided = {
+  readonly admissions: readonly PlannedAdmission[];
+  readonly preemptions: readonly PlannedPreemption[];
+};
+
+/** Records what a round has decided, as if victims were gone at once, and returns the changes that follow. */
+function carryOut(fleet: Fleet, { admissions, preemptions }: Decided): Change[] {
+  const admitted = admissions.flatMap((planned) => recordOf(fleet, planned));
+  const preempted = preemptions.flatMap(({ planned, victims }) => {
+    const gone = victims.flatMap(({ jobUid }) => fleet.end(fleet.gangs.get(jobUid) as PlanGang));
+    return [...gone, ...recordOf(fleet, planned)];
+  });
+  return [...admitted, ...preempted];
+}
+
 /** About `count` changes: the records of the last round, gangs that end, and new ones. */
-function nextChanges(fleet: Fleet, count: number, admissions: readonly PlannedAdmission[]): readonly Change[] {
-  const changes = admissions.flatMap((planned) => recordOf(fleet, planned)).slice();
+function nextChanges(fleet: Fleet, count: number, plan: Decided): readonly Change[] {
+  const changes = carryOut(fleet, plan);
   const running = [...fleet.gangs.values()].filter(({ waits }) => !waits);
   while (changes.length < count) {
     changes.push(gangChange(fleet.newGang()));

@@ -109,7 +109,17 @@ async function startPlanner({ postgres, gangs }: RecordBench, parts: AsyncDispos
   const admitNext = async (admissions: readonly PlannedAdmission[]) => {
     const quotaEpoch = await quota.open();
     const gangs = new Map(admissions.map((planned) => [planned.jobUid, gangOfPlanned(planned)]));
-    const nothing = { evictions: [], refusals: [], replanAtMs: null, more: false, depths: new Map(), planMs: 0 };
+    const nothing = {
+      evictions: [],
+      preemptions: [],
+      withdrawn: [],
+      refusals: [],
+      replanAtMs: null,
+      more: false,
+      depths: new Map(),
+      reservations: 0,
+      planMs: 0,
+    };
     const decision = { ...nothing, quotaEpoch, plan: { admissions, inLine: null }, gangs };
     const { recorded, failures } = await carryOut(context, { quotaEpoch, decision }, new AbortController().signal);
     if (recorded.length < admissions.length) throw failures[0] ?? new Error("some gangs were not recorded");

@@ -4,22 +4,37 @@ import { benchAdmit } from "./admit.ts";
 import type { ClusterSource } from "./bench-clusters.ts";
 import { benchCli } from "./cli.ts";
 import { benchCost } from "./cost.ts";
+import { benchFair } from "./fair.ts";
 import { benchGang } from "./gang.ts";
-import { benchPlan } from "./plan.ts";
+import { benchPlan, benchPolicies } from "./plan.ts";
 import { benchPlanDatabase } from "./plan-database.ts";
 import { benchTrace } from "./plan-trace.ts";
+import { benchProcesses } from "./processes.ts";
 import { benchRecord } from "./record.ts";
+import { benchScale } from "./scale.ts";
+import { benchStart } from "./start.ts";
 import { benchSubmit } from "./submit.ts";
+import { benchTokens } from "./tokens.ts";
+import { benchWatch } from "./watch.ts";
 
 const HELP = `npm run bench -- NAME [options]
 
 Every line has a measurement and a floor, both of the same machine and run. Compare ratios, not rates. A bench that
 waits for 240 s without progress ends with status 1.
 
-  submit   durable submits, one a call by 1, 64 and 256 callers, beside a bare grpc-js echo of messages as large;
-           and batches of 1,000, beside bare inserts of rows as large in transactions of 200
+  submit   durable submits, one a call by 1, 64 and 256 callers, beside a bare grpc-js echo of messages as large, and
+           beside an echo that inserts one row as large; and batches of 1,000, beside bare inserts of such rows in
+           transactions of 200
              --seconds N       how long each is measured (default 5)
              --database WHERE  memory, or a folder's path (default: a temporary folder)
+             --postgres URL    a database of the bench's own on this server instead
+  tokens   tokens that callers take and give back over gRPC, with the ledger and with durability REDIS, beside an echo,
+           and beside an echo with one bare script and one bare durable transaction; the counters in Redis alone, with
+           few and many tokens held, beside the four commands of Flyte's resource manager, and in batches beside
+           pipelined scripts; the time from a release to the grant of the next in line
+             --seconds N       how long each is measured (default 5)
+             --postgres URL    the server for a database of the bench's own (default: that of the tests); redis-server
+                               must be on the PATH
   admit    1,000 jobs of one pod and 200 gangs of 4 on two clusters: admitted and created a second, beside a bare loop
            that creates the same pods there
              --kubeconfig FILE  a cluster; twice for two (default: two simulated ones in a process of their own)
@@ -33,6 +48,28 @@ waits for 240 s without progress ends with status 1.
              --postgres URL     the server for a database of the bench's own (default: that of the tests)
              --gangs N --callers N --batch N --seconds N  other numbers, also of gangs in a batch (default 256), and how
                                 long callers are measured alone
+  watch    changes of jobs that watchers get over gRPC: how late, from the begin of a worker's record; CPU time of a
+           message and of a change that nobody watches; memory of a watcher; how often a change is encoded; and the same
+           beside readers that read nothing. The floor is a bare grpc-js stream of bytes that are prepared once a change
+             --watchers N --filters N --changes N --stalled N  (default 1000, 10, 1000 a second, 50)
+             --namespaces N     the changes come from so many; each filter selects one of them (default: one a filter)
+             --seconds N        how long each is measured (default 5)
+             --postgres URL     a database of the bench's own on this server (default: an embedded one)
+  start    npm start until it listens, on a new folder and again, beside Node alone and PGlite alone; gangway get beside
+           Node alone; and an idle installation with finished and running jobs: its statements, and its CPU time
+             --finished N --running N  other numbers of jobs (default 100000, 10000)
+             --seconds N        how long the idle installation is watched
+             --runs N           how often each start is measured (default 15)
+             --postgres URL     the server for the installation's database (default: that of the tests)
+  scale    every call, take-overs, and memory, in an installation with many jobs beside one with a hundredth of them
+           in the same run; sizes of tables and indexes
+             --finished N --live N  the jobs that have ended, and those that wait (default 1000000, 100000)
+             --runs N           how often each call is made
+             --postgres URL     the server for the installation's database (default: that of the tests)
+  processes  the same callers on 1, 2 and 4 api processes of one database: calls a second, and the CPU time of a call in
+           the api, in PostgreSQL and in the callers
+             --callers N --seconds N  other numbers (default 64 callers)
+             --postgres URL     the server for the database (default: that of the tests)
   gang     one gang of 1,000 replicas on a real API server with KWOK: from its submit until its last pod exists, beside
            a bare loop that creates the same pods there; writes per pod; and what 10,000 finished jobs cost an idle
            service
@@ -48,7 +85,13 @@ waits for 240 s without progress ends with status 1.
              --rounds N         how many rounds are measured (default 200)
              --postgres URL     the whole way instead, from a database of the bench's own on this server, in the
                                 planner's thread: its times, its memory, and blocks of the main event loop
+             --policies         also the same with queues that have weights, share fairly, preempt and reclaim, and how
+                                many times as long that takes; 1,000 waiting gangs take minutes
              --trace DIR        places the tasks of a cluster's trace instead, and prints the part of GPUs that they get
+  fair     teams that share quotas, on a virtual clock: the time until all gangs have ended, beside a lower bound; work
+           that preemptions lost; mean waits, beside the gates of Kueue's tests; and CPU time. Status 1: a goal is
+           missed
+             --loads DIR        loads in the form of Kueue's performance tests (default: its load "baseline")
   cli      calls of the command line, in CPU time; beside the start of Node alone, with HTTP/2, and with one call
              --runs N           how often each is run (default 15)
 
@@ -68,7 +111,7 @@ const { values, positionals } = parseArgs({
     kubeconfig: { type: "string", multiple: true, default: [] },
     singles: { type: "string", default: "1000" },
     gangs: { type: "string" },
-    callers: { type: "string", default: "8" },
+    callers: { type: "string" },
     batch: { type: "string", default: "256" },
     nodes: { type: "string" },
     waiting: { type: "string", default: "100000" },
@@ -76,10 +119,19 @@ const { values, positionals } = parseArgs({
     asks: { type: "string", default: "3000" },
     queues: { type: "string", default: "1000" },
     rounds: { type: "string", default: "200" },
+    policies: { type: "boolean", default: false },
     trace: { type: "string" },
+    loads: { type: "string" },
     replicas: { type: "string", default: "1000" },
-    finished: { type: "string", default: "10000" },
+    finished: { type: "string" },
+    running: { type: "string", default: "10000" },
+    live: { type: "string", default: "100000" },
     runs: { type: "string", default: "15" },
+    watchers: { type: "string", default: "1000" },
+    filters: { type: "string", default: "10" },
+    namespaces: { type: "string" },
+    changes: { type: "string", default: "1000" },
+    stalled: { type: "string", default: "50" },
     simulated: { type: "boolean", default: false },
   },
 });
@@ -98,21 +150,23 @@ async function run(name: string | undefined): Promise<void> {
     return;
   }
   if (name === "submit") {
-    const { profile, database } = values;
-    await benchSubmit({ seconds: Number(values.seconds), profile, database: database ?? null }, print);
+    const { profile, database = null, postgres = null } = values;
+    await benchSubmit({ seconds: Number(values.seconds), profile, database, postgres }, print);
+  } else if (name === "tokens") {
+    await benchTokens({ postgres: values.postgres ?? DEFAULT_POSTGRES, seconds: Number(values.seconds) }, print);
   } else if (name === "admit") {
     const { postgres = null, profile } = values;
     const { singles, gangs = "200", nodes = "32" } = values;
     const numbers = { singles: Number(singles), gangs: Number(gangs), nodes: Number(nodes) };
     for (const clusters of admitClusters()) await benchAdmit({ ...numbers, clusters, postgres, profile }, print);
   } else if (name === "record") {
-    const { postgres = DEFAULT_POSTGRES, gangs = "1200", callers } = values;
+    const { postgres = DEFAULT_POSTGRES, gangs = "1200", callers = "8" } = values;
     const times = { callers: Number(callers), seconds: Number(values.seconds) };
     const numbers = { ...times, gangs: Number(gangs), batch: Number(values.batch) };
     await benchRecord({ ...numbers, postgres }, print);
   } else if (name === "gang") {
     const { simulated, profile } = values;
-    const numbers = { replicas: Number(values.replicas), finished: Number(values.finished) };
+    const numbers = { replicas: Number(values.replicas), finished: Number(values.finished ?? 10_000) };
     const [kubeconfig = null] = values.kubeconfig;
     await benchGang({ ...numbers, kubeconfig, simulated, idleSeconds: Number(values.seconds), profile }, print);
   } else if (name === "cost") {
@@ -121,7 +175,24 @@ async function run(name: string | undefined): Promise<void> {
     const { trace, postgres } = values;
     if (trace !== undefined) benchTrace(trace, print);
     else if (postgres !== undefined) await benchPlanDatabase({ ...planSize(), postgres }, print);
-    else await benchPlan(planSize(), print);
+    else await (values.policies ? benchPolicies : benchPlan)(planSize(), print);
+  } else if (name === "fair") {
+    if (!benchFair(values.loads ?? null, print)) process.exitCode = 1;
+  } else if (name === "watch") {
+    const { watchers, filters, namespaces = filters, changes, stalled, seconds, postgres = null, profile } = values;
+    const readers = { watchers: Number(watchers), filters: Number(filters), stalled: Number(stalled) };
+    const load = { namespaces: Number(namespaces), perSecond: Number(changes), seconds: Number(seconds) };
+    await benchWatch({ ...readers, ...load, postgres, profile }, print);
+  } else if (name === "start") {
+    const { runs, seconds, postgres = DEFAULT_POSTGRES, finished = "100000", running } = values;
+    const numbers = { runs: Number(runs), seconds: Number(seconds), finished: Number(finished) };
+    await benchStart({ ...numbers, running: Number(running), postgres }, print);
+  } else if (name === "scale") {
+    const { runs, postgres = DEFAULT_POSTGRES, finished = "1000000", live } = values;
+    await benchScale({ runs: Number(runs), finished: Number(finished), live: Number(live), postgres }, print);
+  } else if (name === "processes") {
+    const { callers = "64", seconds, postgres = DEFAULT_POSTGRES } = values;
+    await benchProcesses({ postgres, seconds: Number(seconds), callers: Number(callers) }, print);
   } else if (name === "cli") {
     await benchCli({ runs: Number(values.runs) }, print);
   } else {

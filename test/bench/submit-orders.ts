@@ -11,3 +11,5 @@ export type Answer =
   | { readonly kind: "done" };
 
 export const ECHO = "/bench.Echo/Echo";
+/** An echo that first inserts one row as large as the message, durably. */
+export const INSERT = "/bench.Echo/Insert";

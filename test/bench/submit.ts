@@ -6,14 +6,18 @@ import { Client, credentials } from "@grpc/grpc-js";
 import { connect } from "../../src/cli/rpc/client.ts";
 import { CreateJobRequestSchema, JobService } from "../../src/gen/gangway/v1/job_service_pb.ts";
 import { WAIT_MS_MAX, within } from "../support/bounded.ts";
+import { answerOf, ordersTo } from "./child-orders.ts";
 import { callRate, profileLines, type Rate, reportLine } from "./measure.ts";
-import { type Answer, ECHO, type Order } from "./submit-orders.ts";
+import { scratchServerDb } from "./scratch-db.ts";
+import { type Answer, ECHO, INSERT, type Order } from "./submit-orders.ts";
 
 export type SubmitBench = {
   readonly seconds: number;
   readonly profile: boolean;
   /** `memory` or a folder; null: a temporary folder. */
   readonly database: string | null;
+  /** The server for a database of the bench's own, instead of an embedded one. Omitted or null: none. */
+  readonly postgres?: string | null;
   /** Omitted: 1, 64 and 256. */
   readonly callers?: readonly number[];
   /** Omitted: 1,000. */
@@ -22,36 +26,39 @@ export type SubmitBench = {
 
 /** As many rows as intake puts into one transaction. */
 const ROWS_PER_TRANSACTION = 200;
+const ask = ordersTo<Order, Answer>();
 
 /** Measures how fast jobs are stored, one in each call and in batches. Returns the ratios by name. */
 export async function benchSubmit(
-  { seconds, profile, database, callers = [1, 64, 256], batch = 1000 }: SubmitBench,
+  { seconds, profile, database, postgres = null, callers = [1, 64, 256], batch = 1000 }: SubmitBench,
   print: (line: string) => void,
 ): Promise<Readonly<Record<string, number>>> {
-  const child = fork(fileURLToPath(new URL("submit-server.ts", import.meta.url)), database === null ? [] : [database]);
-  const ready = await answerOf(child, "ready");
+  await using parts = new AsyncDisposableStack();
+  const where = postgres === null ? database : (await scratchServerDb(parts, postgres)).url;
+  const child = fork(fileURLToPath(new URL("submit-server.ts", import.meta.url)), where === null ? [] : [where]);
+  const ready = await answerOf<Answer, "ready">(child, "ready");
   const closing = new AbortController();
   const client = connect(ready.api, closing.signal);
   const echo = new Client(ready.echo, credentials.createInsecure());
   const ratios: Record<string, number> = {};
   const report = (measured: Rate, floor: Rate) => {
-    ratios[measured.name] = measured.perSecond / floor.perSecond;
+    ratios[`${measured.name} / ${floor.name}`] = measured.perSecond / floor.perSecond;
     print(reportLine(measured, floor));
   };
   try {
     const bytes = toBinary(CreateJobRequestSchema, create(CreateJobRequestSchema, requestOf("bench-0-0"))).length;
     const payload = Buffer.alloc(bytes, 1);
-    if (profile) await order(child, { kind: "profile" }, "done");
+    if (profile) await ask(child, { kind: "profile" }, "done");
     for (const count of callers) {
-      const floor = await callRate(`echo, ${count} callers`, () => echoOnce(echo, payload), {
-        callers: count,
-        seconds,
-      });
+      const load = { callers: count, seconds };
+      const bare = await callRate("echo", () => sendOnce(echo, ECHO, payload), load);
+      const insert = await callRate("echo with an insert", () => sendOnce(echo, INSERT, payload), load);
       const submitOne = (call: number) => client.call(JobService.method.createJob, requestOf(`one-${count}-${call}`));
-      report(await callRate(`submit, ${count} callers`, submitOne, { callers: count, seconds }), floor);
+      const measured = await callRate(`submit, ${count} callers`, submitOne, load);
+      for (const floor of [bare, insert]) report(measured, floor);
     }
     if (profile) await printProfile(child, "single submits and echo", print);
-    if (profile) await order(child, { kind: "profile" }, "done");
+    if (profile) await ask(child, { kind: "profile" }, "done");
     const submitBatch = (call: number) => {
       const requests = Array.from({ length: batch }, (_, at) => requestOf(`batch-${call}-${at}`));
       return client.call(JobService.method.batchCreateJobs, { requests });
@@ -60,7 +67,7 @@ export async function benchSubmit(
     if (profile) await printProfile(child, "batches", print);
     const rows = Math.max(batch, Math.ceil(2000 * seconds));
     const insert = { kind: "insert", rows, bytes, perTransaction: ROWS_PER_TRANSACTION } as const;
-    const { perSecond } = await order(child, insert, "inserted");
+    const { perSecond } = await ask(child, insert, "inserted");
     report(
       { name: `submit in batches of ${batch}`, perSecond: calls.perSecond * batch },
       { name: "bare insert", perSecond },
@@ -77,14 +84,14 @@ export async function benchSubmit(
 }
 
 async function printProfile(child: ChildProcess, title: string, print: (line: string) => void): Promise<void> {
-  const { times } = await order(child, { kind: "profiled" }, "profile");
+  const { times } = await ask(child, { kind: "profiled" }, "profile");
   for (const line of profileLines(title, times)) print(line);
 }
 
-function echoOnce(client: Client, payload: Buffer): Promise<void> {
+function sendOnce(client: Client, path: string, payload: Buffer): Promise<void> {
   const pass = (bytes: Buffer) => bytes;
   return new Promise((resolve, reject) => {
-    client.makeUnaryRequest(ECHO, pass, pass, payload, (error) => (error === null ? resolve() : reject(error)));
+    client.makeUnaryRequest(path, pass, pass, payload, (error) => (error === null ? resolve() : reject(error)));
   });
 }
 
@@ -100,24 +107,4 @@ function requestOf(name: string) {
   const replicaSpecs = { Master: { replicas: 1, template }, Worker: { replicas: 3, template } };
   const runPolicy = { schedulingPolicy: { queue: "bench" } };
   return { job: { metadata: { name, namespace: "bench" }, spec: { kind: "PyTorchJob", replicaSpecs, runPolicy } } };
-}
-
-async function order<Kind extends Answer["kind"]>(child: ChildProcess, sent: Order, kind: Kind) {
-  const answer = answerOf(child, kind);
-  child.send(sent);
-  return await answer;
-}
-
-async function answerOf<Kind extends Answer["kind"]>(child: ChildProcess, kind: Kind) {
-  const failed = new AbortController();
-  const exited = () => failed.abort();
-  child.once("exit", exited);
-  try {
-    const message = once(child, "message", { signal: failed.signal }) as Promise<[Answer]>;
-    const [answer] = await within(`the server's answer ${kind}`, WAIT_MS_MAX, message);
-    if (answer.kind !== kind) throw new Error(`the server answered ${answer.kind}, not ${kind}`);
-    return answer as Extract<Answer, { kind: Kind }>;
-  } finally {
-    child.removeListener("exit", exited);
-  }
 }

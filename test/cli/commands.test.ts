@@ -42,6 +42,13 @@ const MANIFESTS = {
   "twice/b.yaml": `${pytorchManifest("c")}---\n${pytorchManifest("a")}`,
 };
 
+const POLICY_FLAGS = [
+  "--preempt-within-queue lower-priority --reclaim-within-tree any",
+  "--borrow-within lower-priority --borrow-within-max-priority -5",
+  "--when-can-borrow try-next --when-can-preempt try-next --flavor-preference borrowing-over-preemption",
+  "--min-runtime-preempt 90s --min-runtime-reclaim 1h --reserve-after never",
+].join(" ");
+
 async function served(t: TestContext) {
   const fixture = await startFixture(t);
   const world: World = { address: fixture.api.address, files: MANIFESTS };
@@ -168,6 +175,114 @@ const stories: Record<string, readonly Step[]> = {
     { run: "cancel mnist -n nlp", exit: 0, out: /cancelled/ },
     { run: "delete mnist -n nlp", exit: 0, out: /^pytorchjob\/mnist deleted\n$/ },
   ],
+  "a queue has a policy, of which an update changes what its options name": [
+    { run: "queue create all --fair-sharing on --weight 2", exit: 0, out: /created/ },
+    {
+      run: "queue get all -o wide",
+      exit: 0,
+      out: / WEIGHT +POLICY\n.* 2 +--fair-sharing final-share,initial-share\n$/,
+    },
+    { run: "queue update all --fair-sharing initial-share", exit: 0, out: /updated/ },
+    { run: "queue list -o wide", exit: 0, out: / 2 +--fair-sharing initial-share\n/ },
+    { run: "queue update all --fair-sharing off --weight 0.5", exit: 0, out: /updated/ },
+    { run: "queue get all -o jsonpath={.weight}{.fair_sharing}", exit: 0, out: /^0.5\n?$/ },
+    { run: "queue create a --parent all --fair-sharing on", exit: 3, err: /queue.fair_sharing: must not be set/ },
+    {
+      run: `queue create a --parent all ${POLICY_FLAGS}`,
+      exit: 0,
+      out: /created/,
+    },
+    { run: "queue stop a", exit: 0, out: /stopped/ },
+    { run: "queue update a --strategy strict", exit: 0, out: /updated/ },
+    {
+      run: "queue get a -o wide",
+      exit: 0,
+      out: /a +strict +hold .* 1 +--preempt-within-queue lower-priority, --reclaim-within-tree any, --borrow-within /,
+    },
+    {
+      run: "queue get a -o wide",
+      exit: 0,
+      out: /--borrow-within-max-priority -5, --when-can-borrow try-next, --flavor-preference borrowing-over-/,
+    },
+    {
+      run: "queue get a -o wide",
+      exit: 0,
+      out: /borrowing-over-preemption, --min-runtime-preempt 1m30s, --min-runtime-reclaim 1h, --reserve-after never\n$/,
+    },
+    {
+      run: "queue update a --borrow-within never --min-runtime-preempt inherit --reserve-after 10m",
+      exit: 0,
+      out: /updated/,
+    },
+    { run: "queue update a --flavor-preference none --when-can-borrow stop", exit: 0, out: /updated/ },
+    {
+      run: "queue get a -o wide",
+      exit: 0,
+      out: / 1 +--preempt-within-queue lower-priority, --reclaim-within-tree any, --min-runtime-reclaim 1h\n$/,
+    },
+    {
+      run: "queue update a --borrow-within-max-priority 3",
+      exit: 3,
+      err: /max_priority: must not be set unless policy/,
+    },
+    { run: "queue update a --weight -1", exit: 2, err: /--weight.* must be 0, or a number from 0.000001 to 1000000/ },
+    { run: "queue update all --fair-sharing maybe", exit: 2, err: /must be on, off, or a list of final-share and/ },
+    { run: "queue update a --reclaim-within-tree all", exit: 2, err: /never, lower-priority, any/ },
+    { run: "queue update a --ageing-step 5", exit: 3, err: /ageing.interval: value is required/ },
+    { run: "queue update a --ageing 10m --ageing-step 5 --ageing-limit 50", exit: 0, out: /updated/ },
+    { run: "queue get a -o wide", exit: 0, out: /--ageing 10m, --ageing-step 5, --ageing-limit 50\n$/ },
+    { run: "queue update a --ageing-limit 0", exit: 3, err: /ageing.limit: .*greater than or equal to 1/ },
+    { run: "queue update a --ageing off", exit: 0, out: /updated/ },
+    { run: "queue get a -o wide", exit: 0, out: /--min-runtime-reclaim 1h\n$/ },
+    { run: "queue update a --max-preemptions 3", exit: 0, out: /updated/ },
+    { run: "queue get a -o wide", exit: 0, out: /--max-preemptions 3\n$/ },
+    { run: "queue update a --max-preemptions -1", exit: 3, err: /max_preemptions: .*greater than or equal to 0/ },
+    { run: "queue update a --max-preemptions inherit", exit: 0, out: /updated/ },
+    { run: "queue get a -o wide", exit: 0, out: /--min-runtime-reclaim 1h\n$/ },
+    { run: "queue update a --preemptions-per-hour 5", exit: 0, out: /updated/ },
+    { run: "queue get a -o wide", exit: 0, out: /--preemptions-per-hour 5\n$/ },
+    { run: "queue update a --preemptions-per-hour -2", exit: 3, err: /preemptions_per_hour: .*than or equal to 0/ },
+    { run: "queue update a --preemptions-per-hour any", exit: 0, out: /updated/ },
+    { run: "queue get a -o wide", exit: 0, out: /--min-runtime-reclaim 1h\n$/ },
+    { run: "queue update a --ageing often", exit: 2, err: /must be "off" or a duration/ },
+    { run: "queue update a --min-runtime-reclaim 5", exit: 2, err: /must be "inherit" or a duration/ },
+  ],
+  "a priority class is created, given to jobs, changed and deleted": [
+    {
+      run: "priority-class create high --value 100 --description urgent",
+      exit: 0,
+      out: /^priority-class\/high created\n$/,
+    },
+    { run: "priority-class create patient --value 50 --preemption never --default yes", exit: 0, out: /created/ },
+    {
+      run: "priority-class list",
+      exit: 0,
+      out: /DESCRIPTION\nhigh +100 +lower-priority +- +\S+ +urgent\npatient +50 +never +yes +\S+ +-\n$/,
+    },
+    { run: "priority-class create high --value 1", exit: 3, err: /already exists/ },
+    { run: "priority-class create more", exit: 2, err: /--value/ },
+    { run: "priority-class create more --value 1 --default yes", exit: 3, err: /because priority class patient is/ },
+    {
+      run: "submit job.yaml --priority-class higj",
+      exit: 3,
+      err: /priority class higj does not exist; did you mean high/,
+    },
+    { run: "submit job.yaml --priority-class high", exit: 0, out: /created/ },
+    { run: "get mnist -o jsonpath={.spec.priority}/{.spec.priorityClassName}", exit: 0, out: /^100\/high\n?$/ },
+    { run: "update mnist --priority-class patient", exit: 0, out: /updated/ },
+    {
+      run: "get mnist -o jsonpath={.spec.priority}/{.status.preemptionPolicy}",
+      exit: 0,
+      out: /^50\/(PREEMPTION_POLICY_)?NEVER\n?$/i,
+    },
+    { run: "update mnist --priority 3", exit: 0, out: /updated/ },
+    { run: "get mnist -o jsonpath={.spec.priority}/{.spec.priorityClassName}", exit: 0, out: /^3\/?\n?$/ },
+    { run: "priority-class update patient", exit: 2, err: /give --description or --default/ },
+    { run: "priority-class update patient --default no", exit: 0, out: /updated/ },
+    { run: "priority-class get patient", exit: 0, out: /patient +50 +never +- / },
+    { run: "priority-class delete patient", exit: 0, out: /^priority-class\/patient deleted\n$/ },
+    { run: "priority-class get patient", exit: 3, err: /not found/ },
+  ],
   "a queue is created, changed in part, and deleted": [
     {
       run: "queue create nlp --quota gpu/h100=nvidia.com/gpu:8 --strategy strict",
@@ -177,11 +292,15 @@ const stories: Record<string, readonly Step[]> = {
     { run: "queue create nlp", exit: 3, err: /error: already exists/ },
     { run: "queue update nlp --strategy best-effort", exit: 0, out: /updated/ },
     { run: "queue get nlp", exit: 0, out: /nlp +best-effort +- +0 +0 +gpu\/h100 0\/8/ },
-    { run: "queue update nlp", exit: 2, err: /--quota, --parent, --strategy or --max-running-jobs/ },
+    { run: "queue update nlp", exit: 2, err: /give --quota, --parent, --strategy or another option/ },
     { run: "queue update nlp --max-running-jobs 3", exit: 0, out: /updated/ },
     { run: "queue stop nlp", exit: 0, out: /stopped/ },
     { run: "queue resume nlp", exit: 0, out: /resumed/ },
     { run: "queue get nlp", exit: 0, out: /nlp +best-effort +- +0 +0\/3 +gpu\/h100 0\/8/ },
+    { run: "queue update nlp --max-waiting-jobs 5", exit: 0, out: /updated/ },
+    { run: "queue get nlp", exit: 0, out: /nlp +best-effort +- +0\/5 +0\/3 +gpu\/h100 0\/8/ },
+    { run: "queue update nlp --max-waiting-jobs few", exit: 2, err: /--max-waiting-jobs must be a number from 0 up/ },
+    { run: "queue update nlp --max-waiting-jobs 0", exit: 0, out: /updated/ },
     { run: "queue update nlp --max-running-jobs few", exit: 2, err: /a number from 0 up, not few/ },
     { run: "queue update nlp --max-running-jobs 0", exit: 0, out: /updated/ },
     { run: "queue update nlp --quota 8", exit: 2, err: /FLAVOR=RESOURCE:COUNT/ },
@@ -245,6 +364,20 @@ const stories: Record<string, readonly Step[]> = {
   ],
   "an update of a namespace keeps omitted settings": [
     { run: "namespace create nlp --project text", exit: 0, out: /created/ },
+    { run: "limits list", exit: 0, err: /no limits/ },
+    { run: "limits set namespace/nlp", exit: 2, err: /there is nothing to set; give --max-waiting-jobs, --max-run/ },
+    { run: "limits set nlp --max-pods 3", exit: 2, err: /must be namespace\/NAME or project\/NAME, not nlp/ },
+    { run: "limits set namespace/nlp --max-pods few", exit: 2, err: /--max-pods must be a number from 0 up/ },
+    { run: "limits set namespace/nowhere --max-pods 3", exit: 3, err: /namespace nowhere does not exist/ },
+    {
+      run: "limits set namespace/nlp --max-pods 3 --max-template-bytes 4096",
+      exit: 0,
+      out: /limits of namespace\/nlp set/,
+    },
+    { run: "limits set namespace/nlp --max-running-jobs 2", exit: 0, out: /set/ },
+    { run: "limits list", exit: 0, out: /namespace\/nlp +0 +0\/2 +0\/3 +0\/4096/ },
+    { run: "limits set project/text --max-waiting-jobs 1", exit: 0, out: /set/ },
+    { run: "limits list -o name", exit: 0, out: /^namespace\/nlp\nproject\/text\n$/ },
     { run: "queue create research", exit: 0, out: /created/ },
     { run: "namespace update nlp --default-queue research", exit: 0, out: /updated/ },
     { run: "namespace get nlp -o yaml", exit: 0, out: /project: text\ndefaultQueue: research/ },
@@ -433,4 +566,27 @@ test("a job that has ended cannot be cancelled, and the error is printed once", 
   const ran = await gangway("cancel mnist");
   assert.equal(ran.exitCode, 3);
   assert.match(ran.stderr, /^error: failed precondition: [^\n]+\n$/);
+});
+
+test("a job with a maximum run time and backfill can be submitted again as get prints it", async (t) => {
+  const { gangway, store } = await served(t);
+  await gangway("submit job.yaml --max-runtime 1h30m --backfill");
+  const { stdout } = await gangway("get mnist -o yaml");
+  const again = await gangway("submit -", { stdin: stdout.replace("name: mnist\n", "name: again\n") });
+  assert.equal(again.exitCode, 0, again.stderr);
+  const { maxRuntimeMs, backfill } = store.jobs.get("default/again")!.job.spec.runPolicy;
+  assert.deepEqual([maxRuntimeMs, backfill], [5_400_000, true]);
+  assert.match((await gangway("submit job.yaml --max-runtime 90")).stderr, /duration with its unit/);
+  assert.match((await gangway("submit job.yaml --max-runtime 0s")).stderr, /max_runtime|maxRuntime/);
+});
+
+test("a job with a priority class can be submitted again as get prints it", async (t) => {
+  const { gangway, store } = await served(t);
+  await gangway("priority-class create patient --value 50 --preemption never");
+  await gangway("submit job.yaml --priority-class patient");
+  const { stdout } = await gangway("get mnist -o yaml");
+  const again = await gangway("submit -", { stdin: stdout.replace("name: mnist\n", "name: again\n") });
+  assert.equal(again.exitCode, 0, again.stderr);
+  const { priority, priorityClassName, preemptionPolicy } = store.jobs.get("default/again")!.job.spec;
+  assert.deepEqual([priority, priorityClassName, preemptionPolicy], [50, "patient", "NEVER"]);
 });

@@ -35,7 +35,7 @@ const lines: readonly (readonly [readonly string[], readonly string[]])[] = [
   [["sub"], ["submit"]],
   [["to"], ["top"]],
   [["edi"], ["edit"]],
-  [["queue", "u"], ["update"]],
+  [["queue", "up"], ["update"]],
   [["get", "--pha"], ["--phase"]],
   [
     ["completion", ""],

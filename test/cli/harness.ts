@@ -40,6 +40,7 @@ export async function run(argv: readonly string[], world: World = {}): Promise<R
     security: NO_SECURITY,
     configFile: { path: "config.yaml", read: async () => files["config.yaml"] ?? null, write: async () => {} },
     writePrivateFile: () => Promise.reject(new Error("no file is written here")),
+    removeFile: () => Promise.reject(new Error("no file is removed here")),
     signal: new AbortController().signal,
     startProgram: () => Promise.reject(new Error("no program is started here")) as never,
     openEditor: () => Promise.reject(new Error("no editor is opened here")),

@@ -10,6 +10,7 @@ import { configFileAt } from "../../src/cli/config-file.ts";
 import { callSecurity, mergeSecurity, NO_SECURITY } from "../../src/cli/security.ts";
 import { readClientConfig } from "../../src/client-config.ts";
 import { ANONYMOUS, type Authenticate } from "../../src/core/access/identity.ts";
+import { systemClock } from "../../src/runtime/clock.ts";
 import { startFixture } from "../api/fixture.ts";
 import { Certificates, hasOpenssl } from "../support/certificates.ts";
 import { run, type World } from "./harness.ts";
@@ -56,7 +57,8 @@ test("a service with client certificates is called by flags, by variables and by
 test("a command shows the token that its file has at each call, and the last one while it cannot be read", async () => {
   const texts: (string | null)[] = ["one", "two", null, "no token", "three"];
   const readFile = async () => texts.shift() ?? Promise.reject(new Error("away"));
-  const deps = { readFile, signal: new AbortController().signal };
+  const writePrivateFile = () => Promise.reject(new Error("no file is written here"));
+  const deps = { readFile, writePrivateFile, clock: systemClock(), signal: new AbortController().signal };
   const { token } = await callSecurity({ ...NO_SECURITY, tokenFile: "t" }, ["127.0.0.1:1"], deps);
   assert.ok(token !== null);
   assert.deepEqual([await token(), await token(), await token(), await token()], ["two", "two", "two", "three"]);

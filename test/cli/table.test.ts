@@ -1,8 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { formatSpan, parseDurationMs } from "../../src/cli/output/duration.ts";
+import { formatSpan } from "../../src/cli/output/duration.ts";
 import { renderTable } from "../../src/cli/output/table.ts";
+import { parseDurationMs } from "../../src/runtime/duration.ts";
 
 const WIDE = { columns: null, color: false };
 

@@ -5,6 +5,7 @@ import { parse } from "yaml";
 import { authenticationInterceptor } from "../../src/api/rpc/authentication.ts";
 import { serve } from "../../src/api/rpc/handler.ts";
 import { visibleText } from "../../src/cli/output/terminal.ts";
+import { NO_CALL_LIMITS } from "../../src/core/access/call-limits.ts";
 import { JobService } from "../../src/gen/gangway/v1/job_service_pb.ts";
 import { systemClock } from "../../src/runtime/clock.ts";
 import { startFixture } from "../api/fixture.ts";
@@ -64,15 +65,20 @@ test("errors show control characters", async (t) => {
 
 /** Serves a job whose log is this text. */
 async function serveLog(t: TestContext, text: string): Promise<string> {
-  const authentication = { authenticate: anonymous, certificateOf: () => null, onRefused: assert.fail };
-  const interceptor = authenticationInterceptor({ ...authentication, onInternalError: assert.fail });
+  const authentication = { authenticate: anonymous, limits: NO_CALL_LIMITS, certificateOf: () => null };
+  const interceptor = authenticationInterceptor({
+    ...authentication,
+    onRefused: assert.fail,
+    onInternalError: assert.fail,
+  });
   const server = new Server({ interceptors: [interceptor] });
   const handlers = Object.fromEntries(JobService.methods.map(({ localName }) => [localName, async () => ({})]));
   const streamJobLogs = async function* () {
     yield { lines: [{ replica: "Worker/0", container: "pytorch", text }] };
   };
   const stopping = new AbortController().signal;
-  const environment = { clock: systemClock(), authenticate: anonymous, onInternalError: assert.fail, stopping };
+  const known = { authenticate: anonymous, authorization: null };
+  const environment = { clock: systemClock(), ...known, onInternalError: assert.fail, stopping };
   serve(server, JobService, { ...handlers, streamJobLogs } as never, environment);
   t.after(() => server.forceShutdown());
   return new Promise((resolve, reject) => {

@@ -32,11 +32,11 @@ export function runPass(input: JsonObject, expected: JsonObject): readonly strin
     { apiVersion: "kubeflow.org/v1", kind: input["kind"], ...objectAt(input, "job") },
     OWN_KINDS,
   );
-  if (outcome.kind === "refused") return [`cannot be run: ${JSON.stringify(outcome.errors)}`];
+  if (outcome.kind === "refused") return [`the job is refused: ${JSON.stringify(outcome.errors)}`];
   const { spec: sent } = outcome.manifest;
   const kind = OWN_KINDS.kindOf(sent.kind);
-  if (kind === undefined) return [`cannot be run: kind ${sent.kind} is not served`];
-  const spec = defaultSpec(sent, { kind, labels: {}, namespaceQueue: null, classPriority: null });
+  if (kind === undefined) return [`kind ${sent.kind} is not served`];
+  const spec = defaultSpec(sent, { kind, labels: {}, namespaceQueue: null, priorityClass: null });
   const job = jobOf(input, spec);
   const build = {
     installation: "conformance",

@@ -3,9 +3,9 @@ import { test } from "node:test";
 import fc from "fast-check";
 import { awaitsResult, type Job } from "../../src/core/job/job.ts";
 import { isTerminal } from "../../src/core/job/status.ts";
-import { plan } from "../../src/core/plan/plan.ts";
 import { applyCacheLookup, lookUpCache } from "../../src/core/reconcile/cached-result.ts";
 import type { JsonObject } from "../../src/runtime/json.ts";
+import { plan } from "../support/plan.ts";
 import { queue, snapshot } from "./plan-world.ts";
 import { admit, CONFIG, jobOf, recorded, START_MS, template } from "./world.ts";
 

@@ -137,7 +137,7 @@ const KIND = {
   defaults: { restartPolicy: "Never", restartScope: "REPLICA", backoffLimit: null },
   roleName: (role: string) => role.toUpperCase(),
 } as const;
-const CONTEXT = { kind: KIND, labels: {}, namespaceQueue: null, classPriority: null };
+const CONTEXT = { kind: KIND, labels: {}, namespaceQueue: null, priorityClass: null };
 
 test("a spec that names nothing gets the defaults of its kind", () => {
   const sent = { kind: "Job", replicaSpecs: { a: {}, b: { replicas: 3 } } };
@@ -185,13 +185,19 @@ test("a spec keeps everything that it names", () => {
   const placement = { clusters: ["c1"], clusterSelector: { zone: "z" }, gpuModels: ["h100"] };
   const rest = { kind: "Job", kindSpec: { a: 1 }, inputs: { b: 2 }, priority: 5, placement };
   const replica = { replicas: 0, restartPolicy: "Always", template: template("main") } as const;
-  const spec = defaultSpec({ ...rest, replicaSpecs: { w: replica }, runPolicy }, { ...CONTEXT, classPriority: 9 });
-  assert.deepEqual(spec, { ...rest, replicaSpecs: { W: replica }, runPolicy });
+  const spec = defaultSpec(
+    { ...rest, replicaSpecs: { w: replica }, runPolicy },
+    { ...CONTEXT, priorityClass: { name: "high", value: 9, preemptionPolicy: "LOWER_PRIORITY" as const } },
+  );
+  assert.deepEqual(spec, { ...rest, priorityClassName: "high", replicaSpecs: { W: replica }, runPolicy });
 });
 
 test("empty texts and a switched-off interruption count as omitted, and a class gives its priority", () => {
   const runPolicy = { interruptible: false, cacheKey: "", schedulingPolicy: { priorityClass: "" } };
-  const spec = defaultSpec({ kind: "Job", replicaSpecs: {}, runPolicy }, { ...CONTEXT, classPriority: 9 });
+  const spec = defaultSpec(
+    { kind: "Job", replicaSpecs: {}, runPolicy },
+    { ...CONTEXT, priorityClass: { name: "high", value: 9, preemptionPolicy: "LOWER_PRIORITY" as const } },
+  );
   assert.deepEqual([spec.priority, Object.keys(spec.runPolicy).includes("interruptible")], [9, false]);
   assert.equal("cacheKey" in spec.runPolicy, false);
   assert.equal("priorityClass" in spec.runPolicy.schedulingPolicy, false);

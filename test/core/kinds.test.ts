@@ -18,7 +18,7 @@ function clusterSpecs(kindName: string, container: string, counts: Record<string
   );
   const spec: JobSpec = defaultSpec(
     { kind: kindName, replicaSpecs },
-    { kind, labels: {}, namespaceQueue: null, classPriority: null },
+    { kind, labels: {}, namespaceQueue: null, priorityClass: null },
   );
   return Object.entries(counts).flatMap(([role, count]) =>
     Array.from({ length: count }, (_, index): [Replica, ClusterSpec] => {

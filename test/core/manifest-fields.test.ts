@@ -21,6 +21,8 @@ const runPolicy = {
   restartScope: "GANG",
   suspend: true,
   interruptible: false,
+  maxRuntime: "1h30m",
+  backfill: true,
   cacheKey: "k",
   schedulingPolicy: {
     minAvailable: 1,
@@ -28,6 +30,7 @@ const runPolicy = {
     minResources: { cpu: "1" },
     priorityClass: "high",
     scheduleTimeoutSeconds: 6,
+    maxPreemptions: 7,
   },
 };
 
@@ -42,8 +45,10 @@ const spec = {
 };
 const full: JsonObject = { apiVersion: "gangway.dev/v1", kind: "PyTorchJob", metadata, spec };
 
-test("a manifest with every field is read as it is", () => {
-  const read = { kind: "read", manifest: { metadata, spec: { kind: "PyTorchJob", ...spec } } };
+test("a manifest with every field is read as it is, and a duration as milliseconds", () => {
+  const { maxRuntime: _text, ...asIs } = runPolicy;
+  const readPolicy = { ...asIs, maxRuntimeMs: 5_400_000 };
+  const read = { kind: "read", manifest: { metadata, spec: { kind: "PyTorchJob", ...spec, runPolicy: readPolicy } } };
   assert.deepEqual(fromManifest(full, SERVED), read);
   assert.deepEqual(fromManifest({ ...full, kind: "Job", spec: { kind: "PyTorchJob", ...spec } }, SERVED), read);
   assert.deepEqual(fromManifest({ ...full, spec: { kind: "PyTorchJob", ...spec } }, SERVED), read);
@@ -101,6 +106,12 @@ for (const path of OBJECTS) {
     assert.deepEqual(errorsOf(withField(full, [...path.split("."), "typo"], 1)), [`${path}.typo`]);
   });
 }
+
+test("a duration needs its unit", () => {
+  const path = ["spec", "runPolicy", "maxRuntime"];
+  for (const wrong of ["90", "", "1w"]) assert.deepEqual(errorsOf(withField(full, path, wrong)), [path.join(".")]);
+  assert.deepEqual(errorsOf(withField(full, path, "5400s")), []);
+});
 
 test("numbers of 64 bits may be text, numbers of 32 bits may not", () => {
   const wide = ["activeDeadlineSeconds", "interruptibleFailureThreshold"];

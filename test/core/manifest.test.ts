@@ -174,7 +174,11 @@ test("manifests of gangway.dev/v1 accept every field by its JSON name, and enums
 });
 
 test("the kind sets omitted members of a job, and spells its replica types", () => {
-  const context = { labels: { "kueue.x-k8s.io/queue-name": "team" }, namespaceQueue: "ns-queue", classPriority: 7 };
+  const context = {
+    labels: { "kueue.x-k8s.io/queue-name": "team" },
+    namespaceQueue: "ns-queue",
+    priorityClass: { name: "high", value: 7, preemptionPolicy: "LOWER_PRIORITY" as const },
+  };
   const sent = { kind: "TFJob", replicaSpecs: { ps: { template }, WORKER: { replicas: 3, template } } };
   const spec = defaultSpec(sent, { ...context, kind: OWN_KINDS.kindOf("TFJob")! });
   assert.deepEqual(Object.keys(spec.replicaSpecs), ["PS", "Worker"]);

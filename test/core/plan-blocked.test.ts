@@ -2,9 +2,9 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
 import type { BlockedPod, PodObstacle } from "../../src/core/plan/blocked-pod.ts";
-import { plan } from "../../src/core/plan/plan.ts";
 import type { NodeCapacity } from "../../src/core/plan/snapshot.ts";
 import type { JsonObject } from "../../src/runtime/json.ts";
+import { plan } from "../support/plan.ts";
 import { AT, amounts, cluster, flavor, job, node, nodes, queue, snapshot } from "./plan-world.ts";
 
 const GI = 2 ** 30 * 1000;

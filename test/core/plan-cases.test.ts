@@ -1,12 +1,13 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Job } from "../../src/core/job/job.ts";
-import { plan } from "../../src/core/plan/plan.ts";
 import type { Plan } from "../../src/core/plan/plan-types.ts";
+import { DEFAULT_POLICY, FAIR_SHARING_STRATEGIES, type QueuePolicy } from "../../src/core/plan/queue-policy.ts";
 import type { StopPolicy } from "../../src/core/plan/queue-stop.ts";
 import { withHead } from "../../src/core/plan/refuse.ts";
 import type { PlanCluster } from "../../src/core/plan/snapshot.ts";
 import type { JsonObject } from "../../src/runtime/json.ts";
+import { plan } from "../support/plan.ts";
 import {
   AT,
   admission,
@@ -18,6 +19,7 @@ import {
   node,
   nodes,
   planGang,
+  pool,
   queue,
   type SnapshotParts,
   snapshot,
@@ -72,11 +74,20 @@ const suspended = (one: Job): Job => {
   return { ...one, spec: { ...one.spec, runPolicy: { ...one.spec.runPolicy, suspend: true } } };
 };
 
+const HEAVY: QueuePolicy = { ...DEFAULT_POLICY, weight: 3 };
+
+const TRIES_NEXT: QueuePolicy = {
+  ...DEFAULT_POLICY,
+  fungibility: { ...DEFAULT_POLICY.fungibility, whenCanBorrow: "TRY_NEXT_FLAVOR" },
+};
+
 /** Four nodes of eight GPUs, of which one is in zone b. */
 const zoned = nodes(4, "h100").map((one, at) => ({ ...one, labels: { gpu: "h100", zone: at === 0 ? "b" : "a" } }));
 
 /** Four nodes of eight GPUs. */
 const wide = [cluster("east", { nodes: nodes(4, "h100") })];
+
+const FREEZE = { by: "ann", atMs: 7, reason: "audit" };
 
 /** Queues below `q`, which is stopped as it says. */
 const below = (stopPolicy: StopPolicy) => [
@@ -101,6 +112,30 @@ const cases: Readonly<Record<string, { readonly from: SnapshotParts; readonly ma
       clusters: wide,
     },
     made: [],
+  },
+  "in a queue that is frozen no gang is admitted or grows, and none is evicted, though it drains": {
+    from: {
+      waiting: [job({ name: "a", queue: "child", roles: gang(1, 8) })],
+      admitted: [running("b", 1, { replicas: 2, queue: "q" }), running("c", 1, { queue: "child" })],
+      queues: [
+        queue("q", { h100: 1000 }, { stopPolicy: "HOLD_AND_DRAIN", freeze: FREEZE }),
+        queue("child", { h100: 1000 }, { parent: "q" }),
+      ],
+      clusters: wide,
+    },
+    made: ["a: QueueFrozen"],
+  },
+  "a gang that needs a pool that is frozen waits, though it has room, and takes another flavor if it may": {
+    from: {
+      waiting: [
+        job({ name: "a", queue: "one", roles: gang(1, 8) }),
+        job({ name: "b", queue: "both", roles: gang(1, 8) }),
+      ],
+      queues: [queue("one", { h100: 1000 }), queue("both", { h100: 1000, a100: 1000 })],
+      pools: [pool("gpu/h100", { freeze: FREEZE }), pool("gpu/a100")],
+      clusters: [cluster("east", { nodes: [...nodes(2, "h100"), ...nodes(2, "a100")] })],
+    },
+    made: ["b -> east Worker=1 gpu/a100", "a: PoolFrozen"],
   },
   "a queue admits no more jobs than it may run, those below it counted; gangs that run still grow": {
     from: {
@@ -215,18 +250,56 @@ const cases: Readonly<Record<string, { readonly from: SnapshotParts; readonly ma
     },
     made: ["b -> east Worker=1 gpu/h100", "a: Draining"],
   },
-  "the queue that uses the smaller share of its quota goes first": {
+  "of the first gangs of queues, the one with the higher priority goes first, then the older one": {
     from: {
       waiting: [
-        job({ name: "a", queue: "big", roles: gang(2, 8) }),
-        job({ name: "b", queue: "idle", roles: gang(2, 8) }),
+        job({ name: "a", queue: "p", roles: gang(1, 8), createTimeMs: 2 }),
+        job({ name: "b", queue: "q", roles: gang(1, 8), createTimeMs: 1 }),
+        job({ name: "c", queue: "r", roles: gang(1, 8), createTimeMs: 3, priority: 1 }),
+      ],
+      queues: ["p", "q", "r"].map((name) => queue(name, { h100: 64 })),
+    },
+    made: ["c -> east Worker=1 gpu/h100", "b -> east Worker=1 gpu/h100", "a: NoCapacity"],
+  },
+  "a queue that does not borrow goes before one that does, which goes before one that borrows from farther": {
+    from: {
+      waiting: [
+        job({ name: "far", queue: "far", roles: gang(1, 8), priority: 2 }),
+        job({ name: "near", queue: "near", roles: gang(1, 8), priority: 1 }),
+        job({ name: "own", queue: "own", roles: gang(1, 8) }),
       ],
       queues: [
-        queue("big", { h100: 32 }, { used: { "gpu/h100": 16 } }),
-        queue("idle", { h100: 64 }, { used: { "gpu/h100": 16 } }),
+        queue("all", { h100: 64 }),
+        queue("team", { h100: 8 }, { parent: "all" }),
+        queue("near", { h100: 0 }, { parent: "team" }),
+        queue("part", { h100: 0 }, { parent: "all" }),
+        queue("far", { h100: 0 }, { parent: "part" }),
+        queue("own", { h100: 8 }, { parent: "all" }),
+      ],
+    },
+    made: ["own -> east Worker=1 gpu/h100", "near -> east Worker=1 gpu/h100", "far: NoCapacity"],
+  },
+  "with fair sharing, the queue whose share with the gang is lower for its weight goes first": {
+    from: {
+      waiting: [
+        job({ name: "a", queue: "light", roles: gang(2, 8), priority: 1 }),
+        job({ name: "b", queue: "heavy", roles: gang(2, 8) }),
+      ],
+      queues: [
+        queue("all", { h100: 64 }, { policy: { ...DEFAULT_POLICY, fairSharing: FAIR_SHARING_STRATEGIES } }),
+        queue("light", { h100: 0 }, { parent: "all", used: { "gpu/h100": 8 } }),
+        queue("heavy", { h100: 0 }, { parent: "all", used: { "gpu/h100": 16 }, policy: HEAVY }),
       ],
     },
     made: ["b -> east Worker=2 gpu/h100", "a: NoCapacity"],
+  },
+  "a queue that tries the next flavor before it borrows takes a later flavor of its own quota": {
+    from: {
+      waiting: [job({ name: "a", queue: "own", roles: gang(1, 8) })],
+      queues: [queue("all", { h100: 8 }), queue("own", { h100: 0, a100: 8 }, { parent: "all", policy: TRIES_NEXT })],
+      clusters: [cluster("alpha"), cluster("zulu", { nodes: nodes(1, "a100") })],
+    },
+    made: ["a -> zulu Worker=1 gpu/a100"],
   },
   "queues take turns as they fill": {
     from: {
@@ -394,26 +467,6 @@ const cases: Readonly<Record<string, { readonly from: SnapshotParts; readonly ma
       clusters: [cluster("east"), cluster("west")],
     },
     made: ["a -> west Worker=1 gpu/h100 #3"],
-  },
-  "of equal shares, the queue that is first by name goes first": {
-    from: {
-      waiting: [
-        job({ name: "a", queue: "zulu", roles: gang(2, 8) }),
-        job({ name: "b", queue: "alpha", roles: gang(2, 8), createTimeMs: 1 }),
-      ],
-      queues: [queue("zulu", { h100: 64 }), queue("alpha", { h100: 64 })],
-    },
-    made: ["b -> east Worker=2 gpu/h100", "a: NoCapacity"],
-  },
-  "a quota of 0 that is not used counts as no share": {
-    from: {
-      waiting: [
-        job({ name: "a", queue: "half", roles: gang(1, 8) }),
-        job({ name: "b", queue: "idle", roles: gang(1, 8) }),
-      ],
-      queues: [queue("half", { a100: 0, h100: 16 }, { used: { "gpu/h100": 8 } }), queue("idle", { h100: 64 })],
-    },
-    made: ["b -> east Worker=1 gpu/h100", "a -> east Worker=1 gpu/h100"],
   },
   "a gang without GPUs goes to the cluster with the fewest processors left": {
     from: {

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import fc from "fast-check";
 import type { Job } from "../../src/core/job/job.ts";
 import { firstMembers, memberCount } from "../../src/core/job/roles.ts";
-import { plan } from "../../src/core/plan/plan.ts";
+import { plan } from "../support/plan.ts";
 import { AT, admission, cluster, job, NOW, nodes, queue, type SnapshotParts, snapshot } from "./plan-world.ts";
 
 type Parts = { readonly has: number; readonly of: number; readonly queue?: string; readonly cluster?: string };

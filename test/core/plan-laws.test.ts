@@ -3,13 +3,13 @@ import { test } from "node:test";
 import fc from "fast-check";
 import { memberCount } from "../../src/core/job/roles.ts";
 import type { Ask, PodClass } from "../../src/core/plan/ask.ts";
-import { plan } from "../../src/core/plan/plan.ts";
 import type { PlanGang } from "../../src/core/plan/plan-gang.ts";
 import type { Plan, PlannedAdmission } from "../../src/core/plan/plan-types.ts";
 import type { NodeCapacity, PlanSnapshot } from "../../src/core/plan/snapshot.ts";
 import { nodeAllows } from "../../src/core/pods/node-match.ts";
 import { fitsIn, podRequests, type Resources, subtractResources } from "../../src/core/pods/resources.ts";
 import { type JsonObject, objectAt } from "../../src/runtime/json.ts";
+import { plan } from "../support/plan.ts";
 import { AT, admission, amounts, cluster, job, NOW, node, planGang, queue, snapshot } from "./plan-world.ts";
 
 const MODELS = ["h100", "a100"];

@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { plan } from "../../src/core/plan/plan.ts";
 import type { Plan } from "../../src/core/plan/plan-types.ts";
 import { shapeOf } from "../../src/core/plan/state/ask-shape.ts";
 import { flavorChoices } from "../../src/core/plan/state/choices.ts";
-import { stateOf } from "../../src/core/plan/state/load-snapshot.ts";
+import { stateOf } from "../support/load-snapshot.ts";
+import { plan } from "../support/plan.ts";
 import { AT, admission, cluster, job, nodes, planGang, pool, queue, snapshot } from "./plan-world.ts";
 
 const POOL = "gpu/h100";

@@ -2,16 +2,16 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
 import type { Job } from "../../src/core/job/job.ts";
-import { plan } from "../../src/core/plan/plan.ts";
 import type { PlanGang } from "../../src/core/plan/plan-gang.ts";
 import type { PlannedAdmission } from "../../src/core/plan/plan-types.ts";
 import type { PlanQueue, PlanSnapshot } from "../../src/core/plan/snapshot.ts";
-import { stateOf } from "../../src/core/plan/state/load-snapshot.ts";
 import { treeQueue } from "../../src/core/plan/tree-queue.ts";
 import { CounterState } from "../../src/core/quota/counter-state.ts";
 import type { Allocation, LedgerRow, Violation } from "../../src/core/quota/counters.ts";
 import { limitBook, TOKENS_MAX, WAITERS_MAX } from "../../src/core/quota/limits.ts";
 import { queueLimitsOf } from "../../src/core/quota/tree.ts";
+import { stateOf } from "../support/load-snapshot.ts";
+import { plan } from "../support/plan.ts";
 import { AT, cluster, job, nodes, pool, queue, snapshot, sumsOf } from "./plan-world.ts";
 
 const EPOCH = 1;

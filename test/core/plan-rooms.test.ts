@@ -3,8 +3,8 @@ import { test } from "node:test";
 import { podClassOf } from "../../src/core/plan/ask.ts";
 import type { NodeCapacity } from "../../src/core/plan/snapshot.ts";
 import { FitClasses, nodeClassOf } from "../../src/core/plan/state/fit-classes.ts";
-import { stateOf } from "../../src/core/plan/state/load-snapshot.ts";
 import type { JsonObject } from "../../src/runtime/json.ts";
+import { stateOf } from "../support/load-snapshot.ts";
 import { AT, admission, cluster, job, node, nodes, type SnapshotParts, snapshot } from "./plan-world.ts";
 
 const affinity = (term: JsonObject) => ({

@@ -2,9 +2,9 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
 import type { Job } from "../../src/core/job/job.ts";
-import { plan } from "../../src/core/plan/plan.ts";
 import type { Simulation } from "../../src/core/plan/simulate.ts";
 import type { PlanSnapshot } from "../../src/core/plan/snapshot.ts";
+import { plan } from "../support/plan.ts";
 import { simulateOn as simulate } from "../support/simulate-on.ts";
 import {
   AT,

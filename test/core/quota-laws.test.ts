@@ -3,7 +3,14 @@ import { test } from "node:test";
 import fc from "fast-check";
 import { tokenKey } from "../../src/core/quota/allocations.ts";
 import { CounterState } from "../../src/core/quota/counter-state.ts";
-import type { Allocation, GrantRequest, HeldToken, Limits, StandRequest } from "../../src/core/quota/counters.ts";
+import type {
+  Allocation,
+  GrantRequest,
+  HeldToken,
+  Limits,
+  StandRequest,
+  TurnOver,
+} from "../../src/core/quota/counters.ts";
 import { STAND_LEASE_MS, TICK_MS_MAX } from "../../src/core/quota/lease-clock.ts";
 import { limitBook } from "../../src/core/quota/limits.ts";
 import { scopeKey } from "../../src/core/quota/scopes.ts";
@@ -103,6 +110,8 @@ function limitAt(key: string, limits: Limits): number {
   const [kind, pool = "", queue = ""] = JSON.parse(key) as string[];
   const book = limitBook(limits);
   const none = Number.MAX_SAFE_INTEGER;
+  if (kind === "pool" && book.pool(pool).freeze !== undefined) return 0;
+  if (kind === "queue" && book.queue(queue, pool).freeze !== undefined) return 0;
   if (kind === "pool") return book.pool(pool).quota ?? none;
   if (kind === "project") return book.pool(pool).projectDefault ?? none;
   if (kind === "namespace") return book.pool(pool).namespaceDefault ?? none;
@@ -146,6 +155,46 @@ test("a request's caps limit it, even if others were granted without caps", () =
     { numRuns: 500 },
   );
 });
+
+test("a freeze grants nothing, takes nothing, and lets who waits keep the place; its end leaves no trace", () => {
+  fc.assert(
+    fc.property(steps, some.freezes, some.stand, some.waiter, (taken, freezes, stand, waiter) => {
+      const state = opened(some.ROOMY);
+      for (const one of taken) take(state, one);
+      const free = opened(some.ROOMY);
+      for (const one of taken) take(free, one);
+      const before = { held: heldIn(state), sums: canonicalSums(state.used()), waiting: state.waiting() };
+      const limits = some.frozen(some.ROOMY, freezes);
+      state.setLimits(EPOCH, { ...limits, version: 2 });
+      const isFrozen = ({ pool, queue }: { readonly pool: string; readonly queue: string | null }) => {
+        const [ofPool, ofQueue] = [limits.pools, limits.queues.filter((one) => one.queue === queue)];
+        return [...ofPool, ...ofQueue].some((one) => one.pool === pool && one.freeze !== undefined);
+      };
+      const held = new Set(before.held.map(tokenKey));
+      for (const one of before.held) assert.ok(heldIn(state).map(tokenKey).includes(tokenKey(one)));
+      assert.ok(!heldIn(state).some((one) => !held.has(tokenKey(one)) && isFrozen(one)));
+      const asked = { ...stand, epoch: EPOCH, waiter: `${waiter}-new` };
+      const outcome = state.stand(asked);
+      const unfrozen = free.stand(asked);
+      assert.equal(outcome.kind === "never", unfrozen.kind === "never");
+      if (outcome.kind === "granted" && !outcome.held) assert.ok(!stand.allocations.some(isFrozen));
+      if (outcome.kind === "waiting" && outcome.violation?.frozen) assert.equal(outcome.violation.limit, 0);
+      state.leave(EPOCH, asked.waiter);
+      const places = state.waiting().map((one) => `${one.waiter} ${one.pool} ${one.sinceMs}`);
+      const stays = before.waiting
+        .filter(isFrozenPlace(limits))
+        .map((one) => `${one.waiter} ${one.pool} ${one.sinceMs}`);
+      for (const place of stays) assert.ok(places.includes(place), `${place} is gone`);
+    }),
+    { numRuns: 500 },
+  );
+});
+
+/** Places in the lines of frozen pools. */
+function isFrozenPlace(limits: Limits) {
+  return ({ pool }: { readonly pool: string }) =>
+    limits.pools.some((one) => one.pool === pool && one.freeze !== undefined);
+}
 
 test("changed limits take nothing away and admit nothing above them, and queues' sums follow the new tree", () => {
   fc.assert(
@@ -240,6 +289,88 @@ test("a returned part is subtracted once, in any order and however often it is r
     { numRuns: 500 },
   );
 });
+
+test("turned-over tokens are never free: nobody else gets them, and no pool uses more or less for a moment", () => {
+  fc.assert(
+    fc.property(
+      some.limits,
+      steps,
+      some.allocation,
+      fc.array(some.heir, { maxLength: 6 }),
+      (limits, taken, one, heirs) => {
+        const state = opened(limits);
+        for (const step of taken) take(state, step);
+        const outcome = state.grant({ epoch: EPOCH, holder: ANN, allocations: [one], ...NOT_WAITING });
+        if (outcome.kind !== "granted" || outcome.held) return;
+        const { pool, token } = one;
+        const from = { pool, token, fence: outcome.fence };
+        let left = one.amount;
+        for (const { kept, ...given } of heirs) {
+          const turn: TurnOver = { from: { ...from, kept }, to: { ...given, pool, fence: from.fence } };
+          const before = heldIn(state);
+          const isHeld = before.some((held) => tokenKey(held) === tokenKey(turn.to));
+          const goes = left > kept && !isHeld;
+          assert.deepEqual(state.turnOver(EPOCH, [turn]), [left === 0 ? "notHeld" : goes ? "turnedOver" : "asItIs"]);
+          const after = heldIn(state);
+          assert.deepEqual(canonicalSums(state.used()), expectedSums(after, limits));
+          if (!goes) {
+            assert.deepEqual(after, before);
+            continue;
+          }
+          const amount = Math.min(given.amount, left - kept);
+          const heirs = after.filter((held) => tokenKey(held) === tokenKey(turn.to));
+          assert.deepEqual(heirs, [{ ...turn.to, amount, leaseMs: null, confirmed: true }]);
+          // The waiting line gets no more than the heir leaves.
+          const others = after.filter(
+            (held) => held.pool === pool && !before.some((old) => tokenKey(old) === tokenKey(held)),
+          );
+          const free = left - kept - amount;
+          const room = limitBook(limits).pool(pool).quota ?? Number.MAX_SAFE_INTEGER;
+          const used = sum(before.filter((held) => held.pool === pool));
+          assert.ok(sum(others) - amount <= Math.max(0, room - used) + free, "nobody else may get what the heir gets");
+          left = kept;
+          assert.deepEqual(state.turnOver(EPOCH, [turn]), [left === 0 ? "notHeld" : "asItIs"]);
+          assert.deepEqual(heldIn(state), after);
+        }
+      },
+    ),
+    { numRuns: 500 },
+  );
+});
+
+test("an heir gets its tokens above every limit; a token ends once nothing is left of it", () => {
+  const state = opened(some.ROOMY);
+  const [all] = waiting({ amount: 6, token: "all" }).allocations;
+  assert.ok(all);
+  const granted = state.grant({ epoch: EPOCH, holder: ANN, allocations: [all], ...NOT_WAITING });
+  assert.ok(granted.kind === "granted");
+  state.stand(waiting({ amount: 2 }));
+  const from = { pool: all.pool, token: "all", fence: granted.fence };
+  const heir = { kind: "admission", jobUid: "heir", admission: 2 } as const;
+  const turn = (token: string, kept: number, amount: number) => ({
+    from: { ...from, kept },
+    to: { ...from, token, amount, holder: heir, project: "p", namespace: "n", queue: "nowhere" },
+  });
+  assert.equal(state.turnOver(EPOCH + 1, [turn("one", 3, 3)]), "closed");
+  state.setLimits(EPOCH, { ...some.ROOMY, version: 2, tokensMax: 1, pools: [] });
+  assert.deepEqual(state.turnOver(EPOCH, [turn("one", 3, 3), turn("two", 0, 3)]), ["turnedOver", "turnedOver"]);
+  assert.deepEqual(
+    heldIn(state).map(({ token, amount, holder: by }) => [token, amount, by]),
+    [
+      ["one", 3, heir],
+      ["two", 3, heir],
+    ],
+  );
+  assert.equal(state.waiting().length, 1, "the waiter still waits");
+  assert.throws(() => state.turnOver(EPOCH, [turn("none", 0, 0)]));
+  assert.throws(() => state.turnOver(EPOCH, [turn("less", -1, 1)]));
+  const elsewhere = turn("other", 0, 1);
+  assert.throws(() => state.turnOver(EPOCH, [{ ...elsewhere, to: { ...elsewhere.to, pool: "gpu/1" } }]));
+});
+
+function sum(held: readonly { readonly amount: number }[]): number {
+  return held.reduce((total, { amount }) => total + amount, 0);
+}
 
 test("the head of the waiting line gets the room of a shrunk token; another epoch shrinks nothing", () => {
   const state = opened(some.ROOMY);

@@ -408,6 +408,7 @@ test("counters of another epoch answer every verb that they are closed", () => {
   const answers = {
     free: state.free(at, [ref]),
     shrink: state.shrink(at, [{ ...ref, amount: 1 }]),
+    turnOver: state.turnOver(at, []),
     confirm: state.confirm(at, [ref]),
     renew: state.renew(at, { holder: { kind: "caller", name: "a" }, allocations: [] }),
     stand: state.stand({ ...allocation.ask("b"), epoch: at, sinceMs: 0, grants: true }),
@@ -419,6 +420,7 @@ test("counters of another epoch answer every verb that they are closed", () => {
   assert.deepEqual(answers, {
     free: "closed",
     shrink: "closed",
+    turnOver: "closed",
     confirm: "closed",
     renew: "closed",
     stand: { kind: "closed" },

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
+import { admitted } from "../../src/core/job/admitted.ts";
 import { isConditionTrue } from "../../src/core/job/conditions.ts";
 import type { Job } from "../../src/core/job/job.ts";
 import type { SentSpec } from "../../src/core/job/sent.ts";
@@ -127,6 +128,70 @@ describe("a request to undo an admission", () => {
     assert.deepEqual(scene.cluster.things, []);
     assert.deepEqual(scene.job.admissions, [], "released, gone and removed from the record");
     assert.deepEqual([scene.step().record, scene.step().recheckAtMs], [null, null], "it rests");
+  });
+
+  const preemption = {
+    admission: 1,
+    reason: "Preempted",
+    message: "it was preempted for ml/train, whose queue takes back its own quota",
+    preemption: "InCohortReclamation",
+  } as const;
+  const preempt = (scene: Scene, admission = 1) => {
+    scene.job = { ...scene.job, status: { ...scene.job.status, eviction: { ...preemption, admission } } };
+    return scene.step();
+  };
+
+  test("for another gang shows who preempted it, keeps the attempts, and lets it back off", () => {
+    const scene = new Scene(pytorch()).start();
+    scene.set("j-worker-0", "Failed", { exitCode: 1 });
+    scene.step();
+    scene.cluster.collect();
+    const { attempts: before } = scene.job.status;
+    assert.equal(before.user, 1);
+    const undone = preempt(scene);
+    const { phase, waiting, backoff, attempts, conditions } = scene.job.status;
+    const message = `Admission 1 to cluster c1 is undone: ${preemption.message}.`;
+    assert.deepEqual([phase, waiting], ["WAITING", { reason: "Backoff", message, sinceMs: scene.nowMs }]);
+    const shown = conditions.find(({ type }) => type === "Preempted");
+    assert.deepEqual([shown?.status, shown?.reason, shown?.message], ["True", "InCohortReclamation", message]);
+    assert.equal(conditionsOf(scene.job)["Running"] ?? conditionsOf(scene.job)["Restarting"], "False Preempted");
+    assert.deepEqual([attempts.user, attempts.byReplica, attempts.preemptions], [1, before.byReplica, 1]);
+    assert.deepEqual(backoff, { undone: 0, notBeforeMs: scene.nowMs + 1_000, why: preemption.message });
+    assert.deepEqual(
+      undone.record?.events.map(({ type, reason }) => `${type} ${reason}`),
+      ["Warning PyTorchJobPreempted"],
+    );
+    assert.ok(
+      undone.actions.every((action) => action.kind !== "deletePod" || !action.force),
+      "pods get their grace",
+    );
+  });
+
+  test("for another gang keeps the count of starts that have failed, and prefers no other cluster", () => {
+    const scene = new Scene(pytorch()).start();
+    const backoff = { undone: 2, notBeforeMs: 1, lastCluster: "c2", why: "no node was ready" };
+    scene.job = { ...scene.job, status: { ...scene.job.status, backoff } };
+    scene.set("j-worker-0", "Pending");
+    preempt(scene);
+    const notBeforeMs = scene.nowMs + 1_000;
+    assert.deepEqual(scene.job.status.backoff, { undone: 2, notBeforeMs, why: preemption.message });
+  });
+
+  test("for another gang doubles the backoff each time, and the condition ends with the next admission", () => {
+    const scene = new Scene(pytorch()).start();
+    for (let time = 1; time <= 12; time += 1) {
+      preempt(scene, time);
+      const { backoff, attempts } = scene.job.status;
+      const waitMs = (backoff?.notBeforeMs ?? 0) - scene.nowMs;
+      assert.deepEqual([attempts.preemptions, waitMs], [time, Math.min(1_000 * 2 ** (time - 1), 600_000)]);
+      scene.rest();
+      const next = admit(scene.job, { cluster: "c1", nowMs: scene.nowMs, number: time + 1 });
+      const live = next.admissions.at(-1);
+      assert.ok(live);
+      scene.job = { ...next, status: admitted(scene.job, live, scene.nowMs).status };
+      assert.equal(conditionsOf(scene.job)["Preempted"], "False Admitted");
+      scene.step();
+    }
   });
 
   test("of an older admission changes nothing", () => {

@@ -96,6 +96,21 @@ describe("the end", () => {
     assert.deepEqual(scene.podNames, []);
   });
 
+  test("the maximum run time counts from the admission, and keeps no pod that runs", () => {
+    const scene = new Scene(
+      pytorch({ maxRuntimeMs: 60_000, activeDeadlineSeconds: 90, cleanPodPolicy: "None" }),
+    ).start();
+    const { admitTimeMs } = scene.job.admissions[0]!;
+    assert.equal(scene.step().recheckAtMs, admitTimeMs + 60_000);
+    scene.set("j-worker-0", "Succeeded", { exitCode: 0 });
+    scene.nowMs = admitTimeMs + 60_000;
+    scene.rest();
+    assert.equal(scene.job.status.failure?.code, "MaxRuntimeExceeded");
+    assert.match(scene.job.status.failure?.message ?? "", /longer than its maximum run time of 60 s/);
+    assert.deepEqual(scene.podNames, ["j-worker-0"]);
+    assert.notEqual(scene.job.admissions[0]?.tokensReleasedMs, null);
+  });
+
   test("a time to live of 0 deletes the job once its end is recorded", () => {
     const scene = new Scene(pytorch({ ttlSecondsAfterFinished: 0, cleanPodPolicy: "All" })).start();
     scene.set("j-master-0", "Succeeded", { exitCode: 0 });

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
+import { admitted } from "../../src/core/job/admitted.ts";
 import { isConditionTrue } from "../../src/core/job/conditions.ts";
 import { type Job, liveAdmission } from "../../src/core/job/job.ts";
 import { keptMembers, memberCount } from "../../src/core/job/roles.ts";
@@ -9,6 +10,8 @@ import type { CleanPodPolicy, RestartPolicy, RestartScope } from "../../src/core
 import { isTerminal } from "../../src/core/job/status.ts";
 import { changeJob, type WantedChange } from "../../src/core/kinds/change-job.ts";
 import { applyEviction } from "../../src/core/plan/apply-plan.ts";
+import { applyPreemption } from "../../src/core/plan/apply-preemption.ts";
+import type { PlannedVictim } from "../../src/core/plan/preemption.ts";
 import { type PodView, podView } from "../../src/core/pods/pod-view.ts";
 import type { Action, Decision } from "../../src/core/reconcile/decision.ts";
 import type { Observed } from "../../src/core/reconcile/observed.ts";
@@ -87,6 +90,7 @@ const op = fc.oneof(
   { weight: 2, arbitrary: fc.record({ do: fc.constant("disrupt" as const), pick }) },
   { weight: 2, arbitrary: fc.record({ do: fc.constant("suspend" as const), suspend: fc.boolean() }) },
   { weight: 1, arbitrary: fc.constant({ do: "undo" as const }) },
+  { weight: 2, arbitrary: fc.constantFrom({ do: "preempt" as const }, { do: "nominate" as const }) },
   { weight: 3, arbitrary: fc.record({ do: fc.constant("scale" as const), workers: fc.integer({ min: 1, max: 4 }) }) },
   { weight: 1, arbitrary: fc.constantFrom({ do: "cancel" as const }, { do: "delete" as const }) },
 );
@@ -100,6 +104,16 @@ function isStuck({ phase, containers }: PodView): boolean {
   return phase === "Pending" && containers.some(({ waiting }) => waiting !== null);
 }
 
+const ANY: Spec = {
+  shape: shapes["workers"]!,
+  restartPolicy: "Never",
+  cleanPodPolicy: "None",
+  restartScope: "REPLICA",
+  backoffLimit: 1,
+  minAvailable: 1,
+  ttl: undefined,
+};
+
 /** One job, two clusters, and all faults that may occur between them. */
 class World {
   readonly clusters = [new TinyCluster("c1"), new TinyCluster("c2")];
@@ -108,6 +122,8 @@ class World {
   nowMs = START_MS;
   forgotten = false;
   #admitted = 0;
+  #preempted = 0;
+  #counted = 0;
   #late: { action: Action; untilMs: number }[] = [];
   #released = new Map<number, number>();
 
@@ -148,6 +164,8 @@ class World {
     else if (one.do === "advance") this.advance(one.ms);
     else if (one.do === "suspend") this.change({ suspend: one.suspend });
     else if (one.do === "undo") this.undo();
+    else if (one.do === "preempt") this.preempt();
+    else if (one.do === "nominate") this.nominate(this.job, []);
     else if (one.do === "scale") this.change({ replicas: { Worker: one.workers } });
     else if (one.do === "collect") for (const cluster of this.clusters) cluster.collect();
     else if (one.do === "cancel")
@@ -163,6 +181,37 @@ class World {
     const of = { jobUid: this.job.uid, queue: "q", admission, reason: "QueueStopped", message: "queue q is stopped" };
     const evicted = applyEviction(this.job, of);
     if (evicted !== null) this.job = evicted;
+  }
+
+  /** The planner preempts the job for another. */
+  preempt(): void {
+    const live = liveAdmission(this.job);
+    if (live === null) return;
+    const { uid: jobUid } = this.job;
+    const victim = { jobUid, queue: "q", admission: live.number, members: live.members };
+    const nominee = { ...this.job, uid: "nominee", name: "nominee", status: new World(ANY).job.status, admissions: [] };
+    if (this.nominate(nominee, [{ ...victim, reason: "InCohortReclamation" }])) this.#preempted += 1;
+  }
+
+  /** The planner nominates a job if it waits. True: the world's job is a victim from now on. */
+  nominate(nominee: Job, victims: readonly PlannedVictim[]): boolean {
+    const planned = {
+      kind: "admit",
+      jobUid: nominee.uid,
+      askHash: "",
+      generation: 1,
+      admission: 9,
+      cluster: "c1",
+      admissionCounter: 0,
+      members: {},
+      flavors: {},
+      nodeLabels: {},
+      allocations: [],
+    } as const;
+    const jobs = new Map([this.job, nominee].map((job) => [job.uid, job]));
+    const applied = applyPreemption(jobs, { planned, victims }, this.nowMs);
+    for (const { after } of applied?.changes ?? []) if (after.uid === this.job.uid) this.job = after;
+    return (applied?.evicted.length ?? 0) > 0;
   }
 
   /** Changes a job as the service does, including its refusals. */
@@ -285,7 +334,8 @@ class World {
     const cluster = this.clusters[this.#admitted % 2]!.name;
     if (admissions.some((one) => one.tokensReleasedMs === null || (one.cluster === cluster && one.goneMs === null)))
       return;
-    this.job = admit(this.job, { cluster, nowMs: this.nowMs, number: ++this.#admitted });
+    const next = admit(this.job, { cluster, nowMs: this.nowMs, number: ++this.#admitted });
+    this.job = { ...next, status: admitted(this.job, liveAdmission(next)!, this.nowMs).status };
   }
 
   /** Lets a live gang that is smaller than its job grow, as a planner with room does. */
@@ -306,11 +356,13 @@ class World {
    */
   checkRepeats(first: Decision, observed: Observed): void {
     let job = recorded(this.job, first);
-    const { user, system } = job.status.attempts;
+    const { user, system, preemptions } = job.status.attempts;
     for (let round = 0; ; round++) {
       const again = reconcile(job, observed, this.nowMs, CONFIG);
       job = recorded(job, again);
-      assert.deepEqual([job.status.attempts.user, job.status.attempts.system], [user, system], "counted twice");
+      const { attempts } = job.status;
+      const counts = [attempts.user, attempts.system, attempts.preemptions];
+      assert.deepEqual(counts, [user, system, preemptions], "counted twice");
       if (again.record === null) return;
       assert.ok(round < 3, "the record does not come to rest");
     }
@@ -440,6 +492,13 @@ class World {
       (one) => one.status === "True" && one.type !== "Created" && one.type !== ends[0],
     );
     if (isTerminal(status)) assert.deepEqual(others, [], "conditions beside the terminal one");
+    if (status.phase !== "WAITING") assert.equal(status.nomination, undefined, "a nominee that does not wait");
+    const isPreempted = isConditionTrue(status.conditions, "Preempted");
+    assert.ok(!isPreempted || liveAdmission(this.job) === null, "it is admitted again, and shown as preempted");
+    const { preemptions = 0 } = status.attempts;
+    assert.ok(preemptions <= this.#preempted, `${preemptions} preemptions counted of ${this.#preempted}`);
+    assert.ok(preemptions >= this.#counted, "a counted preemption is forgotten");
+    this.#counted = preemptions;
     const counted = status.attempts.user + status.attempts.system;
     const truth = this.clusters
       .flatMap(({ failures }) => [...failures.values()])

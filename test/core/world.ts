@@ -38,7 +38,7 @@ export function jobOf(sent: SentSpec, changed: Partial<Job> = {}, kinds: Registr
     deleteTimeMs: null,
     cancel: null,
     version: 1,
-    spec: defaultSpec(sent, { kind, labels: {}, namespaceQueue: null, classPriority: null }),
+    spec: defaultSpec(sent, { kind, labels: {}, namespaceQueue: null, priorityClass: null }),
     status: {
       phase: "WAITING",
       conditions: [{ ...created, lastUpdateMs: START_MS, lastTransitionMs: START_MS }],

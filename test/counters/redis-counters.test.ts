@@ -476,7 +476,11 @@ describe("counters in Redis", { skip: !hasRedisServer() }, () => {
     await full.admin.config("SET", "maxmemory", "1");
     await assert.rejects(grant(counters, 1), UnavailableError);
     assert.deepEqual(await counters.shrink(1, [{ ...ref(2n ** 32n + 2n, "b"), amount: 1 }]), ["shrunk"]);
-    assert.deepEqual(await counters.free(1, [ref(2n ** 32n + 1n, "a")]), ["freed"]);
+    const from = { ...ref(2n ** 32n + 1n, "a"), kept: 0 };
+    const { leaseMs: _lease, caps: _caps, ...heir } = { ...ALLOCATION, token: "heir" };
+    const turn = { from, to: { ...heir, holder: { kind: "caller", name: "heir" } as const, fence: from.fence } };
+    assert.deepEqual(await counters.turnOver(1, [turn]), ["turnedOver"]);
+    assert.deepEqual(await counters.free(1, [{ ...from, token: "heir" }]), ["freed"]);
     assert.equal(await counters.report(1), "reported");
     assert.equal((await counters.tick(1, { elapsedMs: 1_000, unconfirmedMs: 0, limit: 1 })).kind, "ticked");
     assert.equal(await counters.confirm(1, [ref(2n ** 32n + 2n, "b")]), "confirmed");

@@ -5,7 +5,7 @@ import { Redis } from "ioredis";
 import { type RedisCounters, redisCounters } from "../../src/adapters/counters/redis/redis-counters.ts";
 import { SCRIPTS } from "../../src/adapters/counters/redis/scripts.ts";
 import { CounterState } from "../../src/core/quota/counter-state.ts";
-import type { Counters, HeldToken, Limits } from "../../src/core/quota/counters.ts";
+import type { AllocationRef, Counters, HeldToken, Limits, TurnOver } from "../../src/core/quota/counters.ts";
 import { UnavailableError } from "../../src/runtime/unavailable-error.ts";
 import { waitUntil } from "../support/bounded.ts";
 import { type Cut, CuttingProxy } from "../support/cutting-proxy.ts";
@@ -248,6 +248,20 @@ const shrinks = verb("shrink", fc.tuple(picks, fc.array(some.rest, { minLength: 
   redis: (counters, { epoch, allocations }) => counters.shrink(epoch, allocations),
 });
 
+/** Turns parts of tokens over to heirs, once or twice, also of tokens that are not held. */
+const turnOvers = verb("turnOver", fc.tuple(picks, fc.array(some.heir, { minLength: 3, maxLength: 3 })), {
+  request: ([asked, heirs], epoch, expected) => ({ epoch, turns: turnsOf(refsAt(expected, asked), heirs) }),
+  spec: (spec, { epoch, turns }) => spec.turnOver(epoch, turns),
+  redis: (counters, { epoch, turns }) => counters.turnOver(epoch, turns),
+});
+
+function turnsOf(refs: readonly AllocationRef[], heirs: readonly some.Heir[]): readonly TurnOver[] {
+  return refs.flatMap((from, at) => {
+    const { kept, ...to } = heirs[at % heirs.length] as some.Heir;
+    return { from: { ...from, kept }, to: { ...to, pool: from.pool, fence: from.fence } };
+  });
+}
+
 const confirms = verb("confirm", picks, {
   request: (asked, epoch, expected) => ({ epoch, allocations: refsAt(expected, asked) }),
   spec: (spec, { epoch, allocations }) => spec.confirm(epoch, allocations),
@@ -343,6 +357,8 @@ const often = [
     frees,
     shrinks,
     shrinks,
+    turnOvers,
+    turnOvers,
     stands,
     stands,
     stands,

@@ -39,7 +39,13 @@ test("every manifest is of a kind and version that clusters have, and every file
   for (const { file, doc } of manifests()) assert.equal(doc.apiVersion, KINDS[doc.kind], `${file}: ${doc.kind}`);
   const names = manifests().map(({ doc }) => `${doc.kind}/${doc.metadata.name}`);
   assert.equal(new Set(names).size, names.length);
-  const applied = [...kustomization().resources, "kustomization.yaml", "stores.env", "authentication.yaml"].sort();
+  const applied = [
+    ...kustomization().resources,
+    "kustomization.yaml",
+    "stores.env",
+    "authentication.yaml",
+    "access.yaml",
+  ].sort();
   assert.deepEqual([...filesOf("kubernetes")].sort(), applied);
 });
 
@@ -150,9 +156,6 @@ test("no process serves insecurely, and a network policy admits only chosen call
     for (const rule of doc.spec.ingress) assert.ok(rule.from.length > 0 && rule.ports.length > 0, doc.metadata.name);
   }
   for (const { name, container } of serving) assert.ok(!container.args.includes("--insecure"), name);
-  for (const file of ["api.yaml", "network-policy.yaml"]) {
-    assert.match(readFileSync(`${deploy}kubernetes/${file}`, "utf8"), /no authorization yet/);
-  }
 });
 
 /** The variables of a container, with the files of a folder in place of those that its volumes have. */
@@ -162,6 +165,7 @@ function settingsOf(container: Doc, certificates: Certificates): Readonly<Record
     "/etc/gangway/tls/tls.crt": certFile,
     "/etc/gangway/tls/tls.key": keyFile,
     "/etc/gangway/access/authentication.yaml": `${deploy}kubernetes/authentication.yaml`,
+    "/etc/gangway/access/access.yaml": `${deploy}kubernetes/access.yaml`,
   };
   const paths = (container.volumeMounts ?? []).map((mount: Doc) => mount.mountPath);
   const entries = [...envOf(container)].map(([key, { value = "" }]) => {

@@ -20,7 +20,14 @@ export type Exception = Treatment & {
 const serviceOfItsOwn = "the test starts the service of the page itself";
 const needsControlPlane = "needs the control plane of the tests and kubectl";
 
+const needsPerson = "needs a person with a browser, and an issuer";
+
 export const EXCEPTIONS: readonly Exception[] = [
+  ...[
+    "bin/gangway login --issuer https://login.example.com --client-id gangway",
+    "bin/gangway login",
+    "bin/gangway logout",
+  ].map((command): Exception => ({ page: "docs/access.md", command, kind: "notRun", reason: needsPerson })),
   { page: "README.md", command: "npm ci", kind: "notRun", reason: "the test runs in a clone where it has run" },
   { page: "README.md", command: "npm start", kind: "notRun", reason: serviceOfItsOwn },
   {

@@ -42,6 +42,30 @@ export function allPages(): readonly Page[] {
   return [...OTHER_PAGES, ...docs.map((name) => `docs/${name}`)].map(page);
 }
 
+/** A row of a table: its cells by the heads of their columns. */
+export type Row = Readonly<Record<string, string>>;
+
+/** The tables of a part of a page. Blank lines separate them. */
+export function tablesOf(section: string): readonly (readonly Row[])[] {
+  return section.split("\n\n").flatMap((block) => {
+    const [head, , ...lines] = block.split("\n").filter((line) => line.startsWith("|"));
+    if (head === undefined) return [];
+    const names = cellsOf(head);
+    const rows = lines.map((line) => {
+      const cells = cellsOf(line);
+      return Object.fromEntries(names.map((name, at) => [name, cells[at] ?? ""]));
+    });
+    return [rows];
+  });
+}
+
+function cellsOf(line: string): readonly string[] {
+  return line
+    .split("|")
+    .slice(1, -1)
+    .map((cell) => cell.trim());
+}
+
 const FENCE = /^( *)```(.*)$/;
 
 /** The fenced blocks of a page, in its order. */

@@ -7,6 +7,7 @@ import { connect, type GangwayClient } from "../../src/cli/rpc/client.ts";
 import { ClusterService } from "../../src/gen/gangway/v1/cluster_service_pb.ts";
 import { JobService } from "../../src/gen/gangway/v1/job_service_pb.ts";
 import { NamespaceService } from "../../src/gen/gangway/v1/namespace_service_pb.ts";
+import { PriorityClassService } from "../../src/gen/gangway/v1/priority_class_service_pb.ts";
 import { QueueService } from "../../src/gen/gangway/v1/queue_service_pb.ts";
 import { ResourceManager } from "../../src/gen/gangway/v1/resource_manager_pb.ts";
 import { systemClock } from "../../src/runtime/clock.ts";
@@ -42,6 +43,10 @@ export async function restore(client: GangwayClient, kubeconfigs: ReadonlyMap<st
   for (const resourceNamespace of ["ex:warehouse", "ex:cache", "ex:small"]) {
     await client.call(ResourceManager.method.registerResourceQuota, { resourceNamespace, quota: 20n });
   }
+  const { pools } = await client.call(ResourceManager.method.listPools, { pageSize: 1000 });
+  for (const { name, freeze } of pools) {
+    if (freeze !== undefined) await client.call(ResourceManager.method.unfreezePool, { name });
+  }
 }
 
 async function forgetClusters(client: GangwayClient): Promise<void> {
@@ -52,6 +57,9 @@ async function forgetClusters(client: GangwayClient): Promise<void> {
 async function restoreQueues(client: GangwayClient): Promise<void> {
   const { queues } = await client.call(QueueService.method.listQueues, {});
   for (const { name } of queues) await client.call(QueueService.method.updateQueue, { queue: { name } });
+  for (const { name } of queues) await client.call(QueueService.method.unfreezeQueue, { name });
+  const { grants } = await client.call(QueueService.method.listQuotaGrants, {});
+  for (const { queue, flavor } of grants) await client.call(QueueService.method.revokeQuotaGrant, { queue, flavor });
   for (const { name } of queues) {
     if (name !== "default") await client.call(QueueService.method.deleteQueue, { name });
   }
@@ -94,6 +102,12 @@ export async function clear(client: GangwayClient, subject: Subject): Promise<vo
     const unqueued = { resourceNamespace: name, quota: quota ?? 2n ** 53n - 1n, queue: "" };
     if (queue !== "") await client.call(ResourceManager.method.registerResourceQuota, unqueued);
   }
+  const { priorityClasses } = await client.call(PriorityClassService.method.listPriorityClasses, {});
+  for (const { name } of priorityClasses) {
+    await client.call(PriorityClassService.method.deletePriorityClass, { name });
+  }
+  const { limits } = await client.call(NamespaceService.method.listTenantLimits, {});
+  for (const { tenant } of limits) await client.call(NamespaceService.method.setTenantLimits, { limits: { tenant } });
   const { namespaces } = await client.call(NamespaceService.method.listNamespaces, {});
   for (const { name } of namespaces) await client.call(NamespaceService.method.deleteNamespace, { name });
 }

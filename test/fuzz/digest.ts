@@ -1,4 +1,5 @@
 /** Digests of the tables, which show whether a call changed anything. */
+import type { Departed } from "./departed.ts";
 import type { Subject } from "./subject.ts";
 
 /** Tables that the service also changes without a call: leases, timers, the planner, workers and the event log. */
@@ -16,6 +17,8 @@ const MOVING_TABLES = [
   "job_log",
   "leases",
   "migrations",
+  "queue_preemptions",
+  "quota_grants",
   "refusals",
   "token_tombstones",
   "workers",
@@ -34,7 +37,8 @@ const MOVING: Readonly<Record<string, { readonly columns: readonly string[]; rea
       "reachable",
     ],
   },
-  quota_domains: { columns: ["epoch", "pruned_fence", "buried"] },
+  // Preemptions for a queue with a budget of them, and ends of grants, raise the version of the limits.
+  quota_domains: { columns: ["epoch", "pruned_fence", "buried", "limits_version"] },
   // A worker removes jobs that are deleted, or whose time to live is over.
   jobs: {
     columns: [
@@ -51,10 +55,12 @@ const MOVING: Readonly<Record<string, { readonly columns: readonly string[]; rea
     ],
     still: "delete_ms is null and spec->'runPolicy'->>'ttlSecondsAfterFinished' is null",
   },
-  // A reaper takes back tokens that lapsed.
+  // A reaper takes back tokens that lapsed. DEPARTED are tokens whose callers have left.
   allocations: {
     columns: ["confirmed", "shrunk"],
-    still: "job_uid is null and released_ms is null and (lease_ms is null or lease_ms >= 3600000)",
+    still:
+      "job_uid is null and released_ms is null and (lease_ms is null or lease_ms >= 3600000) " +
+      "and token not in (select json_array_elements_text(DEPARTED))",
   },
 };
 
@@ -66,8 +72,11 @@ select table_name as table, string_agg(quote_ident(column_name), ', ' order by o
 
 export type Digests = Readonly<Record<string, string>>;
 
-/** Makes the function that takes a digest of every table. New tables are in it until they are named above. */
-export async function digester(subject: Subject): Promise<() => Promise<Digests>> {
+/**
+ * Makes the function that takes a digest of every table. New tables are in it until they are named above. It leaves out
+ * tokens of callers that have left.
+ */
+export async function digester(subject: Subject, departed: Pick<Departed, "tokens">): Promise<() => Promise<Digests>> {
   const moving = Object.entries(MOVING).flatMap(([table, { columns }]) =>
     columns.map((name) => `('${table}', '${name}')`),
   );
@@ -82,9 +91,15 @@ export async function digester(subject: Subject): Promise<() => Promise<Digests>
     });
   const sql = parts.join(" union all ");
   return async () => {
-    const rows = await subject.query(sql);
+    const rows = await subject.query(sql.replace("DEPARTED", () => literal(departed.tokens)));
     return Object.fromEntries(rows.map(({ table, digest }) => [String(table), String(digest)]));
   };
+}
+
+/** Texts as a JSON array in SQL. PostgreSQL stores no NUL and no half of a surrogate pair. */
+function literal(texts: readonly string[]): string {
+  const storable = texts.filter((text) => text.isWellFormed() && !text.includes("\0"));
+  return `'${JSON.stringify(storable).replaceAll("'", "''")}'::json`;
 }
 
 /** The tables whose digests differ. */

@@ -4,6 +4,7 @@ import { Bank } from "./bank.ts";
 import { clear, clientOf, leftOf, probe, restore, startClusters } from "./baseline.ts";
 import { Caller } from "./caller.ts";
 import { type ControlLoop, startControlLoop } from "./control.ts";
+import { Departed } from "./departed.ts";
 import { digester } from "./digest.ts";
 import { Findings } from "./findings.ts";
 import { alone, type GroupDeps, misused, together } from "./groups.ts";
@@ -105,11 +106,13 @@ class Run {
   }
 
   async deps(): Promise<GroupDeps> {
+    const departed = new Departed();
     return {
       caller: this.#parts.caller,
       bank: this.#bank,
       seed: this.#options.seed,
-      digest: await digester(this.#parts.subject),
+      departed,
+      digest: await digester(this.#parts.subject, departed),
       count: (call, code) => {
         this.#calls += 1;
         const key = `${shortName(call.method)} ${code}`;

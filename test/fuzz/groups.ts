@@ -3,6 +3,7 @@ import { fromBinary } from "@bufbuild/protobuf";
 import type { Bank } from "./bank.ts";
 import { type Answer, type Caller, type CallOptions, framed } from "./caller.ts";
 import { Chance } from "./chance.ts";
+import type { Departed } from "./departed.ts";
 import { changedTables, type Digests } from "./digest.ts";
 import { misuse } from "./misuse.ts";
 import type { PlannedCall } from "./plan.ts";
@@ -18,6 +19,7 @@ export type GroupDeps = {
   readonly bank: Bank;
   readonly seed: number;
   readonly digest: () => Promise<Digests>;
+  readonly departed: Departed;
   readonly count: (call: PlannedCall, code: string) => void;
   readonly report: (finding: Finding) => void;
 };
@@ -88,6 +90,7 @@ export async function alone(deps: GroupDeps, next: () => PlannedCall, calls: num
 export async function send(deps: GroupDeps, call: PlannedCall, options: CallOptions): Promise<Answer> {
   const answer = await deps.caller.call(pathOf(call.method), framed(call.request), options);
   deps.count(call, codeOf(answer).split(" (")[0] ?? "");
+  if (answer.left) deps.departed.note(call);
   for (const problem of problemsOf(call.method, answer)) deps.report({ call, problem });
   if (Chance.ofCall(deps.seed + 2, call.number).is(LEARN_SHARE)) learn(deps.bank, call, answer);
   return answer;

@@ -10,6 +10,7 @@ import { StatusSchema } from "../../src/gen/google/rpc/status_pb.ts";
 import { Bank } from "./bank.ts";
 import { type Answer, Caller, framed } from "./caller.ts";
 import { copies } from "./copies.ts";
+import { Departed } from "./departed.ts";
 import { changedTables } from "./digest.ts";
 import { growth } from "./growth.ts";
 import { decode, encode, methodsNamed, type PlannedCall, planCall } from "./plan.ts";
@@ -122,6 +123,18 @@ test("a failing request loses every field that its failure does not need", async
   const call = { number: 0, style: "valid", method, request: encode(method, tree) } as const;
   const smallest = await shrunk(call, async (one) => JSON.stringify(decode(one)).includes('"bad"'));
   assert.deepEqual(smallest.request, encode(method, { filter: { queue: "bad" } }));
+});
+
+test("tokens of callers that have left are known for a while", () => {
+  const departed = new Departed();
+  const method = methodNamed("ResourceManager.WaitForResource");
+  const call = { style: "valid", method } as const;
+  const named = (token: string) => encode(method, { resourceNamespace: "p", allocationToken: token });
+  departed.note({ ...call, number: 1, request: named(`it's "a"`) });
+  departed.note({ ...call, number: 200, request: named("b") });
+  assert.deepEqual(departed.tokens, [`it's "a"`, "b"]);
+  departed.note({ ...call, number: 400, request: named("c") });
+  assert.deepEqual(departed.tokens, ["b", "c"]);
 });
 
 test("a changed table, a grown heap and a stall by the service's own work are noticed", () => {

@@ -40,15 +40,23 @@ const WEIGHTS: Readonly<Record<string, number>> = {
   "JobService.StreamJobLogs": 0.5,
 };
 
+/**
+ * Several times what the service takes. Copies of copies become gigabytes, over which this process forgets the calls
+ * that it makes beside them.
+ */
+const REQUEST_BYTES_MAX = 16 * 2 ** 20;
+
 export function planCall({ seed, bank, methods }: PlanOptions, number: number, styles: readonly Style[]): PlannedCall {
   const chance = Chance.ofCall(seed, number);
   const method = chance.weighted(methods.map((one) => [WEIGHTS[shortName(one)] ?? 1, one]));
   const style = chance.pick(styles);
   const maker: Maker = { chance, bank, method };
   const good = SEEDS[shortName(method)];
-  const tree = good === undefined || style === "generated" ? generateMessage(maker, method.input) : good(maker);
+  const make = () => (good === undefined || style === "generated" ? generateMessage(maker, method.input) : good(maker));
+  const tree = make();
   if (style === "mutated") mutate(maker, method.input, tree);
-  const bytes = encode(method, tree);
+  const made = encode(method, tree);
+  const bytes = made.length <= REQUEST_BYTES_MAX ? made : encode(method, make());
   const request = style === "bytes" ? badBytes(chance, bytes, method.input) : bytes;
   return { number, method, style, request };
 }

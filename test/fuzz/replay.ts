@@ -5,6 +5,7 @@ import { Bank } from "./bank.ts";
 import { clientOf, restore, startClusters } from "./baseline.ts";
 import { Caller } from "./caller.ts";
 import { Chance } from "./chance.ts";
+import { Departed } from "./departed.ts";
 import { changedTables, digester } from "./digest.ts";
 import { callOf, type FailureFile } from "./failures.ts";
 import { bounds, send } from "./groups.ts";
@@ -31,12 +32,14 @@ export async function replay(which: string, options: ReplayOptions): Promise<num
   const bank = new Bank();
   const problems: string[] = [];
   const { seed, calls } = callsOf(which, { bank, methods: options.methods });
-  const digest = await digester(subject);
+  const departed = new Departed();
+  const digest = await digester(subject, departed);
   const deps = {
     caller,
     bank,
     seed,
     digest,
+    departed,
     count: () => {},
     report: ({ problem }: { problem: string }) => problems.push(problem),
   };

@@ -48,7 +48,9 @@ function job({ chance }: Maker): Tree {
   if (chance.is(0.6)) {
     const replicas = chance.pick([1, 1, 2, 3]);
     const replicaSpecs = { Worker: { replicas, template: podTemplate(chance) } };
-    return { metadata, spec: { kind: chance.pick(["Job", "PyTorchJob", "JAXJob"]), replicaSpecs, runPolicy } };
+    const priority = chance.is(0.2) ? { priorityClassName: chance.pick(CLASSES) } : {};
+    const kind = chance.pick(["Job", "PyTorchJob", "JAXJob"]);
+    return { metadata, spec: { kind, replicaSpecs, runPolicy, ...priority } };
   }
   const made = treeOf(fromBinary(messageNamed("gangway.v1.Job"), chance.pick(MANIFESTS)));
   return { ...made, metadata: { ...(made["metadata"] as Tree), ...metadata } };
@@ -129,6 +131,31 @@ const queue: Seed = ({ chance }) => ({
       resource: GPU,
       nominal: BigInt(chance.int(0, 20)),
     })),
+    ...(chance.is(0.3) ? policy(chance) : {}),
+  },
+});
+
+/** Mostly allowed. */
+const policy = (chance: Maker["chance"]) => ({
+  weight: chance.int(0, 9) / 2,
+  ...(chance.is(0.3) ? { fairSharing: { strategies: [1, 2].slice(0, chance.int(0, 2)) } } : {}),
+  preemption: {
+    withinQueue: chance.int(0, 3),
+    reclaimWithinTree: chance.int(2, 3),
+    borrowWithin: { policy: 2, maxPriority: chance.int(0, 9) },
+  },
+  flavorFungibility: { whenCanBorrow: 2, whenCanPreempt: 2, preference: chance.int(0, 2) },
+  minRuntime: { preempt: { seconds: BigInt(chance.int(0, 99)) } },
+});
+
+const CLASSES = ["high", "low", "patient"];
+
+const priorityClass: Seed = ({ chance }) => ({
+  priorityClass: {
+    name: chance.pick(CLASSES),
+    ...(chance.is(0.8) ? { value: chance.int(0, 9) } : {}),
+    globalDefault: chance.is(0.3),
+    preemptionPolicy: chance.int(0, 2),
   },
 });
 
@@ -195,14 +222,39 @@ export const SEEDS: Readonly<Record<string, Seed>> = {
   "QueueService.CreateQueue": queue,
   "QueueService.UpdateQueue": queue,
   "QueueService.GetQueue": named(QUEUES),
+  "QueueService.FreezeQueue": named(QUEUES),
+  "QueueService.UnfreezeQueue": named(QUEUES),
+  "QueueService.GrantQuota": ({ chance }) => ({
+    queue: chance.pick(QUEUES),
+    flavor: "gpu/h100",
+    amount: chance.pick(["1", "8"]),
+    duration: chance.pick(["3600s", "7200s"]),
+  }),
+  "QueueService.ListQuotaGrants": ({ chance }) => ({ queue: chance.pick(["", ...QUEUES]) }),
+  "QueueService.RevokeQuotaGrant": ({ chance }) => ({ queue: chance.pick(QUEUES), flavor: "gpu/h100" }),
   "QueueService.DeleteQueue": named(QUEUES),
   "QueueService.ListAuditEntries": page,
+  "PriorityClassService.CreatePriorityClass": priorityClass,
+  "PriorityClassService.UpdatePriorityClass": priorityClass,
+  "PriorityClassService.GetPriorityClass": named(CLASSES),
+  "PriorityClassService.DeletePriorityClass": named(CLASSES),
   "NamespaceService.CreateNamespace": ({ chance }) => ({ namespace: { name: chance.pick(NAMESPACES) } }),
   "NamespaceService.UpdateNamespace": ({ chance }) => ({
     namespace: { name: chance.pick(NAMESPACES), defaultQueue: chance.pick(QUEUES) },
   }),
   "NamespaceService.GetNamespace": named(NAMESPACES),
   "NamespaceService.DeleteNamespace": named(NAMESPACES),
+  "NamespaceService.SetTenantLimits": ({ chance }) => ({
+    limits: {
+      tenant: chance.pick([
+        { case: "namespace", value: chance.pick(NAMESPACES) },
+        { case: "project", value: "default" },
+      ]),
+      maxWaitingJobs: chance.pick([0, 1, 50]),
+      maxRunningJobs: chance.pick([0, 1, 50]),
+      maxPods: chance.pick([0, 1, 500]),
+    },
+  }),
   "ResourceManager.RegisterResourceQuota": pool,
   "ResourceManager.AllocateResource": allocate,
   "ResourceManager.WaitForResource": allocate,
@@ -214,6 +266,8 @@ export const SEEDS: Readonly<Record<string, Seed>> = {
     lines: Array.from({ length: maker.chance.pick([1, 2, 5]) }, () => line(maker)),
   }),
   "ResourceManager.GetPool": named(POOLS),
+  "ResourceManager.FreezePool": named(POOLS),
+  "ResourceManager.UnfreezePool": named(POOLS),
   "ResourceManager.DeletePool": named(POOLS),
   "ResourceManager.ReconcileQuota": ({ chance }) => ({ pool: chance.pick(["", ...POOLS]), dryRun: chance.is(0.5) }),
   "ResourceManager.ListPools": page,

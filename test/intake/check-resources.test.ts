@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { checkResources } from "../../src/intake/check-resources.ts";
 import type { JsonObject } from "../../src/runtime/json.ts";
+import { NO_CLASSES } from "../support/no-classes.ts";
 
 /** The warnings about workers with these containers, and the resources that the nodes were asked for. */
 async function warningsOf(podSpec: JsonObject, known: readonly string[] | null) {
@@ -9,6 +10,7 @@ async function warningsOf(podSpec: JsonObject, known: readonly string[] | null) 
   const facts = {
     namespace: null,
     queueExists: async () => true,
+    priorityClasses: NO_CLASSES,
     nodeResources: async (wanted: readonly string[]) => {
       asked.push(wanted);
       return known === null ? null : new Set(known);

@@ -13,6 +13,7 @@ import { canonicalJson, type JsonObject, objectAt } from "../../src/runtime/json
 import { UnavailableError } from "../../src/runtime/unavailable-error.ts";
 import { uuidV7 } from "../../src/runtime/uuid-v7.ts";
 import { OWN_KINDS } from "../support/kinds.ts";
+import { NO_CLASSES } from "../support/no-classes.ts";
 
 /** Namespaces with pod policies of their own. */
 const POLICIES: Readonly<Record<string, { readonly podPolicy: PodPolicy }>> = {
@@ -53,6 +54,7 @@ function startIntake(
       const known = { project: "vision", defaultQueue: "team-a", ...POLICIES[namespace] };
       return {
         namespace: namespace === "nowhere" ? null : namespace === "fresh" ? "open" : known,
+        priorityClasses: NO_CLASSES,
         queueExists: async (queue) => ["team-a", "team-b", "default"].includes(queue),
         nodeResources: async () => null,
       };

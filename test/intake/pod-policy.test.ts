@@ -9,6 +9,7 @@ import { type PodPolicy, policyInForce, TRIAL_DEFAULT } from "../../src/core/pod
 import { validate } from "../../src/intake/validate.ts";
 import { arrayAt, type JsonObject, objectAt, stringAt } from "../../src/runtime/json.ts";
 import { kindsWith } from "../support/kinds.ts";
+import { NO_CLASSES } from "../support/no-classes.ts";
 
 /** A kind from outside that adds whatever the job's kind spec says. */
 const copycat = podKind({
@@ -48,7 +49,12 @@ async function findings(spec: SentJob["spec"], given: Given) {
   const { policy, config = PLAIN_POD_CONFIG, rules, namespace = "team", isNew = false } = given;
   const sent = { namespace, name: "j", generateName: "", labels: {}, annotations: {}, spec };
   const known = { project: "default", defaultQueue: "default", podPolicy: policy ?? null };
-  const facts = { namespace: known, queueExists: async () => true, nodeResources: async () => null };
+  const facts = {
+    namespace: known,
+    queueExists: async () => true,
+    priorityClasses: NO_CLASSES,
+    nodeResources: async () => null,
+  };
   const { podPolicyDefault, isReserved } = rules ?? NAMESPACE_RULES;
   const podPolicy = policyInForce(policy ?? null, podPolicyDefault);
   const found = await validate(sent, facts, { kinds: KINDS, podConfig: config, podPolicy, isNew, isReserved });

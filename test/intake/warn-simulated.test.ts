@@ -3,6 +3,7 @@ import { test } from "node:test";
 import type { SentSpec } from "../../src/core/job/sent.ts";
 import { warnSimulated } from "../../src/intake/warn-simulated.ts";
 import { OWN_KINDS } from "../support/kinds.ts";
+import { NO_CLASSES } from "../support/no-classes.ts";
 
 const EAST = { name: "east", labels: { region: "eu" }, simulated: true };
 const WEST = { name: "west", labels: { region: "us" }, simulated: true };
@@ -15,7 +16,12 @@ async function messages(
 ): Promise<readonly string[]> {
   const metadata = { namespace: "team", name: "a", generateName: "", labels: {}, annotations: {} };
   const sent = { ...metadata, spec: { kind, replicaSpecs: {}, ...(placement === undefined ? {} : { placement }) } };
-  const facts = { namespace: null, queueExists: async () => true, nodeResources: async () => null };
+  const facts = {
+    namespace: null,
+    queueExists: async () => true,
+    priorityClasses: NO_CLASSES,
+    nodeResources: async () => null,
+  };
   const all = clusters === null ? facts : { ...facts, clusters: async () => clusters };
   const notes = await warnSimulated(sent, all, OWN_KINDS);
   return notes.map(({ field, message }) => `${field}: ${message}`);

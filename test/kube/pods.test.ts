@@ -164,7 +164,8 @@ function podsOf(sent: SentSpec, config: PodConfig, name: string) {
   const podPolicy = policyInForce(null, { level: "privileged", warn: [] });
   const rules = { kinds: OWN_KINDS, podConfig: config, podPolicy, isNew: false, isReserved: () => false };
   const { violations } = checkTemplates(job, rules);
-  const facts = { kind, project: "p", namespaceQueue: null, uid: "job-1", name, createdBy: "a", nowMs: START_MS };
+  const of = { kind, project: "p", namespaceQueue: null, priorityClass: null };
+  const facts = { ...of, uid: "job-1", name, createdBy: "a", nowMs: START_MS };
   if (violations.length > 0) return { violations, pods: [] };
   const made = newJob(job, { ...facts, podConfig: config, keepsUnknown: true });
   return { violations, pods: createdPods(made) };

@@ -16,7 +16,7 @@ export const TARGETS: readonly Target[] = [
   { folder: "core/admin", tests: CORE, isPure: true },
   { folder: "core/job", tests: CORE, isPure: true },
   { folder: "core/kinds", tests: CORE, isPure: true },
-  { folder: "core/plan", tests: CORE, isPure: true },
+  { folder: "core/plan", tests: [...CORE, "core/preempt/*.test.ts"], isPure: true },
   { folder: "core/pods", tests: CORE, isPure: true },
   { folder: "core/quota", tests: [...CORE, "counters/in-process.test.ts"], isPure: true },
   { folder: "core/reconcile", tests: CORE, isPure: true },

@@ -1,10 +1,11 @@
 import type { Job } from "../../src/core/job/job.ts";
 import { applyAdmission, applyEviction, applyRefusal } from "../../src/core/plan/apply-plan.ts";
+import { applyPreemption, applyWithdrawal } from "../../src/core/plan/apply-preemption.ts";
 import type { AdmissionBatch, AdmissionRecord, AdmitOutcome, Refusal } from "../../src/core/plan/plan-types.ts";
+import type { PreemptOutcome } from "../../src/core/plan/preemption.ts";
 import { stopOf } from "../../src/core/plan/queue-stop.ts";
 import type { PlanCluster, PlanQueue, PlanSnapshot } from "../../src/core/plan/snapshot.ts";
 import type { Change } from "../../src/core/plan/state/changes.ts";
-import { changesOf } from "../../src/core/plan/state/load-snapshot.ts";
 import { treeQueue } from "../../src/core/plan/tree-queue.ts";
 import type { Holder, Limits, PoolLimit } from "../../src/core/quota/counters.ts";
 import { TOKENS_MAX, WAITERS_MAX } from "../../src/core/quota/limits.ts";
@@ -12,6 +13,7 @@ import { queueLimitsOf } from "../../src/core/quota/tree.ts";
 import type { FleetStore, PlannerStore } from "../../src/planner/ports.ts";
 import type { DomainLedger } from "../../src/tokens/ports.ts";
 import { planGang, pool, sumsOf } from "../core/plan-world.ts";
+import { changesOf } from "../support/load-snapshot.ts";
 import { MemoryLedger, type MemoryRow } from "../tokens/memory-ledger.ts";
 
 /** The functions of the store that the planner needs, and its domain of the ledger. */
@@ -73,14 +75,23 @@ export class MemoryStore implements PlannerStore, FleetStore {
     const left = gone.map((uid): Change => ({ kind: "gang", uid, version: serial, gang: null }));
     return {
       restarts: place === null,
-      changes: [...changes, ...left],
-      whole: ["queue", "pool", "sum", "cluster"],
+      changes: [...changes, ...left, ...this.#holds(serial)],
+      whole: ["queue", "pool", "sum", "holds", "cluster"],
       callers: snapshot.callers,
       quotaEpoch: snapshot.quotaEpoch,
       place: { position: 0, loadedTo: null, limitsVersion: null, transaction: "", serial },
       more: false,
     };
   };
+
+  /** The tokens of admissions that no job has yet. */
+  #holds(version: number): readonly Change[] {
+    return this.tokens.live.flatMap(({ holder, pool, amount }): Change[] => {
+      if (holder.kind === "caller" || (this.numbers.get(holder.jobUid) ?? 0) >= holder.admission) return [];
+      const holds = { admission: holder.admission, amounts: { [pool]: amount } };
+      return [{ kind: "holds", uid: holder.jobUid, version, holds }];
+    });
+  }
 
   /** The next read has every gang. */
   gangsOf: FleetStore["gangsOf"] = async () => [];
@@ -168,6 +179,31 @@ export class MemoryStore implements PlannerStore, FleetStore {
     for (const job of after) this.jobs.set(job.uid, job);
     this.after("recordEvictions");
     return after.map(({ uid }) => uid);
+  };
+
+  recordPreemptions: PlannerStore["recordPreemptions"] = async (records, plannerEpoch, nowMs) => {
+    this.before("recordPreemptions", []);
+    const outcomes = records.map((record): PreemptOutcome => {
+      const { jobUid, generation } = record.planned;
+      const isCurrent = plannerEpoch === this.plannerEpoch && this.jobs.get(jobUid)?.version === generation;
+      const applied = isCurrent ? applyPreemption(this.jobs, record, nowMs) : null;
+      for (const { after } of applied?.changes ?? []) this.jobs.set(after.uid, after);
+      return applied === null ? { kind: "stale" } : { kind: "recorded", evicted: applied.evicted };
+    });
+    this.after("recordPreemptions");
+    return outcomes;
+  };
+
+  recordWithdrawals: PlannerStore["recordWithdrawals"] = async (jobUids, plannerEpoch, nowMs) => {
+    this.before("recordWithdrawals", jobUids);
+    if (plannerEpoch !== this.plannerEpoch) return [];
+    const changes = jobUids.flatMap((uid) => {
+      const job = this.jobs.get(uid);
+      return (job && applyWithdrawal(job, nowMs)) ?? [];
+    });
+    for (const { after } of changes) this.jobs.set(after.uid, after);
+    this.after("recordWithdrawals");
+    return changes.map(({ after }) => after.uid);
   };
 
   recordRefusals: PlannerStore["recordRefusals"] = async (refusals, plannerEpoch, nowMs) => {

@@ -43,6 +43,7 @@ class LossyCounters {
       grant: (...given) => lossy("grant", () => counters.grant(...given)),
       grantAll: (...given) => lossy("grantAll", () => counters.grantAll(...given)),
       free: (...given) => lossy("free", () => counters.free(...given)),
+      turnOver: (...given) => lossy("turnOver", () => counters.turnOver(...given)),
       setLimits: (...given) => lossy("setLimits", () => counters.setLimits(...given)),
     };
   }
@@ -101,7 +102,15 @@ function jobOf({ holder }: LedgerRow): string {
 test("a round admits gangs that fit, names tokens, wakes workers, and records why others wait", async () => {
   const { store, counters, planner, woken } = start({ jobs: [gang("a", 2), gang("b", 1)] });
   const round = await planner.runOnce();
-  assert.deepEqual(round, { admitted: 1, grown: 0, refused: 1, missed: 0, replanAtMs: null, more: false });
+  assert.deepEqual(round, {
+    admitted: 1,
+    grown: 0,
+    refused: 1,
+    nominated: 0,
+    missed: 0,
+    replanAtMs: null,
+    more: false,
+  });
   assert.deepEqual(woken, ["uid-a"]);
   assert.deepEqual(
     store.rows.map((row) => [row.token, row.amount, jobOf(row)]),
@@ -165,6 +174,50 @@ test("tokens that the ledger has released are freed in the counters, confirmed a
   await planner.runOnce();
   assert.deepEqual(admitted(store), ["b"]);
   assert.deepEqual(await store.tokens.unconfirmedReleases(10), []);
+  assert.equal(await queueUse(counters), 16);
+});
+
+test("a nominee asks the counters only for what it does not hold, and keeps what it holds", async () => {
+  const { store, counters, lossy, planner } = start({ jobs: [gang("victim", 2)] });
+  await planner.runOnce();
+  const [row] = store.rows;
+  assert.ok(row);
+  store.jobs.clear();
+  const nominee = gang("nominee", 2);
+  store.jobs.set(nominee.uid, nominee);
+  const heir = `job/${nominee.uid}/hold/1`;
+  await store.tokens.turnOver({ ...row, amount: 0, heir, lacks: 10, jobUid: nominee.uid });
+  const calls = lossy.calls.length;
+  assert.equal((await planner.runOnce())?.admitted, 1);
+  assert.deepEqual(
+    lossy.calls.slice(calls).filter((call) => /turnOver|free|grant/.test(call)),
+    ["turnOver", "free", "grantAll"],
+  );
+  assert.deepEqual(
+    store.tokens.live.map(({ token, amount, holder }) => [token, amount, holder]),
+    [
+      [heir, 10, { kind: "admission", jobUid: nominee.uid, admission: 1 }],
+      [`job/${nominee.uid}/admission/1/step/1/1`, 6, { kind: "admission", jobUid: nominee.uid, admission: 1 }],
+    ],
+  );
+  assert.equal(await queueUse(counters), 16);
+});
+
+test("a nominee that holds all that it needs asks the counters for nothing", async () => {
+  const { store, counters, lossy, planner } = start({ jobs: [gang("victim", 2)] });
+  await planner.runOnce();
+  const [row] = store.rows;
+  assert.ok(row);
+  store.jobs.clear();
+  const nominee = gang("nominee", 2);
+  store.jobs.set(nominee.uid, nominee);
+  await store.tokens.turnOver({ ...row, amount: 0, heir: "job/hold", lacks: 16, jobUid: nominee.uid });
+  const calls = lossy.calls.length;
+  assert.equal((await planner.runOnce())?.admitted, 1);
+  assert.deepEqual(
+    lossy.calls.slice(calls).filter((call) => call.startsWith("grant")),
+    [],
+  );
   assert.equal(await queueUse(counters), 16);
 });
 

@@ -8,6 +8,7 @@ import { podView } from "../../src/core/pods/pod-view.ts";
 import { arrayAt, objectAt, stringAt } from "../../src/runtime/json.ts";
 import { seededRandom } from "../support/random.ts";
 import { LimitedQueues } from "./limited-queues.ts";
+import { Preemptions } from "./preemptions.ts";
 import type { Fate } from "./sim-kube.ts";
 import { SERVICE_KIND, TASK_ENDS } from "./sim-service.ts";
 import { GPU, World } from "./world.ts";
@@ -35,6 +36,7 @@ type Run = {
   readonly random: () => number;
   readonly trace: string[];
   readonly queues: LimitedQueues;
+  readonly preemptions: Preemptions;
 };
 
 /** Runs one random history, which depends on the seed alone. Throws with the events if a law is broken. */
@@ -57,11 +59,14 @@ export async function runHistory(db: Db, seed: number, options: HistoryOptions =
       { name: "small", quotas: { a100: 4, h100: 4 } },
     ],
   });
-  const run: Run = { options, world, random, trace: [], queues: new LimitedQueues(world, random) };
+  const queues = new LimitedQueues(world, random);
+  const preemptions = new Preemptions(world, db, random);
+  const run: Run = { options, world, random, trace: [], queues, preemptions };
   try {
     for (let tick = 0; tick < TICKS; tick += 1) await faultyTick(run, tick);
     faults.share = 0;
     await run.queues.resumeAll();
+    await run.preemptions.withdrawAll();
     await comeToRest(run);
     await checkTheEnd(run);
     assert.deepEqual(world.errors, [], "no loop has thrown");
@@ -100,6 +105,8 @@ async function faultyTick(run: Run, tick: number): Promise<void> {
   if (random() < 0.05) await endSomething(run);
   if (random() < 0.2) await changeSomething(run);
   if (random() < 0.06) trace.push(`  ${await run.queues.change()}`);
+  if (random() < 0.12) trace.push(`  ${await run.preemptions.preempt()}`);
+  if (random() < 0.03) await run.preemptions.withdrawAll();
   if (random() < 0.15) await audit(run);
   checkNoReplicaTwice(world);
   world.service.check();
@@ -196,9 +203,10 @@ function recordedAttempt({ status, spec }: Job, podRole: string | null, index: n
 }
 
 /** Laws that the records must keep at all times, under any faults. */
-async function checkRecords({ world, queues }: Run): Promise<void> {
+async function checkRecords({ world, queues, preemptions }: Run): Promise<void> {
   const jobs = await world.jobs();
   queues.check(jobs);
+  preemptions.check(jobs);
   for (const job of jobs) {
     if (job.status.phase === "SUSPENDED") {
       assert.ok(

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { after, before, beforeEach, test } from "node:test";
 import type { Db } from "../../src/adapters/store/db/db.ts";
 import { type CapacityEntry, capacityOf, type EntryChange } from "../../src/core/plan/capacity-entry.ts";
+import { DEFAULT_POLICY } from "../../src/core/plan/queue-policy.ts";
 import { completeCapacity } from "../support/complete-capacity.ts";
 import { onEachDatabase } from "../support/databases.ts";
 import { snapshotOf } from "../support/snapshot.ts";
@@ -35,8 +36,9 @@ onEachDatabase((openDb) => {
     assert.deepEqual(changed.record.quotas, turned.quotas);
     assert.equal(changed.record.version, 2);
     const planned = (await snapshotOf(db)).queues.find(({ name }) => name === "batch");
-    const settings = { name: "batch", strategy: "STRICT_FIFO", stopPolicy: "NONE", maxRunningJobs: null, parent: null };
-    assert.deepEqual(planned, { ...settings, quotas: turned.quotas });
+    const limits = { maxRunningJobs: null, maxWaitingJobs: null };
+    const settings = { name: "batch", strategy: "STRICT_FIFO", stopPolicy: "NONE", ...limits, parent: null };
+    assert.deepEqual(planned, { ...settings, policy: DEFAULT_POLICY, quotas: turned.quotas });
   });
 
   test("changes of queues tell a taken name, an unknown queue and a stale version", async () => {

@@ -18,9 +18,10 @@ onEachDatabase((openDb) => {
   });
   after(() => db.close());
 
-  /** An empty database, and an intake over it with a seeded random source. */
+  /** An empty database, and an intake over it with a seeded random source. Queue `narrow` takes two jobs. */
   async function start() {
     const { store } = await freshStore(db);
+    await store.admin.createQueue({ name: "narrow", strategy: "STRICT_FIFO", quotas: [], maxWaitingJobs: 2 });
     const random = seededRandom(1);
     const intake = createIntake({
       clock: { nowMs: () => NOW, monotonicMs: () => 0, sleep: async () => {} },
@@ -39,6 +40,7 @@ onEachDatabase((openDb) => {
       name: fc.constantFrom("a", "b", "c", ""),
       namespace: fc.constantFrom("team", "team", "other", "Not Valid"),
       priority: fc.constantFrom(0, 1),
+      queue: fc.constantFrom("research", "narrow"),
       requestId: fc.constantFrom("", "", "r1", "r2"),
       validateOnly: fc.constantFrom(false, false, true),
     }),
@@ -46,11 +48,13 @@ onEachDatabase((openDb) => {
   );
   type Drawn = typeof submissions extends fc.Arbitrary<readonly (infer One)[]> ? One : never;
 
-  function submissionOf(drawn: Omit<Drawn, "name"> & { readonly name: string }): Submission {
-    const { name, namespace, priority, requestId, validateOnly } = drawn;
+  function submissionOf(
+    drawn: Omit<Drawn, "name" | "queue"> & { readonly name: string; readonly queue?: string },
+  ): Submission {
+    const { name, namespace, priority, queue = "research", requestId, validateOnly } = drawn;
     const template = { spec: { containers: [{ name: "pytorch", image: "x" }] } };
     const spec = { kind: "PyTorchJob", replicaSpecs: { Master: { template } }, priority };
-    const runPolicy = { schedulingPolicy: { queue: "research" } };
+    const runPolicy = { schedulingPolicy: { queue } };
     const names = { name, generateName: name === "" ? "g-" : "", labels: {}, annotations: {} };
     const job: SentJob = { namespace, ...names, spec: { ...spec, runPolicy } };
     return { job, requestId, validateOnly, strict: false, createdBy: "alice" };

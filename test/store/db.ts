@@ -1,6 +1,12 @@
 import type { Db } from "../../src/adapters/store/db/db.ts";
 import { createStore } from "../../src/adapters/store/store.ts";
-import type { AdmissionBatch, AdmissionRecord, AdmitOutcome } from "../../src/core/plan/plan-types.ts";
+import type {
+  AdmissionBatch,
+  AdmissionRecord,
+  AdmitOutcome,
+  PlannedAdmission,
+} from "../../src/core/plan/plan-types.ts";
+import type { Allocation } from "../../src/core/quota/counters.ts";
 import { emptyDatabase } from "../support/database.ts";
 import { OWN_KINDS } from "../support/kinds.ts";
 import { gangOfPlanned } from "../support/planned-gang.ts";
@@ -44,15 +50,23 @@ export async function takePlannerLease(store: TestStore, holder: string): Promis
 type OneRecord = Omit<AdmissionRecord, "chain" | "gang"> &
   Pick<AdmissionBatch, "quotaEpoch" | "plannerEpoch" | "nowMs">;
 
-/** Records an admission as a batch of its own. */
+/** Records an admission that needs these allocations as a batch of its own. */
 export async function recordOne(
   store: TestStore,
-  { planned, allocations, fence, ...of }: OneRecord,
+  { planned: asked, allocations, fence, ...of }: OneRecord,
 ): Promise<AdmitOutcome> {
+  const planned = { ...asked, allocations: neededOf(allocations) };
   const counters = new Map(planned.cluster === null ? [] : [[planned.cluster, planned.admissionCounter]]);
   const records = [{ planned, gang: gangOfPlanned(planned), allocations, fence, chain: null }];
   const [outcome = "stale"] = await store.planner.recordAdmissions({ ...of, records, counters });
   return outcome;
+}
+
+/** A plan's allocations for these, which the counters have granted. */
+export function neededOf(allocations: readonly Allocation[]): PlannedAdmission["allocations"] {
+  return allocations.map(({ pool, amount, project, namespace, queue }) => {
+    return { pool, amount, project, namespace, queue: queue ?? "" };
+  });
 }
 
 /** Raises the epoch of the queues' domain from any value. */

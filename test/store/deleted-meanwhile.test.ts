@@ -1,7 +1,11 @@
-/** What is deleted while another call names it: each of the two is answered as if the other came before or after. */
+/** What is deleted or made while another call names it: each of the two is answered as if it came before or after. */
 import assert from "node:assert/strict";
 import { after, before, beforeEach, describe, test } from "node:test";
-import type { Db } from "../../src/adapters/store/db/db.ts";
+import { claimUid } from "../../src/adapters/store/admin/cluster-uids.ts";
+import { updateNamespace } from "../../src/adapters/store/admin/namespaces.ts";
+import { createQueue, deleteQueue } from "../../src/adapters/store/admin/queues.ts";
+import { registerPool } from "../../src/adapters/store/admin/register-pool.ts";
+import type { Db, Executor } from "../../src/adapters/store/db/db.ts";
 import type { Job } from "../../src/core/job/job.ts";
 import type { Decision } from "../../src/core/reconcile/decision.ts";
 import { onPostgres } from "../support/databases.ts";
@@ -187,4 +191,65 @@ onPostgres((openDb) => {
     const second = () => store.admin.updateNamespace(change);
     assert.deepEqual((await inOrder(db, row, { first, second }))[1], { kind: "notFound" });
   });
+
+  describe("made just after a call has found none of it, and so not locked by that call", () => {
+    test("a queue is not deleted", async () => {
+      const make = () => store.admin.createQueue(queueOf("late"));
+      const answer = await meanwhile(db, make, (late) => deleteQueue(late, "late", { actor: "admin", nowMs: NOW }));
+      assert.deepEqual(answer, { kind: "notFound" });
+      assert.notEqual(await store.admin.getQueue("late"), null);
+    });
+
+    test("a queue is no parent of a new one", async () => {
+      const make = () => store.admin.createQueue(queueOf("late"));
+      const bounds = { poolsMax: 10, nowMs: NOW };
+      const answer = await meanwhile(db, make, (late) =>
+        createQueue(late, queueOf("new", "late"), { actor: "admin", ...bounds }),
+      );
+      assert.deepEqual(answer, { kind: "misplaced", problem: { kind: "unknownParent", parent: "late" } });
+    });
+
+    test("a queue is charged for no pool", async () => {
+      const make = () => store.admin.createQueue(queueOf("late"));
+      const pool = poolChange({ name: "ex:new", queue: "late" });
+      const by = { ...ACTOR, poolsMax: 10, nowMs: NOW };
+      const answer = await meanwhile(db, make, (late) => registerPool(late, pool, by));
+      assert.deepEqual(answer, { kind: "unknownQueue", name: "late" });
+    });
+
+    test("a namespace is not changed", async () => {
+      const settings = { name: "late", project: "default", defaultQueue: "research" };
+      const make = () => store.admin.createNamespace({ ...settings, namesQueue: true });
+      const change = { ...settings, project: "vision", version: 0 };
+      const answer = await meanwhile(db, make, (late) => updateNamespace(late, change, NOW));
+      assert.deepEqual(answer, { kind: "notFound" });
+      assert.equal((await store.admin.getNamespace("late"))?.project, "default");
+    });
+
+    test("a cluster claims no uid", async () => {
+      const cluster = { name: "late", labels: {}, flavors: [], credentials: { kind: "sealed" } };
+      const make = () => store.clusters.register(cluster);
+      await meanwhile(db, make, (late) => late.tx((tx) => claimUid(tx, { cluster: "late", uid: "uid-1" })));
+      assert.deepEqual(await db.query("select 1 from cluster_uids"), []);
+    });
+  });
 });
+
+/** Runs a call, and `make` right after the call's first statement. */
+async function meanwhile<T>(
+  db: Db,
+  make: () => Promise<{ readonly kind: string }>,
+  call: (db: Db) => Promise<T>,
+): Promise<T> {
+  const made: string[] = [];
+  const interrupted = (tx: Executor): Executor => ({
+    query: async (text, params) => {
+      const rows = await tx.query<never>(text, params);
+      if (made.length === 0) made.push((await make()).kind);
+      return rows;
+    },
+  });
+  const answer = await call({ ...db, tx: (fn) => db.tx((tx) => fn(interrupted(tx))) });
+  assert.deepEqual(made, ["done"]);
+  return answer;
+}

@@ -3,9 +3,11 @@ import { createHash } from "node:crypto";
 import type { Db } from "../../src/adapters/store/db/db.ts";
 import { holdCounters } from "../../src/adapters/store/fleet/counters-holder.ts";
 import { stepGroups } from "../../src/adapters/store/jobs/step-groups.ts";
+import { changeHeirs } from "../../src/adapters/store/ledger/give-back.ts";
 import type { BucketLease } from "../../src/core/job/bucket.ts";
 import type { Job } from "../../src/core/job/job.ts";
 import type { AdmissionRecord } from "../../src/core/plan/plan-types.ts";
+import type { PlannedVictim, PreemptionRecord } from "../../src/core/plan/preemption.ts";
 import { refuse as refuseGang } from "../../src/core/plan/refuse.ts";
 import type { FleetPlace, FleetRead } from "../../src/core/plan/state/fleet-read.ts";
 import type { HeldToken } from "../../src/core/quota/counters.ts";
@@ -61,6 +63,7 @@ export async function everyTransaction(db: Db, random: () => number): Promise<Re
     quotas: quotas(),
     stopPolicy: pick(["NONE", "NONE", "HOLD_AND_DRAIN"] as const),
     parent: name === "research" ? null : pick([null, "research"]),
+    maxWaitingJobs: pick([null, 5, 1000]),
   });
 
   async function take(buckets: readonly number[] | undefined, worker: string): Promise<void> {
@@ -155,6 +158,45 @@ export async function everyTransaction(db: Db, random: () => number): Promise<Re
     await store.planner.recordEvictions(evictions, plannerEpoch, NOW);
   };
 
+  /** Nominates waiting jobs, and preempts some that run for them; or gives their nominations up. */
+  const preempt = async () => {
+    await look();
+    const gangs = new Map((await store.explain.gangsNow(jobs.map(({ uid }) => uid))).map((gang) => [gang.uid, gang]));
+    const victims = jobs.flatMap(({ uid: jobUid, admissions }): PlannedVictim[] => {
+      const live = admissions.find(({ state }) => state === "live");
+      const facts = { jobUid, queue: "research", reason: pick(["InClusterQueue", "InCohortFairSharing"] as const) };
+      return live === undefined ? [] : [{ ...facts, admission: live.number, members: live.members }];
+    });
+    const records = jobs
+      .filter(({ admissions }) => admissions.length === 0)
+      .map((job): PreemptionRecord => {
+        const generation = gangs.get(job.uid)?.generation ?? 1;
+        return { planned: plannedFor(job, { generation }), victims: some(victims), queue: "research" };
+      });
+    await store.planner.recordPreemptions(records, plannerEpoch, NOW);
+    const nominees = some(jobs.map(({ uid }) => uid));
+    await store.planner.recordWithdrawals(nominees, plannerEpoch, NOW);
+  };
+
+  const nominate = async () => {
+    await look();
+    const named = jobs.slice(0, 2).map(({ uid, project, namespace }) => ({
+      jobUid: uid,
+      admission: 1 + Math.floor(random() * 2),
+      queue: "research",
+      project,
+      namespace,
+      needs: some([FLAVOR, POOL]).map((pool) => ({ pool, amount: 1 + Math.floor(random() * 6) })),
+      victims: jobs.slice(1).map((job) => ({ jobUid: job.uid, admission: 1 })),
+    }));
+    const withdrawn = jobs.slice(2).map(({ uid }) => uid);
+    await db.tx(async (tx) => {
+      const uids = jobs.map(({ uid }) => uid);
+      await tx.query("select 1 from jobs where uid = any($1::uuid[]) order by uid for no key update", [uids]);
+      await changeHeirs(tx, { named, withdrawn }, NOW);
+    });
+  };
+
   await take(undefined, "w1");
   return {
     createJob: () => {
@@ -182,6 +224,9 @@ export async function everyTransaction(db: Db, random: () => number): Promise<Re
     admit,
     refuse,
     evict,
+    preempt,
+    nominate,
+    withdrawEnded: () => store.ledger.withdrawEnded("default", NOW),
     readFleet: async () => {
       let place: FleetPlace | null = null;
       for (let reads = 0; reads < 9; reads += 1) {
@@ -233,6 +278,8 @@ export async function everyTransaction(db: Db, random: () => number): Promise<Re
       return store.ledger.voidGrants(held, NOW);
     },
     settle: async () => {
+      const turns = await store.ledger.untoldTurnOvers("default", 50);
+      await store.ledger.confirmTurnOvers(turns.map(({ to }) => to));
       await store.ledger.confirmReleases(await store.ledger.unconfirmedReleases("default", 50));
       await store.ledger.confirmShrinks(await store.ledger.unconfirmedShrinks("default", 50));
       await store.ledger.pruneReleases(NOW + 90_000_000);
@@ -261,12 +308,41 @@ export async function everyTransaction(db: Db, random: () => number): Promise<Re
     deletePool: () => store.pools.remove(pick(["new-1", "new-2", "ex:b"]), byAdmin),
     createQueue: () => store.admin.createQueue(queueOf(pick(QUEUES))),
     updateQueue: () => store.admin.updateQueue({ ...queueOf(pick(QUEUES)), version: 0 }),
+    freezeQueue: () => store.admin.freezeQueue({ name: pick(QUEUES), reason: pick([null, "audit"]), actor: "admin" }),
+    freezePool: () => store.pools.freeze({ name: pick(["new-1", "ex:b"]), reason: pick([null, ""]), actor: "admin" }),
+    grantQuota: () => {
+      const until = { untilMs: systemClock().nowMs() + pick([1, 60_000]), reason: "" };
+      const [flavor = ""] = quotas().map((quota) => quota.flavor);
+      return store.admin.grantQuota({ queue: pick(QUEUES), flavor, amount: pick([1, 4]), actor: "admin", ...until });
+    },
+    revokeGrant: async () => {
+      const [grant] = await store.admin.listGrants(null);
+      if (grant !== undefined) await store.admin.revokeGrant({ ...grant, actor: "admin" });
+    },
+    endGrants: () => store.ledger.endGrants("default", systemClock().nowMs()),
     deleteQueue: () => store.admin.deleteQueue(pick(["left", "right"])),
+    priorityClasses: async () => {
+      const name = pick(["high", "low"]);
+      const more = { description: "", globalDefault: random() < 0.5 };
+      await store.priorityClasses.create({ name, value: 1, preemptionPolicy: "NEVER", ...more }, "admin");
+      const kept = { value: null, preemptionPolicy: null, version: 0 };
+      await store.priorityClasses.update({ name, ...more, ...kept, globalDefault: random() < 0.5 }, "admin");
+      await store.priorityClasses.remove(pick(["high", "low"]), "admin");
+    },
     namespaces: async () => {
       const settings = { name: pick(NAMESPACES), project: "default", defaultQueue: "research" };
       await store.admin.createNamespace(settings);
       await store.admin.updateNamespace({ ...settings, version: 0 });
       await store.admin.deleteNamespace(pick(NAMESPACES));
+    },
+    tenants: async () => {
+      const tenant = pick([
+        { kind: "namespace", name: pick(NAMESPACES) } as const,
+        { kind: "project", name: "default" } as const,
+      ]);
+      const limits = { maxWaitingJobs: pick([null, 50]), maxRunningJobs: null, maxTemplateBytes: null };
+      await store.admin.setTenantLimits({ tenant, limits: { ...limits, maxPods: pick([null, 500]) } }, "ann");
+      await store.admin.listTenants();
     },
     robots: async () => {
       const name = pick(["r1", "r2"]);
@@ -274,6 +350,25 @@ export async function everyTransaction(db: Db, random: () => number): Promise<Re
       await store.robots.makeRobot(robot, { nowMs: NOW, max: 2 });
       await store.robots.noteUse(name, NOW);
       await store.robots.revokeRobot(pick(["r1", "r2"]), NOW);
+    },
+    access: async () => {
+      const by = { actor: "ann", nowMs: NOW };
+      const to = { kind: "group", name: "ml" } as const;
+      const role = pick(["role-a", "role-b"]);
+      await store.access.createRole({ name: role, permissions: ["jobs.get"] }, by);
+      const scope = { kind: "queue", name: "nlp" } as const;
+      await store.access.createBinding({ name: pick(["bind-a", "bind-b"]), to, role, scope, isStored: true }, by);
+      await store.access.readAccess(null);
+      await store.access.deleteBinding({ name: pick(["bind-a", "bind-b"]), version: 0 }, by);
+      await store.access.deleteRole({ name: pick(["role-a", "role-b"]), version: 0 }, by);
+      await store.access.appendAudit({
+        timeMs: NOW,
+        actor: "ann",
+        action: "PermissionDenied",
+        subject: "X/Y",
+        reason: "",
+        details: {},
+      });
     },
     cordon: () => store.admin.setCordoned(pick(CLUSTERS), random() < 0.3),
     simulate: () => store.clusters.simulate({ name: pick(["east", "west"]), labels: {}, flavors: FLAVORS }),

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { after, before, beforeEach, test } from "node:test";
 import type { Db } from "../../src/adapters/store/db/db.ts";
+import { isPoolShown } from "../../src/core/quota/admin.ts";
 import type { PoolChange } from "../../src/core/quota/pools.ts";
 import { onEachDatabase } from "../support/databases.ts";
 import { freshStore, raiseQuotaEpoch, recordOne, type TestStore, takePlannerLease } from "./db.ts";
@@ -44,7 +45,7 @@ onEachDatabase((openDb) => {
       maxLeaseMs: null,
       durability: "LEDGER",
     };
-    const record = { ...pool, version: 1, createTimeMs: NOW, updateTimeMs: NOW, used: 0, tokens: 0 };
+    const record = { ...pool, freeze: null, version: 1, createTimeMs: NOW, updateTimeMs: NOW, used: 0, tokens: 0 };
     assert.deepEqual(outcome, { kind: "done", record });
     assert.deepEqual(await store.pools.get(POOL), record);
     assert.deepEqual(await store.pools.find([POOL, "none"]), [pool]);
@@ -223,6 +224,15 @@ onEachDatabase((openDb) => {
     assert.ok(second !== "badCursor");
     assert.deepEqual([second.pools.map(({ name }) => name), second.next], [["ex:c"], null]);
     assert.equal(await store.pools.list({ prefix: "", pageSize: 2, after: "nonsense" }), "badCursor");
+    const shown = async (...within: readonly string[]) => {
+      const page = await store.pools.list({ prefix: "", pageSize: 9, after: null, within });
+      assert.ok(page !== "badCursor");
+      for (const { name } of page.pools) assert.ok(isPoolShown(name, within));
+      return page.pools.map(({ name }) => name);
+    };
+    assert.deepEqual(await shown("ex"), ["ex:a", "ex:b", "ex:c"]);
+    assert.deepEqual(await shown("ex:b", "e", "ex:"), ["ex:b"]);
+    assert.deepEqual(await shown(), []);
   });
 
   async function withAllocations() {
@@ -264,6 +274,14 @@ onEachDatabase((openDb) => {
       filter: { pool: POOL, project: "p", namespace: "a", holder: "flyte", grantedBeforeMs: NOW + 4 },
       tokens: ["t1"],
     },
+    "of those that a caller may see: its own": {
+      filter: { shown: { pools: [], holder: "flyte" } },
+      tokens: ["t3", "t1"],
+    },
+    "of those that a caller may see: of a pool": {
+      filter: { shown: { pools: [POOL], holder: "nobody" } },
+      tokens: ["t2", "t3", "t1"],
+    },
     "by a holder that the database cannot store": { filter: { holder: "job/\u0000" }, tokens: [] },
   };
   test("allocations are listed in pages by every filter, with readable holders", async () => {
@@ -304,6 +322,23 @@ onEachDatabase((openDb) => {
       [orphan],
     );
     assert.equal(await store.pools.listAllocations({ ...query, after: "nonsense" }), "badCursor");
+  });
+
+  test("audit entries are filtered by time, and those before the retention are deleted", async () => {
+    const note = { action: "CreateQueue", actor: "ann", details: {} } as const;
+    await store.access.appendAudit(...[3, 1, 2].map((timeMs) => ({ ...note, timeMs, subject: `at-${timeMs}` })));
+    const subjects = async (times: { readonly sinceMs?: number; readonly untilMs?: number } = {}) => {
+      const filter = { actor: "ann", action: null, subject: null, ...times };
+      const page = await store.pools.listAudit({ filter, pageSize: 9, after: null });
+      assert.ok(page !== "badCursor");
+      return page.entries.map(({ subject }) => subject);
+    };
+    assert.deepEqual(await subjects(), ["at-2", "at-1", "at-3"]);
+    assert.deepEqual(await subjects({ sinceMs: 2 }), ["at-2", "at-3"]);
+    assert.deepEqual(await subjects({ sinceMs: 1, untilMs: 3 }), ["at-2", "at-1"]);
+    assert.equal(await store.access.pruneAudit(3), 2);
+    assert.equal(await store.access.pruneAudit(3), 0);
+    assert.deepEqual(await subjects(), ["at-3"]);
   });
 
   test("audit entries are listed in pages, the newest first", async () => {

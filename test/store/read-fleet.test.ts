@@ -4,15 +4,16 @@ import fc from "fast-check";
 import type { Db } from "../../src/adapters/store/db/db.ts";
 import { fleetStore } from "../../src/adapters/store/store.ts";
 import type { CapacityEntry, EntryChange } from "../../src/core/plan/capacity-entry.ts";
+import { DEFAULT_POLICY } from "../../src/core/plan/queue-policy.ts";
 import { refuse } from "../../src/core/plan/refuse.ts";
 import type { FleetRead } from "../../src/core/plan/state/fleet-read.ts";
 import { FleetState } from "../../src/core/plan/state/fleet-state.ts";
-import { changesOf } from "../../src/core/plan/state/load-snapshot.ts";
 import { FleetFollower } from "../../src/planner/fleet-follower.ts";
 import { completeCapacity } from "../support/complete-capacity.ts";
 import { onEachDatabase } from "../support/databases.ts";
 import { keyed } from "../support/keyed.ts";
 import { OWN_KINDS } from "../support/kinds.ts";
+import { changesOf } from "../support/load-snapshot.ts";
 import { snapshotOf } from "../support/snapshot.ts";
 import { type TestStore, takePlannerLease } from "./db.ts";
 import { FLAVOR, NOW, newJob, sentOf } from "./jobs.ts";
@@ -85,6 +86,7 @@ onEachDatabase((openDb) => {
       }),
     "change a queue": (number) => updateQueue("research", { quotas: quotas(FLAVOR, number) }),
     "make a queue strict": () => updateQueue("research", { strategy: "STRICT_FIFO" }),
+    "weigh a queue": (number) => updateQueue("research", { policy: { ...DEFAULT_POLICY, weight: number } }),
     "delete a queue": (number) => store.admin.deleteQueue(`q${number % 3}`),
     "limit a pool": async (number) => {
       const found = await store.pools.get(FLAVOR);

@@ -99,6 +99,8 @@ onEachDatabase((openDb) => {
     "nothing asked": {},
     "one namespace": { namespace: "team" },
     "another namespace": { namespace: "x" },
+    "namespaces that are shown": { namespaces: ["team", "x"] },
+    "no namespace that is shown": { namespaces: [] },
     "some names": { names: ["a", "c"] },
     "a kind": { kinds: ["PyTorchJob"] },
     "another kind": { kinds: ["TFJob"] },

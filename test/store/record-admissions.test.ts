@@ -8,7 +8,7 @@ import { onEachDatabase, onPostgres } from "../support/databases.ts";
 import { OWN_KINDS } from "../support/kinds.ts";
 import { gangOfPlanned } from "../support/planned-gang.ts";
 import { StatementDb } from "../support/statement-db.ts";
-import { raiseQuotaEpoch, takePlannerLease } from "./db.ts";
+import { neededOf, raiseQuotaEpoch, takePlannerLease } from "./db.ts";
 import { FLAVOR, NO_LIMIT, NOW, plannedFor } from "./jobs.ts";
 import { freshPlanner, type TestPlanner } from "./planner-fixture.ts";
 
@@ -21,10 +21,11 @@ function batches(fixture: () => TestPlanner) {
     fences += 1n;
     const one = plannedFor(job, planned);
     const token = `job/${job.uid}/admission/${one.admission}/step/${fences}`;
+    const allocations = one.allocations.map((allocation) => ({ ...allocation, ...NO_LIMIT, token, amount }));
     return {
-      planned: one,
+      planned: { ...one, allocations: neededOf(allocations) },
       gang: gangOfPlanned(one),
-      allocations: one.allocations.map((allocation) => ({ ...allocation, ...NO_LIMIT, token, amount })),
+      allocations,
       fence: (BigInt(fixture().quotaEpoch) << 32n) + fences,
       chain: chain ?? null,
     };

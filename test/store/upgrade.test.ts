@@ -124,6 +124,26 @@ async function assertGangs(db: Db): Promise<void> {
   }
 }
 
+/** A job that the last release has recorded is preempted for another one. */
+async function assertPreempts(db: Db): Promise<void> {
+  const { worker, planner, members } = createStore(db, storeOptions);
+  const select = { condition: "j.name in ('held', 'next')", params: [], order: "order by j.name" };
+  const [held, next] = await readGangs(db, select, { kinds: OWN_KINDS, asks: new Map() });
+  const [live] = held?.admissions ?? [];
+  assert.ok(held && next && live);
+  const { uid: jobUid, askHash, generation, queue } = next;
+  const where = { cluster: "a100-west", admissionCounter: 0, members: {}, flavors: {}, nodeLabels: {} };
+  const planned = { kind: "admit", jobUid, askHash, generation, admission: 1, ...where, allocations: [] } as const;
+  const admission = { admission: live.number, members: live.members };
+  const victims = [{ jobUid: held.uid, queue: held.queue, ...admission, reason: "InClusterQueue" as const }];
+  const plannerEpoch = (await members.takeLease("planner", "p1")) ?? assert.fail();
+  const outcomes = await planner.recordPreemptions([{ planned, victims, queue }], plannerEpoch, NOW);
+  assert.deepEqual(outcomes, [{ kind: "recorded", evicted: victims }]);
+  const victim = (await worker.loadJob(held.uid))?.job.status ?? assert.fail();
+  assert.deepEqual([victim.eviction?.preemption, victim.attempts.preemptions], ["InClusterQueue", undefined]);
+  assert.equal((await worker.loadJob(jobUid))?.job.status.nomination?.victims.length, 1);
+}
+
 /** A store over a database that was upgraded reads and changes the records that the last release has written. */
 async function assertWorks(db: Db): Promise<void> {
   await requireSchema(db);
@@ -140,6 +160,7 @@ async function assertWorks(db: Db): Promise<void> {
   const [released] = await ledger.release([releaseOf({ pool: "ex:warehouse", token: "query-17", holder })], NOW);
   assert.equal(released?.kind, "released");
   assert.deepEqual((await pools.check(null)).sums, []);
+  await assertPreempts(db);
 }
 
 describe("on PGlite", () => {

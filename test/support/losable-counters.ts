@@ -10,6 +10,7 @@ export class LosableCounters {
     grantAll: (...given) => this.#counters.grantAll(...given),
     free: (...given) => this.#counters.free(...given),
     shrink: (...given) => this.#counters.shrink(...given),
+    turnOver: (...given) => this.#counters.turnOver(...given),
     confirm: (...given) => this.#counters.confirm(...given),
     renew: (...given) => this.#counters.renew(...given),
     stand: (...given) => this.#counters.stand(...given),

@@ -6,6 +6,7 @@ export function noResources(): TokenOperations {
   const none = () => assert.fail("this test uses no pools");
   return {
     registerPool: none,
+    freezePool: none,
     deletePool: none,
     allocate: none,
     release: none,

@@ -102,6 +102,8 @@ async function template(server: string, client: pg.Client): Promise<string> {
 /** Drops the databases that others were copied from, except one that another run is copying now. */
 export async function dropTemplates(server: string): Promise<void> {
   await onServer(server, async (client) => {
+    // Another run may be making one.
+    await client.query("select pg_advisory_lock($1)", [LOCK]);
     for (const name of await templates(client))
       await client.query(`drop database if exists ${name}`).catch(() => undefined);
   });

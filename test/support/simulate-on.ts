@@ -2,7 +2,7 @@ import type { Job } from "../../src/core/job/job.ts";
 import type { Registry } from "../../src/core/kinds/registry.ts";
 import { type Simulation, simulate } from "../../src/core/plan/simulate.ts";
 import type { PlanSnapshot } from "../../src/core/plan/snapshot.ts";
-import { stateOf } from "../../src/core/plan/state/load-snapshot.ts";
+import { stateOf } from "./load-snapshot.ts";
 
 /** Judges a job by a snapshot. */
 export function simulateOn(

@@ -1,6 +1,6 @@
 import type { PlanSnapshot } from "../../src/core/plan/snapshot.ts";
-import { stateOf } from "../../src/core/plan/state/load-snapshot.ts";
 import type { FollowedFleet } from "../../src/planner/followed-fleet.ts";
+import { stateOf } from "./load-snapshot.ts";
 
 /** A fleet that is loaded from a snapshot at each question. */
 export function snapshotFleet(read: () => Promise<PlanSnapshot>, nowMs: () => number): FollowedFleet {

@@ -17,6 +17,7 @@ export const DEAF: QuotaEvents = {
   granted: nothing,
   waited: nothing,
   expired: nothing,
+  quotaGrantEnded: nothing,
   doubted: nothing,
   reconciled: nothing,
   ticked: nothing,

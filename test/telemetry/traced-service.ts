@@ -8,6 +8,7 @@ import { createStore } from "../../src/adapters/store/store.ts";
 import { startApi } from "../../src/api/server.ts";
 import { connectClusterAdmin } from "../../src/compose/cluster-admin.ts";
 import { startQuestions } from "../../src/compose/questions.ts";
+import { NO_CALL_LIMITS } from "../../src/core/access/call-limits.ts";
 import { createIntake } from "../../src/intake/intake.ts";
 import { createPlanner } from "../../src/planner/planner.ts";
 import { systemClock } from "../../src/runtime/clock.ts";
@@ -20,6 +21,7 @@ import { createWorker } from "../../src/worker/worker.ts";
 import { anonymous } from "../support/anonymous.ts";
 import { fleetPlanner } from "../support/fleet-planner.ts";
 import { OWN_KINDS } from "../support/kinds.ts";
+import { memoryAccess } from "../support/memory-access.ts";
 import { memoryRobots } from "../support/memory-robots.ts";
 import { noResources } from "../support/no-resources.ts";
 import { soleMember } from "../support/sole-member.ts";
@@ -133,6 +135,7 @@ export async function startObserved(observing: { readonly tracing: Tracing | nul
       ...startQuestions({ clock, kinds: OWN_KINDS, store, parts }),
       watch,
       admin: store.admin,
+      priorityClasses: store.priorityClasses,
       clusters: connectClusterAdmin(admins),
       resources: noResources(),
       logs: clusters.logs,
@@ -141,6 +144,9 @@ export async function startObserved(observing: { readonly tracing: Tracing | nul
       wakePlanner,
       clock,
       authenticate: anonymous,
+      limits: NO_CALL_LIMITS,
+      authorization: null,
+      access: memoryAccess().admin,
       robots: memoryRobots(),
       onInternalError: (_reference, error) => errors.push(error),
       ...instrumentation.apiPorts,

@@ -16,7 +16,7 @@ const LINE_COLUMNS_MAX = 120;
 
 /**
  * The rooms of core that a room of core may import, beside itself and runtime; never in a circle. `admin` holds the
- * records that administrators keep (queues, namespaces, clusters). They use types of plans and quotas.
+ * records that administrators keep (queues, namespaces, clusters). They use types of jobs, plans and quotas.
  */
 const CORE_MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   access: [],
@@ -26,7 +26,7 @@ const CORE_MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   reconcile: ["job", "pods", "kinds"],
   quota: [],
   plan: ["job", "pods", "kinds", "quota"],
-  admin: ["pods", "quota", "plan"],
+  admin: ["job", "pods", "quota", "plan"],
 };
 
 export type SourceFile = { readonly path: string; readonly text: string };

@@ -43,6 +43,20 @@ export const rest = fc.oneof(
   { weight: 6, arbitrary: fc.integer({ min: 1, max: 4 }) },
   { weight: 1, arbitrary: oneOf(MAX - 2, MAX) },
 );
+/** What a token keeps, and the token of the heir that gets the rest. */
+export type Heir = Pick<Allocation, "token" | "amount" | "project" | "namespace" | "queue"> & {
+  readonly holder: Holder;
+  readonly kept: number;
+};
+export const heir: fc.Arbitrary<Heir> = record({
+  kept: fc.oneof({ weight: 3, arbitrary: fc.constant(0) }, { weight: 3, arbitrary: fc.integer({ min: 1, max: 3 }) }),
+  token: oneOf("h0", "h1", "h2", "t0"),
+  amount: rest,
+  project: mostly(2, "team", "team1"),
+  namespace: mostly(2, "ns", "team"),
+  queue: oneOf(null, ...QUEUES),
+  holder,
+});
 export const allocations = fc.uniqueArray(allocation, { minLength: 1, maxLength: 3, selector: tokenKey });
 
 const limit = fc.oneof({ weight: 5, arbitrary: fc.nat(14) }, { weight: 1, arbitrary: fc.constant(MAX) });
@@ -86,12 +100,31 @@ const anyLimits: fc.Arbitrary<Limits> = record({
   waitersMax: mostly(6, 1_000, 3),
 });
 
-/** Roomy limits, the same with other pool quotas, or arbitrary limits. */
-export const limits: fc.Arbitrary<Limits> = fc.oneof(
-  fc.constant(ROOMY),
-  fc.integer({ min: 3, max: 12 }).map((quota) => ({ ...ROOMY, pools: ROOMY.pools.map((of) => ({ ...of, quota })) })),
-  anyLimits,
-);
+const FREEZE = { by: "ann", atMs: 1, reason: "" };
+
+/** Limits of which some may be frozen. */
+export function frozen(limits: Limits, at: { readonly pools: number; readonly queues: number }): Limits {
+  const freeze = <T extends object>(list: readonly T[], bits: number) =>
+    list.map((of, place) => ((bits >> place) & 1 ? { ...of, freeze: FREEZE } : of));
+  return { ...limits, pools: freeze(limits.pools, at.pools), queues: freeze(limits.queues, at.queues) };
+}
+
+/** Which pools and queues are frozen, as bits. */
+export const freezes = record({ pools: mostly(3, 0, 1, 2, 3), queues: mostly(3, 0, 1, 2, 4, 8, 21, 42, 63) });
+
+/** Roomy limits, the same with other pool quotas, or arbitrary limits; sometimes with freezes. */
+export const limits: fc.Arbitrary<Limits> = fc
+  .tuple(
+    fc.oneof(
+      fc.constant(ROOMY),
+      fc
+        .integer({ min: 3, max: 12 })
+        .map((quota) => ({ ...ROOMY, pools: ROOMY.pools.map((of) => ({ ...of, quota })) })),
+      anyLimits,
+    ),
+    freezes,
+  )
+  .map(([of, at]) => frozen(of, at));
 
 /** Names that sort differently by code point and by UTF-16 unit. */
 export const waiter = oneOf("w0", "w1", "w2", "w\uffff", "w\u{1f600}", '"');

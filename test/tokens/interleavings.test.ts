@@ -28,11 +28,12 @@ const LIMITS = {
   waitersMax: 10,
 };
 
-/** `shrink` gives back all but `amount`. */
+/** `shrink` gives back all but `amount`. `turnOver` does so, too, for an heir, which gets a part of it. */
 type Op = {
-  readonly do: "allocate" | "release" | "renew" | "shrink";
+  readonly do: "allocate" | "release" | "renew" | "shrink" | "turnOver";
   readonly token: string;
   readonly amount: number;
+  readonly heir?: { readonly token: string; readonly gets: number };
 };
 type Around = <T>(name: string, call: () => Promise<T>) => Promise<T>;
 
@@ -76,6 +77,7 @@ async function run(domain: QuotaDomain, op: Op): Promise<string | null> {
       return answer?.kind ?? null;
     }
     if (op.do === "shrink") return await shrink(domain, { pool: POOL, token, amount });
+    if (op.do === "turnOver") return await turnOver(domain, op);
     const [answer] = await renew(domain, { holder: HOLDER, allocations: [{ pool: POOL, token, leaseMs: LEASE_MS }] });
     return answer?.kind ?? null;
   } catch (error) {
@@ -87,6 +89,15 @@ async function run(domain: QuotaDomain, op: Op): Promise<string | null> {
 /** Does what a job's record and then the planner do: reduces the ledger's row, then the counters. */
 async function shrink(domain: QuotaDomain, of: { pool: string; token: string; amount: number }): Promise<string> {
   const outcome = await (domain.ledger as DomainLedger & Pick<MemoryLedger, "shrink">).shrink(of);
+  await settleReleases(domain, await domain.epochs.openEpoch(0));
+  return outcome;
+}
+
+/** Does what a record that ends a victim's members and then the planner do: first the ledger, then the counters. */
+async function turnOver(domain: QuotaDomain, { token, amount, heir }: Op): Promise<string> {
+  const ledger = domain.ledger as DomainLedger & Pick<MemoryLedger, "turnOver">;
+  const of = { pool: POOL, token, amount, heir: heir?.token ?? "", lacks: heir?.gets ?? 0 };
+  const outcome = await ledger.turnOver(of);
   await settleReleases(domain, await domain.epochs.openEpoch(0));
   return outcome;
 }
@@ -112,6 +123,11 @@ class Acknowledged {
   hear(op: Op, answer: string): void {
     if (op.do === "allocate" && answer === "granted") this.#held.set(op.token, op.amount);
     if (op.do === "shrink" && this.#held.has(op.token)) this.#held.set(op.token, op.amount);
+    if (op.do === "turnOver" && this.#held.has(op.token)) {
+      if (op.amount === 0) this.#held.delete(op.token);
+      else this.#held.set(op.token, op.amount);
+      if (op.heir !== undefined) this.#held.set(op.heir.token, op.heir.gets);
+    }
     if (op.do === "release" || answer === "lost") this.#held.delete(op.token);
   }
 
@@ -140,6 +156,7 @@ async function settle({ plain, tokens, counters }: ReturnType<typeof world>): Pr
   }
   const text = (sums: readonly { used: number; scope: object }[]) => sums.map((sum) => JSON.stringify(sum)).sort();
   assert.deepEqual(text(await counters.used()), text(await tokens.readUsed()), "counters and ledger must agree");
+  assert.deepEqual(await tokens.untoldTurnOvers(9), [], "no turn-over may wait for the counters");
   assert.deepEqual(await tokens.unconfirmedReleases(9), [], "no release may wait for the counters");
   assert.deepEqual(await tokens.unconfirmedShrinks(9), [], "no shrink may wait for the counters");
   const { tokens: held } = await counters.held(null, 100);
@@ -165,11 +182,17 @@ const SCRIPT: readonly Op[] = [
   { do: "release", token: "b", amount: 0 },
   { do: "renew", token: "b", amount: 0 },
   { do: "allocate", token: "c", amount: 10 },
+  { do: "turnOver", token: "c", amount: 4, heir: { token: "h1", gets: 3 } },
+  { do: "allocate", token: "b", amount: 6 },
+  { do: "turnOver", token: "c", amount: 0, heir: { token: "h2", gets: 4 } },
+  { do: "allocate", token: "b", amount: 4 },
+  { do: "allocate", token: "b", amount: 3 },
 ];
 
 const WITHOUT_FAULTS = [
   ...["granted", "exhausted", "granted", "renewed", "shrunk", "shrunk", "granted", "granted", "released", "released"],
   ...["granted", "released", "lost", "granted"],
+  ...["turnedOver", "exhausted", "turnedOver", "exhausted", "granted"],
 ];
 
 type Fault = { readonly at: number; readonly when: "before" | "after"; readonly dies: boolean };

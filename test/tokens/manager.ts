@@ -26,6 +26,7 @@ export function listeningEvents() {
     granted: hear("granted"),
     waited: hear("waited"),
     expired: hear("expired"),
+    quotaGrantEnded: hear("quotaGrantEnded"),
     doubted: hear("doubted"),
     ticked: hear("ticked"),
     reconciled: hear("reconciled"),

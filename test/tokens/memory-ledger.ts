@@ -12,7 +12,13 @@ import { limitBook } from "../../src/core/quota/limits.ts";
 import { Sums } from "../../src/core/quota/sums.ts";
 import type { DomainLedger } from "../../src/tokens/ports.ts";
 
-export type MemoryRow = LedgerRow & { released: boolean; confirmed: boolean; shrunk: boolean };
+export type MemoryRow = LedgerRow & {
+  released: boolean;
+  confirmed: boolean;
+  shrunk: boolean;
+  /** What it was taken from, of which the counters do not know yet. */
+  untold?: { readonly token: string; readonly kept: number } | null;
+};
 
 /**
  * The ledger of one domain in memory. Like the SQL ledger it keeps ended rows, and each operation is one transaction.
@@ -40,10 +46,12 @@ export class MemoryLedger implements DomainLedger {
     for (const row of this.rows) {
       if (row.released) row.confirmed = true;
       row.shrunk = false;
+      row.untold = null;
     }
     return { kind: "raised", epoch: this.epoch, rows: this.live, limits: this.#limits() };
   };
 
+  endGrants: DomainLedger["endGrants"] = async () => [];
   readEpoch: DomainLedger["readEpoch"] = async () => ({ epoch: this.epoch, limitsVersion: this.#limits().version });
 
   readLimits: DomainLedger["readLimits"] = async () => this.#limits();
@@ -51,7 +59,7 @@ export class MemoryLedger implements DomainLedger {
   readUsed: DomainLedger["readUsed"] = async () => this.#sums().list();
 
   readBoth: DomainLedger["readBoth"] = async (readCounters) => {
-    const moment = await readCounters(this.rows.filter((row) => !row.confirmed || row.shrunk));
+    const moment = await readCounters(this.rows.filter((row) => !row.confirmed || row.shrunk || row.untold));
     if (moment === "closed") return moment;
     const sums = this.#sums();
     for (const held of moment.tokens) {
@@ -59,6 +67,8 @@ export class MemoryLedger implements DomainLedger {
       const beside = held.amount - (row?.amount ?? 0);
       if (beside > 0) sums.add({ ...held, amount: beside });
     }
+    const held = new Set(moment.tokens.map(tokenKey));
+    for (const row of this.live) if (row.untold && !held.has(tokenKey(row))) sums.remove(row);
     const sameLimits = moment.limitsVersion === this.#limits().version;
     return { counters: moment.used, ledger: sums.list(), sameLimits };
   };
@@ -121,7 +131,8 @@ export class MemoryLedger implements DomainLedger {
   voidGrants: DomainLedger["voidGrants"] = async (tokens: readonly HeldToken[]) =>
     tokens.map((token) => {
       const row = this.#rowOf(token);
-      if (row !== undefined) return row.released ? "gone" : "live";
+      if (row?.released) return this.#isTellable(row) ? "gone" : "turnedOver";
+      if (row !== undefined) return "live";
       const { pool, amount, project, namespace, queue, leaseMs, holder, fence } = token;
       const allocation = { pool, token: token.token, amount, project, namespace, queue, leaseMs, holder, fence };
       this.rows.push({ ...allocation, released: true, confirmed: false, shrunk: false });
@@ -129,7 +140,7 @@ export class MemoryLedger implements DomainLedger {
     });
 
   unconfirmedReleases: DomainLedger["unconfirmedReleases"] = async (limit) =>
-    this.rows.filter((row) => row.released && !row.confirmed).slice(0, limit);
+    this.rows.filter((row) => row.released && !row.confirmed && this.#isTellable(row)).slice(0, limit);
 
   confirmReleases: DomainLedger["confirmReleases"] = async (refs) => {
     for (const ref of refs) {
@@ -139,7 +150,7 @@ export class MemoryLedger implements DomainLedger {
   };
 
   unconfirmedShrinks: DomainLedger["unconfirmedShrinks"] = async (limit) =>
-    this.live.filter((row) => row.shrunk).slice(0, limit);
+    this.live.filter((row) => row.shrunk && this.#isTellable(row)).slice(0, limit);
 
   confirmShrinks: DomainLedger["confirmShrinks"] = async (rests) => {
     for (const rest of rests) {
@@ -155,6 +166,43 @@ export class MemoryLedger implements DomainLedger {
     if (row === undefined || row.amount <= of.amount) return "asItIs";
     this.rows[at] = { ...row, amount: of.amount, shrunk: true };
     return "shrunk";
+  };
+
+  untoldTurnOvers: DomainLedger["untoldTurnOvers"] = async (limit) =>
+    this.rows
+      .flatMap(({ untold, ...to }) => {
+        return untold ? [{ from: { pool: to.pool, fence: to.fence, ...untold }, to }] : [];
+      })
+      .slice(0, limit);
+
+  confirmTurnOvers: DomainLedger["confirmTurnOvers"] = async (tokens) => {
+    for (const row of tokens.flatMap((ref) => this.#rowOf(ref) ?? [])) row.untold = null;
+  };
+
+  withdrawEnded: DomainLedger["withdrawEnded"] = async () => 0;
+
+  /** Releases a part of a row, up to `lacks` of it for an heir, like a record that ends a victim's members. */
+  turnOver = async (of: {
+    readonly pool: string;
+    readonly token: string;
+    readonly amount: number;
+    /** The heir's token. */
+    readonly heir: string;
+    readonly lacks: number;
+    /** The heir's job. Omitted: one of the token's name. */
+    readonly jobUid?: string;
+  }): Promise<"turnedOver" | "asItIs"> => {
+    const at = this.rows.findIndex((row) => !row.released && tokenKey(row) === tokenKey(of));
+    const row = this.rows[at];
+    const amount = Math.min(of.lacks, (row?.amount ?? 0) - of.amount);
+    if (row === undefined || amount <= 0) return "asItIs";
+    const untold = { token: row.token, kept: row.amount - amount };
+    const heir = { kind: "admission", jobUid: of.jobUid ?? of.heir, admission: 1 } as const;
+    if (of.amount === 0) row.released = true;
+    else this.rows[at] = { ...row, amount: of.amount, shrunk: true };
+    const made = { released: false, confirmed: false, shrunk: false, leaseMs: null };
+    this.rows.push({ ...row, ...made, token: of.heir, amount, holder: heir, project: "heirs", untold });
+    return "turnedOver";
   };
 
   pruneReleases: DomainLedger["pruneReleases"] = async () => 0;
@@ -192,6 +240,12 @@ export class MemoryLedger implements DomainLedger {
       this.rows.push({ ...allocation, holder, fence, released: true, confirmed: false, shrunk: false });
     }
     return true;
+  }
+
+  #isTellable(row: MemoryRow): boolean {
+    const isCut = (other: MemoryRow) =>
+      other.untold?.token === row.token && other.pool === row.pool && other.fence === row.fence;
+    return !row.untold && !this.rows.some(isCut);
   }
 
   #rowOf(ref: AllocationRef): MemoryRow | undefined {

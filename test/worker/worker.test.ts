@@ -78,6 +78,33 @@ test("a running gang that is cancelled ends and is cleaned up", async () => {
   await isOver(uid);
 });
 
+test("a gang that is preempted leaves its cluster, and runs again as the attempt that it was", async () => {
+  const uid = admitted({ kind: "PyTorchJob", workers: 2, run: "forever" });
+  const { worker } = start();
+  await reaches(uid, "RUNNING");
+  const message = "it was preempted for ml/train, whose queue takes back its own quota";
+  const eviction = { admission: 1, reason: "Preempted", message, preemption: "InCohortReclamation" } as const;
+  const again = { user: 1, byReplica: { "Worker/0": 2 } };
+  store.change(uid, ({ status, ...job }) => {
+    return { ...job, status: { ...status, eviction, attempts: { ...status.attempts, ...again } } };
+  });
+  worker.wake(uid);
+  await reaches(uid, "WAITING");
+  await until(() => store.released.has(`${uid}/1`), "its tokens are released");
+  await until(async () => count(await leftOf(direct, uid)) === 0, "nothing is left of it");
+  await until(() => store.job(uid)?.admissions.length === 0, "its record says that nothing is left");
+  const { conditions, attempts, backoff } = store.job(uid)?.status ?? assert.fail();
+  const preempted = conditions.find(({ type }) => type === "Preempted");
+  assert.deepEqual([preempted?.status, preempted?.reason], ["True", "InCohortReclamation"]);
+  assert.deepEqual([attempts.user, attempts.byReplica, attempts.preemptions], [1, again.byReplica, 1]);
+  assert.equal(backoff?.why, message);
+  assert.equal(eventsOf(uid, "PyTorchJobPreempted").length, 1);
+  store.admit(uid, "sim");
+  worker.wake(uid);
+  await reaches(uid, "RUNNING");
+  assert.deepEqual(store.job(uid)?.status.attempts.byReplica, again.byReplica);
+});
+
 test("tokens are kept for pods that the watch does not show", async () => {
   const uid = admitted({ run: "forever" });
   let isDeaf = false;

@@ -3,7 +3,10 @@
  * and shapes; the functions themselves have a file each.
  */
 
+import type { AuditEntry, AuditNote } from "../../core/admin/audit.ts";
 import { NAMESPACES_MAX } from "../../core/admin/bounds.ts";
+import type { PriorityClassChange, PriorityClassSettings } from "../../core/admin/priority-class.ts";
+import type { QuotaGrant } from "../../core/admin/quota-grant.ts";
 import type { BucketLease } from "../../core/job/bucket.ts";
 import type { JobEvent } from "../../core/job/event.ts";
 import type { Job } from "../../core/job/job.ts";
@@ -14,16 +17,23 @@ import type { FleetPlace, KnownFleet } from "../../core/plan/state/fleet-read.ts
 import { POOLS_MAX, TOKENS_MAX, WAITERS_MAX } from "../../core/quota/limits.ts";
 import type { Decision } from "../../core/reconcile/decision.ts";
 import type { Clock } from "../../runtime/clock.ts";
+import * as access from "./admin/access.ts";
+import { appendAudit, pruneAudit, SERVICE, withAuditLog } from "./admin/audit.ts";
 import * as capacity from "./admin/cluster-capacity.ts";
 import { claimUid, setUid, type TellsUid, uidRefusal } from "./admin/cluster-uids.ts";
 import * as clusters from "./admin/clusters.ts";
+import { type FreezeChange, freezeQueue } from "./admin/freezes.ts";
+import { intakeRow } from "./admin/intake-facts.ts";
 import * as namespaces from "./admin/namespaces.ts";
 import { rememberedResources } from "./admin/node-resources.ts";
 import type { PoolBounds } from "./admin/pools.ts";
+import * as classes from "./admin/priority-classes.ts";
 import * as queues from "./admin/queues.ts";
+import * as grants from "./admin/quota-grants.ts";
 import * as registered from "./admin/registered-clusters.ts";
 import * as robots from "./admin/robot-tokens.ts";
 import * as simulated from "./admin/simulated-clusters.ts";
+import * as tenants from "./admin/tenant-limits.ts";
 import type { Db } from "./db/db.ts";
 import { bucketsOf, giveBuckets, takeBuckets } from "./fleet/buckets.ts";
 import { takeLease } from "./fleet/leases.ts";
@@ -49,6 +59,7 @@ import { readFleet } from "./planning/read-fleet.ts";
 import { gangInLine, gangsNow, refusalOf } from "./planning/read-refusal.ts";
 import { recordAdmissions } from "./planning/record-admissions.ts";
 import { recordEvictions } from "./planning/record-evictions.ts";
+import { recordPreemptions, recordWithdrawals } from "./planning/record-preemptions.ts";
 import { recordedCauses, recordRefusals } from "./planning/record-refusals.ts";
 
 export type StoreOptions = {
@@ -67,6 +78,8 @@ export type StoreOptions = {
   readonly quotaBounds?: QuotaBounds;
   /** The most namespaces. Omitted: ten thousand. */
   readonly namespacesMax?: number;
+  /** Called with each entry of the audit log once it is committed. Omitted: nobody is told. */
+  readonly onAudited?: (entry: AuditEntry) => void;
 };
 
 const QUOTA_BOUNDS: QuotaBounds = { poolsMax: POOLS_MAX, tokensMax: TOKENS_MAX, waitersMax: WAITERS_MAX };
@@ -74,7 +87,8 @@ const QUOTA_BOUNDS: QuotaBounds = { poolsMax: POOLS_MAX, tokensMax: TOKENS_MAX, 
 const OPEN_PROJECT = "default";
 
 /** Makes the store over a database, with one group of functions for each stage. */
-export function createStore(db: Db, options: StoreOptions) {
+export function createStore(database: Db, options: StoreOptions) {
+  const db = options.onAudited === undefined ? database : withAuditLog(database, options.onAudited);
   return {
     intake: intakeStore(db, options),
     planner: plannerStore(db, options),
@@ -83,11 +97,13 @@ export function createStore(db: Db, options: StoreOptions) {
     pools: quotaAdmin(db, options.clock, options.quotaBounds ?? QUOTA_BOUNDS),
     worker: workerStore(db, options),
     watch: watchStore(db),
-    reads: jobReads(db),
+    reads: jobReads(db, options),
     admin: admin(db, options),
+    priorityClasses: priorityClasses(db, options),
     clusters: clusterStore(db, options),
     members: memberStore(db),
-    robots: robotStore(db),
+    robots: robotStore(db, options),
+    access: accessStore(db),
   };
 }
 
@@ -106,15 +122,15 @@ function intakeStore(db: Db, options: StoreOptions) {
     : null;
   return {
     facts: async (namespace: string) => {
-      const found = await namespaces.getNamespace(db, namespace);
-      const known = found && {
-        project: found.project,
-        defaultQueue: found.defaultQueue,
-        podPolicy: found.podPolicy,
-      };
+      const { namespace: known, defaultClass } = await intakeRow(db, namespace);
       return {
         namespace: known ?? (options.openNamespaces ? ("open" as const) : null),
         queueExists: (queue: string) => queues.queueExists(db, queue),
+        priorityClasses: {
+          default: defaultClass,
+          find: (name: string) => classes.getPriorityClass(db, name),
+          names: async () => (await classes.listPriorityClasses(db)).map(({ name }) => name),
+        },
         nodeResources,
         clusters: () => simulated.besideSimulated(db),
       };
@@ -152,20 +168,24 @@ function plannerStore(db: Db, options: StoreOptions) {
       hinted(options, recordAdmissions(db, batch, { bounds, kinds })),
     recordEvictions: (evictions: Parameters<typeof recordEvictions>[1], plannerEpoch: number, nowMs: number) =>
       hinted(options, recordEvictions(db, evictions, plannerEpoch, { nowMs, kinds })),
+    recordPreemptions: (records: Parameters<typeof recordPreemptions>[1], plannerEpoch: number, nowMs: number) =>
+      hinted(options, recordPreemptions(db, records, plannerEpoch, { nowMs, kinds })),
+    recordWithdrawals: (jobUids: readonly string[], plannerEpoch: number, nowMs: number) =>
+      hinted(options, recordWithdrawals(db, jobUids, plannerEpoch, { nowMs, kinds })),
     recordRefusals: (refusals: Parameters<typeof recordRefusals>[1], plannerEpoch: number, nowMs: number) =>
       hinted(options, recordRefusals(db, refusals, plannerEpoch, { nowMs, kinds })),
   };
 }
 
 /** The functions that explain why jobs wait, and judge jobs before they are submitted. */
-function explainStore(db: Db, { kinds }: StoreOptions) {
+function explainStore(db: Db, { kinds, clock }: StoreOptions) {
   return {
     /** Each has an own memory of asks, which goes with it. */
     followHolders: () => fleetStore(db, kinds, { holdersOnly: true }),
     refusalOf: (jobUid: string) => refusalOf(db, jobUid),
     gangInLine: () => gangInLine(db),
     gangsNow: (jobUids: readonly string[]) => gangsNow(db, jobUids, { kinds, asks: new Map() }),
-    firstWaiting: (of: FirstOfQueue) => firstWaiting(db, of, { kinds, asks: new Map() }),
+    firstWaiting: (of: FirstOfQueue) => firstWaiting(db, { ...of, nowMs: clock.nowMs() }, { kinds, asks: new Map() }),
   };
 }
 
@@ -198,10 +218,10 @@ function watchStore(db: Db) {
   };
 }
 
-function jobReads(db: Db) {
+function jobReads(db: Db, { clock }: StoreOptions) {
   return {
-    getJob: (which: Parameters<typeof getJob>[1]) => getJob(db, which),
-    listJobs: (query: Parameters<typeof listJobs>[1]) => listJobs(db, query),
+    getJob: (which: Parameters<typeof getJob>[1]) => getJob(db, which, clock.nowMs()),
+    listJobs: (query: Parameters<typeof listJobs>[1]) => listJobs(db, query, clock.nowMs()),
     listEvents: (query: Parameters<typeof listEvents>[1]) => listEvents(db, query),
   };
 }
@@ -213,24 +233,46 @@ function admin(db: Db, options: StoreOptions) {
   type Queue = Parameters<typeof queues.createQueue>[1];
   type Namespace = Parameters<typeof namespaces.createNamespace>[1];
   return {
-    createQueue: (queue: Queue) => queues.createQueue(db, queue, bounds()),
-    updateQueue: (queue: Queue & { readonly version: number }) => queues.updateQueue(db, queue, bounds()),
-    deleteQueue: (name: string) => queues.deleteQueue(db, name),
+    createQueue: (queue: Queue, actor = SERVICE) => queues.createQueue(db, queue, { actor, ...bounds() }),
+    updateQueue: (queue: Queue & { readonly version: number }, actor = SERVICE) =>
+      queues.updateQueue(db, queue, { actor, ...bounds() }),
+    freezeQueue: (change: Omit<FreezeChange, "nowMs">) => freezeQueue(db, { ...change, nowMs: clock.nowMs() }),
+    grantQuota: (grant: Omit<QuotaGrant, "atMs">) => grants.grantQuota(db, { ...grant, atMs: clock.nowMs() }),
+    revokeGrant: (of: { readonly queue: string; readonly flavor: string; readonly actor: string }) =>
+      grants.revokeGrant(db, { ...of, nowMs: clock.nowMs() }),
+    listGrants: (queue: string | null) => grants.listGrants(db, queue),
+    deleteQueue: (name: string, actor = SERVICE) => queues.deleteQueue(db, name, { actor, nowMs: clock.nowMs() }),
     getQueue: (name: string) => queues.getQueue(db, name),
     listQueues: () => queues.listQueues(db),
     createNamespace: (namespace: Namespace) => namespaces.createNamespace(db, namespace, ofNamespaces()),
-    updateNamespace: (namespace: Namespace & { readonly version: number }) => namespaces.updateNamespace(db, namespace),
-    deleteNamespace: (name: string) => namespaces.deleteNamespace(db, name),
+    updateNamespace: (namespace: Namespace & { readonly version: number }) =>
+      namespaces.updateNamespace(db, namespace, clock.nowMs()),
+    deleteNamespace: (name: string) => namespaces.deleteNamespace(db, name, clock.nowMs()),
     getNamespace: (name: string) => namespaces.getNamespace(db, name),
     listNamespaces: () => namespaces.listNamespaces(db),
+    setTenantLimits: (of: Parameters<typeof tenants.setTenantLimits>[1], actor: string) =>
+      tenants.setTenantLimits(db, of, { actor, nowMs: clock.nowMs() }),
+    listTenants: () => tenants.listTenants(db),
     getCluster: (name: string) => clusters.getCluster(db, name),
     listClusters: () => clusters.listClusters(db),
-    setCordoned: (name: string, cordoned: boolean) => clusters.setCordoned(db, name, cordoned),
+    setCordoned: (name: string, cordoned: boolean) =>
+      clusters.setCordoned(db, name, { cordoned, nowMs: clock.nowMs() }),
     /** Creates a queue. If the name is taken, that queue stays as it is. */
-    ensureQueue: (queue: Queue) => queues.createQueue(db, queue, bounds()).then(() => undefined),
+    ensureQueue: (queue: Queue) => queues.createQueue(db, queue, { actor: SERVICE, ...bounds() }).then(() => undefined),
     /** Creates a namespace. If the name is taken, that namespace stays as it is. */
     ensureNamespace: (namespace: Namespace) =>
       namespaces.ensureNamespace(db, namespace, ofNamespaces()).then(() => undefined),
+  };
+}
+
+function priorityClasses(db: Db, { clock }: StoreOptions) {
+  const by = (actor: string) => ({ actor, nowMs: clock.nowMs() });
+  return {
+    create: (settings: PriorityClassSettings, actor: string) => classes.createPriorityClass(db, settings, by(actor)),
+    update: (change: PriorityClassChange, actor: string) => classes.updatePriorityClass(db, change, by(actor)),
+    remove: (name: string, actor: string) => classes.deletePriorityClass(db, name, by(actor)),
+    get: (name: string) => classes.getPriorityClass(db, name),
+    list: () => classes.listPriorityClasses(db),
   };
 }
 
@@ -272,13 +314,28 @@ function memberStore(db: Db) {
   };
 }
 
-function robotStore(db: Db) {
+function robotStore(db: Db, { clock }: StoreOptions) {
   return {
     makeRobot: (robot: Parameters<typeof robots.makeRobot>[1], bounds: Parameters<typeof robots.makeRobot>[2]) =>
       robots.makeRobot(db, robot, bounds),
     findRobot: (hash: Buffer) => robots.findRobot(db, hash),
     noteUse: (name: string, nowMs: number) => robots.noteUse(db, name, nowMs),
     revokeRobot: (name: string, nowMs: number) => robots.revokeRobot(db, name, nowMs),
-    listRobots: (page: Parameters<typeof robots.listRobots>[1]) => robots.listRobots(db, page),
+    listRobots: (page: Parameters<typeof robots.listRobots>[1]) => robots.listRobots(db, page, clock.nowMs()),
+  };
+}
+
+function accessStore(db: Db) {
+  type Change = Parameters<typeof access.createRole>[2];
+  type Deleted = Parameters<typeof access.deleteRole>[1];
+  return {
+    readAccess: (known: string | null) => access.readAccess(db, known),
+    createRole: (role: Parameters<typeof access.createRole>[1], change: Change) => access.createRole(db, role, change),
+    deleteRole: (role: Deleted, change: Change) => access.deleteRole(db, role, change),
+    createBinding: (binding: Parameters<typeof access.createBinding>[1], change: Change) =>
+      access.createBinding(db, binding, change),
+    deleteBinding: (binding: Deleted, change: Change) => access.deleteBinding(db, binding, change),
+    appendAudit: (...notes: readonly AuditNote[]) => db.tx((tx) => appendAudit(tx, ...notes)),
+    pruneAudit: (beforeMs: number) => pruneAudit(db, beforeMs),
   };
 }

@@ -8,22 +8,30 @@ import type {
   RobotTokenSchema,
 } from "../../gen/gangway/v1/access_service_pb.ts";
 import { toTimestamp } from "../job/convert-job.ts";
-import type { Robots } from "../ports.ts";
+import type { AccessAdmin, Robots } from "../ports.ts";
 import { existingRecord, noRoomFor } from "../rpc/admin-outcome.ts";
 import type { CallContext } from "../rpc/call.ts";
 import type { ServiceHandlers } from "../rpc/handler.ts";
 import { alreadyExists, badPageToken } from "../rpc/rpc-error.ts";
+import { rolesAndBindings } from "./roles-and-bindings.ts";
 
 const PAGE_SIZE_DEFAULT = 100;
 const TTL_MS_DEFAULT = 90 * 86_400_000;
 
-export function accessService(robots: Robots): ServiceHandlers<typeof AccessService> {
+export function accessService({
+  robots,
+  access,
+}: {
+  readonly robots: Robots;
+  readonly access: AccessAdmin;
+}): ServiceHandlers<typeof AccessService> {
   return {
+    ...rolesAndBindings(access),
     whoAmI: async (_request, { identity: { subject, groups, method, issuer, expiresAtMs } }) => {
       const expires = expiresAtMs === null ? {} : { expireTime: timestampFromMs(expiresAtMs) };
       return { identity: { subject, groups: [...groups], method, issuer, ...expires } };
     },
-    createRobotToken: (request, context) => createRobot(robots, request, context),
+    createRobotToken: (request, context) => createRobot({ robots, access }, request, context),
     listRobotTokens: (request) => listRobots(robots, request),
     revokeRobotToken: async ({ name }) => ({
       robot: toProtoRobot(existingRecord(await robots.revoke(name), { type: "robot", name })),
@@ -31,7 +39,14 @@ export function accessService(robots: Robots): ServiceHandlers<typeof AccessServ
   };
 }
 
-async function createRobot(robots: Robots, { name, ttl }: CreateRobotTokenRequest, { identity }: CallContext) {
+/** Who has a robot's token is that robot: it must not get more by it than it has. */
+async function createRobot(
+  { robots, access }: { readonly robots: Robots; readonly access: AccessAdmin },
+  { name, ttl }: CreateRobotTokenRequest,
+  { identity, access: callAccess }: CallContext,
+) {
+  const beyond = await access.beyondSubject(`robot:${name}`, identity);
+  if (beyond?.kind === "beyond") throw callAccess.beyond(beyond);
   const ttlMs = ttl === undefined ? TTL_MS_DEFAULT : durationMs(ttl);
   const outcome = await robots.make({ name, owner: identity.subject, ttlMs });
   if (outcome.kind === "exists") {

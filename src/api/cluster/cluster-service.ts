@@ -31,7 +31,10 @@ export function clusterService(ports: ClusterPorts): ServiceHandlers<typeof Clus
     getCluster: async ({ name }) => ({
       cluster: shown(existingRecord(await admin.getCluster(name), clusterRef(name))),
     }),
-    listClusters: async () => ({ clusters: (await admin.listClusters()).map(shown) }),
+    listClusters: async (_request, { access }) => {
+      const isSeen = ({ name }: ClusterRecord) => access.may("clusters.get", { kind: "cluster", name });
+      return { clusters: (await admin.listClusters()).filter(isSeen).map(shown) };
+    },
     cordonCluster: ({ name }) => setCordoned(name, true),
     uncordonCluster: ({ name }) => setCordoned(name, false),
     getCapacity: async ({ name }) => {

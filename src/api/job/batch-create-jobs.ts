@@ -27,12 +27,13 @@ const CHECKED_IN_A_TURN = 20;
 /** Creates many jobs, each independent of the others. Answers in the order of the requests. */
 export async function batchCreateJobs(
   { intake, onInternalError }: { readonly intake: JobIntake; readonly onInternalError: OnInternalError },
-  { requests, view }: BatchCreateJobsRequest,
+  batch: BatchCreateJobsRequest,
   context: CallContext,
 ): Promise<{ results: Result[] }> {
+  const { requests, view } = batch;
   const checked: CheckedRequest[] = [];
   for (const request of requests) {
-    checked.push(await check(intake, request, context));
+    checked.push(await check(intake, { request, batch }, context));
     if (checked.length % CHECKED_IN_A_TURN === 0) await nextTurn();
   }
   const submissions = checked.flatMap((one) => (one.kind === "ok" ? [one.submission] : []));
@@ -44,7 +45,12 @@ export async function batchCreateJobs(
       const { value: outcome } = outcomes.next();
       invariant(outcome !== undefined, "intake answers every submission");
       if (outcome.kind === "failed") throw outcome.error;
-      return { result: { case: "response", value: toResponse(outcome, one.submission.job, shown) } };
+      return {
+        result: {
+          case: "response",
+          value: toResponse(outcome, { sent: one.submission.job, view: shown, access: context.access }),
+        },
+      };
     } catch (cause) {
       return { result: { case: "error", value: statusMessageOf(cause, onInternalError) } };
     }
@@ -52,10 +58,15 @@ export async function batchCreateJobs(
   return { results };
 }
 
-async function check(intake: JobIntake, request: CreateJobRequest, { identity }: CallContext): Promise<CheckedRequest> {
-  const violations = checkRequest(CreateJobRequestSchema, request);
+async function check(
+  intake: JobIntake,
+  { request, batch }: { readonly request: CreateJobRequest; readonly batch: BatchCreateJobsRequest },
+  { identity, access }: CallContext,
+): Promise<CheckedRequest> {
   try {
-    return { kind: "ok", submission: await checkSubmission(intake, request, { violations, identity }) };
+    access.checkItem(request, batch);
+    const violations = checkRequest(CreateJobRequestSchema, request);
+    return { kind: "ok", submission: await checkSubmission(intake, request, { violations, identity, access }) };
   } catch (cause) {
     return { kind: "refused", cause };
   }

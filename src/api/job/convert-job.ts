@@ -1,6 +1,6 @@
 /** Shows a job to its user: specification with all defaults, status, conditions, admission, failure and attempts. */
 import type { MessageInitShape, JsonObject as ProtoJson } from "@bufbuild/protobuf";
-import { type Timestamp, timestampFromMs } from "@bufbuild/protobuf/wkt";
+import { durationFromMs, type Timestamp, timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { currentAdmission, isDraining, type Job } from "../../core/job/job.ts";
 import { LABEL } from "../../core/job/labels.ts";
 import type { JobView, ShownJob } from "../../core/job/list.ts";
@@ -9,17 +9,18 @@ import type { Admission, Attempts, Condition, Failure, ReplicaStatus } from "../
 import { recordedPods } from "../../core/kinds/job-pods.ts";
 import type { Kind } from "../../core/kinds/kind.ts";
 import type { ContainerLogLink } from "../../core/kinds/log-links.ts";
-import type {
-  AdmissionSchema,
-  AttemptsSchema,
-  FailureSchema,
-  JobConditionSchema,
-  JobSchema,
-  JobSpecSchema,
-  JobStatusSchema,
-  ReplicaSpecSchema,
-  ReplicaStatusSchema,
-  RunPolicySchema,
+import {
+  type AdmissionSchema,
+  type AttemptsSchema,
+  type FailureSchema,
+  type JobConditionSchema,
+  type JobSchema,
+  type JobSpecSchema,
+  type JobStatusSchema,
+  PreemptionPolicy,
+  type ReplicaSpecSchema,
+  type ReplicaStatusSchema,
+  type RunPolicySchema,
 } from "../../gen/gangway/v1/job_pb.ts";
 import {
   cleanPodPolicyToProto,
@@ -100,6 +101,7 @@ function toProtoSpec(spec: JobSpec, view: JobView): MessageInitShape<typeof JobS
     kindSpec: Object.keys(spec.kindSpec).length === 0 ? undefined : (spec.kindSpec as ProtoJson),
     inputs: spec.inputs as ProtoJson | undefined,
     priority: spec.priority,
+    priorityClassName: spec.priorityClassName ?? "",
     placement: { clusters: [...clusters], clusterSelector: { ...clusterSelector }, gpuModels: [...gpuModels] },
   };
 }
@@ -124,6 +126,8 @@ function toProtoRunPolicy(policy: RunPolicy): MessageInitShape<typeof RunPolicyS
     restartScope: restartScopeToProto(policy.restartScope),
     suspend: policy.suspend ?? false,
     interruptible: policy.interruptible,
+    maxRuntime: policy.maxRuntimeMs === undefined ? undefined : durationFromMs(policy.maxRuntimeMs),
+    backfill: policy.backfill,
     cacheKey: policy.cacheKey ?? "",
     schedulingPolicy: { ...policy.schedulingPolicy, minResources: { ...policy.schedulingPolicy.minResources } },
   };
@@ -150,6 +154,7 @@ function toProtoStatus(
     attempts: toProtoAttempts(status.attempts),
     minAvailable: job.spec.runPolicy.schedulingPolicy.minAvailable,
     totalReplicas: totalReplicas(job.spec),
+    preemptionPolicy: job.spec.preemptionPolicy === "NEVER" ? PreemptionPolicy.NEVER : PreemptionPolicy.LOWER_PRIORITY,
     info: alone === undefined ? toProtoTaskInfo(status.info) : toProtoInfo(job, alone),
     plugin: alone === undefined ? undefined : toProtoPlugin(status.plugin, view),
     podProblems: status.podProblems?.problems.map(toProtoProblem) ?? [],
@@ -181,7 +186,8 @@ function toProtoReplicaStatus(
 
 function toProtoAttempts(attempts: Attempts): MessageInitShape<typeof AttemptsSchema> {
   const again = Object.entries(attempts.byReplica).filter(([, attempt]) => attempt > 1);
-  return { user: attempts.user, system: attempts.system, replicas: Object.fromEntries(again) };
+  const { user, system, preemptions = 0 } = attempts;
+  return { user, system, preemptions, replicas: Object.fromEntries(again) };
 }
 
 function mapValues<A, B>(map: Readonly<Record<string, A>>, convert: (value: A, key: string) => B): Record<string, B> {

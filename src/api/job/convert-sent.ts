@@ -3,6 +3,7 @@ import type { SentJob, SentReplicaSpec, SentRunPolicy, SentSchedulingPolicy, Sen
 import type * as jobPb from "../../gen/gangway/v1/job_pb.ts";
 import type * as servicePb from "../../gen/gangway/v1/job_service_pb.ts";
 import type { JsonObject } from "../../runtime/json.ts";
+import { spanMs } from "../resource-manager/convert-quota.ts";
 import {
   cleanPodPolicyFromProto,
   phaseFromProto,
@@ -39,6 +40,7 @@ function sentSpec(spec: jobPb.JobSpec): SentSpec {
     kindSpec: spec.kindSpec as JsonObject | undefined,
     inputs: spec.inputs as JsonObject | undefined,
     priority: spec.priority,
+    priorityClassName: spec.priorityClassName || undefined,
     placement: placement && {
       clusters: placement.clusters,
       clusterSelector: placement.clusterSelector,
@@ -67,6 +69,8 @@ function sentRunPolicy(policy: jobPb.RunPolicy): SentRunPolicy {
     restartScope: restartScopeFromProto(policy.restartScope),
     suspend: policy.suspend,
     interruptible: policy.interruptible,
+    maxRuntimeMs: policy.maxRuntime && spanMs(policy.maxRuntime),
+    backfill: policy.backfill,
     cacheKey: policy.cacheKey || undefined,
     schedulingPolicy: policy.schedulingPolicy && sentSchedulingPolicy(policy.schedulingPolicy),
   });
@@ -79,6 +83,7 @@ function sentSchedulingPolicy(policy: jobPb.SchedulingPolicy): SentSchedulingPol
     minResources: Object.keys(policy.minResources).length === 0 ? undefined : policy.minResources,
     priorityClass: policy.priorityClass || undefined,
     scheduleTimeoutSeconds: policy.scheduleTimeoutSeconds,
+    maxPreemptions: policy.maxPreemptions,
   });
 }
 

@@ -1,16 +1,19 @@
 import { status } from "@grpc/grpc-js";
 import type { JobView } from "../../core/job/list.ts";
-import type { Submission, SubmitOutcome } from "../../core/job/requests.ts";
+import type { QueueAccess, Submission, SubmitOutcome } from "../../core/job/requests.ts";
 import type { FieldNote, SentJob } from "../../core/job/sent.ts";
 import { type CreateJobRequest, CreateJobResponse_Outcome } from "../../gen/gangway/v1/job_service_pb.ts";
 import type { JobIntake } from "../ports.ts";
 import { noRoomFor } from "../rpc/admin-outcome.ts";
 import type { CallContext } from "../rpc/call.ts";
+import type { CallAccess } from "../rpc/call-access.ts";
 import { mergeNotes } from "../rpc/check-request.ts";
 import { errorInfo, retryInfo } from "../rpc/error-details.ts";
 import { alreadyExists, invalidFields, notFound, RpcError } from "../rpc/rpc-error.ts";
 import { recordOf, toProtoJob } from "./convert-job.ts";
 import { sentJob } from "./convert-sent.ts";
+import { mayNameTo, withoutOthers } from "./hide-others.ts";
+import { noRoomError } from "./no-room.ts";
 
 const OUTCOME = {
   created: CreateJobResponse_Outcome.CREATED,
@@ -24,7 +27,7 @@ const RETRY_WHILE_DELETED_MS = 5000;
 /** Creates a job. Reports broken constraints of the proto together with the errors that intake finds. */
 export async function createJob(intake: JobIntake, request: CreateJobRequest, context: CallContext) {
   const checked = await checkSubmission(intake, request, context);
-  return toResponse(await intake.submit(checked), checked.job, "FULL");
+  return toResponse(await intake.submit(checked), { sent: checked.job, view: "FULL", access: context.access });
 }
 
 /**
@@ -33,14 +36,15 @@ export async function createJob(intake: JobIntake, request: CreateJobRequest, co
 export async function checkSubmission(
   intake: JobIntake,
   request: Pick<CreateJobRequest, "job" | "requestId" | "strict" | "validateOnly">,
-  { violations, identity }: Pick<CallContext, "violations" | "identity">,
+  { violations, identity, access }: Pick<CallContext, "violations" | "identity" | "access">,
 ): Promise<Submission> {
   const sent = request.job === undefined ? null : sentJob(request.job);
   const { requestId, strict, validateOnly } = request;
+  const queueAccess = access.enforced ? { queueAccess: queueAccessOf(access) } : {};
   if (sent !== null && violations.length === 0) {
-    return { job: sent, requestId, validateOnly, strict, createdBy: identity.subject };
+    return { job: sent, requestId, validateOnly, strict, createdBy: identity.subject, ...queueAccess };
   }
-  const more = sent === null ? [] : await intake.check(sent);
+  const more = sent === null ? [] : await intake.check({ job: sent, ...queueAccess });
   // With `strict`, warnings are errors.
   const isError = ({ isWarning }: FieldNote) => strict || isWarning !== true;
   const errors = more.filter(isError).map(({ field, message }) => ({ field, message }));
@@ -49,15 +53,26 @@ export async function checkSubmission(
   throw invalidFields(mergeNotes(mergeNotes(errors, violations), warnings));
 }
 
+function queueAccessOf(access: CallAccess): QueueAccess {
+  return (name) => {
+    const queue = { kind: "queue", name } as const;
+    if (access.may("queues.use", queue)) return "use";
+    return access.may("queues.get", queue) ? "see" : "hidden";
+  };
+}
+
 function asWarning(note: FieldNote): FieldNote {
   return { ...note, isWarning: true };
 }
 
 /** Converts the outcome of a submission to a response. Throws if the submission was refused. */
-export function toResponse(outcome: SubmitOutcome, sent: SentJob, view: JobView) {
-  if (!("job" in outcome)) throw refusedSubmission(outcome, sent);
+export function toResponse(
+  outcome: SubmitOutcome,
+  { sent, view, access }: { readonly sent: SentJob; readonly view: JobView; readonly access: CallAccess },
+) {
+  if (!("job" in outcome)) throw refusedSubmission(outcome, sent, access);
   return {
-    job: toProtoJob(recordOf(outcome.job), view),
+    job: toProtoJob(recordOf(withoutOthers(outcome.job, mayNameTo(access))), view),
     outcome: OUTCOME[outcome.kind],
     warnings: outcome.warnings.map(toProtoWarning),
   };
@@ -71,16 +86,21 @@ export function toProtoWarning({ field, message }: FieldNote): { readonly field:
 export function refusedSubmission(
   outcome: Exclude<SubmitOutcome, { readonly kind: keyof typeof OUTCOME }>,
   sent: SentJob,
+  access: CallAccess,
 ): RpcError {
   const name = `${sent.namespace}/${sent.name || `${sent.generateName}*`}`;
   switch (outcome.kind) {
     case "invalid":
       // A warning is often the cause: `contianers` is unknown, and so "must have at least one container".
       return invalidFields(mergeNotes(outcome.violations, outcome.warnings.map(asWarning)));
+    case "deniedQueue":
+      return access.denial("queues.use", { kind: "queue", name: outcome.queue });
     case "unknownNamespace":
       return notFound({ type: "namespace", name: outcome.namespace });
     case "tooManyNamespaces":
       return noRoomFor({ type: "namespace", name: sent.namespace }, outcome.max);
+    case "noRoom":
+      return noRoomError(outcome);
     case "nameTaken":
       return alreadyExists("JOB_NAME_TAKEN", `job ${name} exists and differs: ${outcome.difference}`);
     case "requestIdReused":

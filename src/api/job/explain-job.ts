@@ -13,31 +13,34 @@ import type { Registry } from "../../core/kinds/registry.ts";
 import type { Refusal } from "../../core/plan/plan-types.ts";
 import type { ExplainJobRequest } from "../../gen/gangway/v1/job_service_pb.ts";
 import type { JobReads } from "../ports.ts";
+import type { CallContext } from "../rpc/call.ts";
 import { notFound } from "../rpc/rpc-error.ts";
 import { phaseToProto } from "./convert-enums.ts";
 import { toProtoAdmission, toProtoFailure, toTimestamp } from "./convert-job.ts";
 import { toProtoProblem } from "./convert-pods.ts";
 import { toProtoClusterRefusal, toProtoQuotaRefusal } from "./convert-refusal.ts";
 import { namespaceOf } from "./convert-sent.ts";
+import { mayNameTo, saidTo, withoutOthers } from "./hide-others.ts";
 
 /** Explains why a job waits, where it runs or why it failed, from its record and the cause of its last refusal. */
 export async function explainJob(
   { reads, kinds }: { readonly reads: JobReads; readonly kinds: Registry },
   request: ExplainJobRequest,
-  signal: AbortSignal,
+  { signal, access }: CallContext,
 ) {
   const which = { namespace: namespaceOf(request), name: request.name };
   const shown = await reads.getJob(which);
   if (shown === null) throw notFound({ type: "job", name: `${which.namespace}/${which.name}` });
-  const { job, position, tokens } = shown;
+  const { tokens } = shown;
+  const job = withoutOthers(shown.job, mayNameTo(access));
   const waits = job.status.phase === "WAITING";
   const found = waits ? await reads.refusalOf(job.uid, signal) : null;
-  const refusal = found?.refusal ?? null;
+  const refusal = found === null ? null : saidTo(access, found.refusal);
   const admission = currentAdmission(job);
   return {
-    summary: summaryOf(shown, refusal, isService(kinds.kindOf(job.spec.kind))),
+    summary: summaryOf({ ...shown, job }, refusal, isService(kinds.kindOf(job.spec.kind))),
     phase: phaseToProto(job.status.phase),
-    position: waits ? (position ?? 0) : 0,
+    ...(waits ? placeOf(shown) : {}),
     reason: reasonOf(job, refusal),
     evaluatedAt: toTimestamp(found?.atMs ?? null),
     clusters: refusal?.clusters.map(toProtoClusterRefusal) ?? [],
@@ -48,6 +51,10 @@ export async function explainJob(
     podProblems: job.status.podProblems?.problems.map(toProtoProblem) ?? [],
     draining: job.admissions.filter(needsCleanUp).map((undone) => toProtoAdmission(undone, [])),
   };
+}
+
+function placeOf({ job, position, effectivePriority }: ShownJob) {
+  return { position: position ?? 0, effectivePriority: effectivePriority ?? job.spec.priority };
 }
 
 /** True while an admission that is over may hold tokens, or, if it was undone, may have objects in its cluster. */
@@ -119,7 +126,7 @@ function countedText(count: number): string {
 }
 
 function predicate(shown: ShownJob, refusal: Refusal | null, hasNoPods: boolean): string {
-  const { job, position } = shown;
+  const { job, position, effectivePriority } = shown;
   const { status, spec } = job;
   const task = hasNoPods ? taskText(job) : null;
   if (task !== null) return task;
@@ -129,7 +136,7 @@ function predicate(shown: ShownJob, refusal: Refusal | null, hasNoPods: boolean)
   const { queue, minAvailable } = spec.runPolicy.schedulingPolicy;
   switch (status.phase) {
     case "WAITING": {
-      const place = position === null ? "" : `, position ${position}`;
+      const place = position === null ? "" : `, position ${position}${agedText(job, effectivePriority ?? null)}`;
       const why = refusal?.message || status.waiting?.message || "the planner has not evaluated it yet";
       return `waits in queue ${queue}${place}: ${why}`;
     }
@@ -150,6 +157,12 @@ function predicate(shown: ShownJob, refusal: Refusal | null, hasNoPods: boolean)
     case "CANCELLED":
       return `was cancelled${job.cancel?.reason ? `: ${job.cancel.reason}` : ""}`;
   }
+}
+
+/** Says by how much a job's priority has grown: `, effective priority 12 (10, grown by 2)`. */
+function agedText({ spec: { priority } }: Job, effective: number | null): string {
+  if (effective === null || effective === priority) return "";
+  return `, effective priority ${effective} (${priority}, grown by ${effective - priority})`;
 }
 
 /** Describes a job without pods by its plugin's last report. Null: the job is not at its service now. */

@@ -3,6 +3,7 @@ import type { LogTemplate } from "../../core/pods/pod-config.ts";
 import type { CancelJobRequest, DeleteJobRequest, JobService } from "../../gen/gangway/v1/job_service_pb.ts";
 import type { Clock } from "../../runtime/clock.ts";
 import type { JobIntake, JobLogs, JobPods, JobReads, JobWatch, SimulateJob } from "../ports.ts";
+import type { CallContext } from "../rpc/call.ts";
 import type { ServiceHandlers } from "../rpc/handler.ts";
 import { failedPrecondition, notFound, type OnInternalError } from "../rpc/rpc-error.ts";
 import { batchCreateJobs } from "./batch-create-jobs.ts";
@@ -12,6 +13,7 @@ import { createJob } from "./create-job.ts";
 import { EncodedChanges } from "./encoded-changes.ts";
 import { explainJob } from "./explain-job.ts";
 import { FollowerBound } from "./follower-bound.ts";
+import { mayNameTo, withoutOthers } from "./hide-others.ts";
 import { listJobPods } from "./list-job-pods.ts";
 import { listKinds } from "./list-kinds.ts";
 import { getJob, listJobEvents, listJobs } from "./read-jobs.ts";
@@ -50,15 +52,15 @@ export function jobService({
   return {
     createJob: (request, context) => createJob(intake, request, context),
     batchCreateJobs: (request, context) => batchCreateJobs({ intake, onInternalError }, request, context),
-    getJob: (request) => getJob({ reads, kinds, logTemplates }, request),
-    listJobs: (request) => listJobs(reads, request),
+    getJob: (request, context) => getJob({ reads, kinds, logTemplates }, request, context),
+    listJobs: (request, context) => listJobs(reads, request, context),
     watchJobs: (request, context) => watchJobs({ watch, encoded }, request, context),
-    updateJob: (request) => updateJob(intake, request),
-    cancelJob: (request) => cancelJob(intake, request),
-    deleteJob: (request) => deleteJob(intake, request),
-    explainJob: (request, { signal }) => explainJob({ reads, kinds }, request, signal),
+    updateJob: (request, context) => updateJob({ intake, reads }, request, context),
+    cancelJob: (request, context) => cancelJob(intake, request, context),
+    deleteJob: (request, context) => deleteJob(intake, request, context),
+    explainJob: (request, context) => explainJob({ reads, kinds }, request, context),
     simulateJob: (request, context) => simulateJob({ intake, simulate }, request, context),
-    listJobEvents: (request) => listJobEvents(reads, request),
+    listJobEvents: (request, context) => listJobEvents(reads, request, context),
     listJobPods: (request, { signal }) => listJobPods({ reads, pods, kinds, clock }, request, signal),
     listKinds: async () => listKinds(kinds),
     streamJobLogs: (request, context) =>
@@ -67,7 +69,7 @@ export function jobService({
 }
 
 /** Cancels a job. Succeeds again for a cancelled job; throws for a job that had ended before. */
-async function cancelJob(intake: JobIntake, request: CancelJobRequest) {
+async function cancelJob(intake: JobIntake, request: CancelJobRequest, { access }: CallContext) {
   const job = { namespace: namespaceOf(request), name: request.name };
   const outcome = await intake.cancel(job, request.reason);
   const name = `${job.namespace}/${job.name}`;
@@ -76,12 +78,12 @@ async function cancelJob(intake: JobIntake, request: CancelJobRequest) {
     const description = `has already ended: it is ${outcome.job.status.phase}`;
     throw failedPrecondition({ type: "JOB_TERMINAL", subject: `job ${name}`, description });
   }
-  return { job: toProtoJob(recordOf(outcome.job), "BASIC") };
+  return { job: toProtoJob(recordOf(withoutOthers(outcome.job, mayNameTo(access))), "BASIC") };
 }
 
-async function deleteJob(intake: JobIntake, request: DeleteJobRequest) {
+async function deleteJob(intake: JobIntake, request: DeleteJobRequest, { access }: CallContext) {
   const job = { namespace: namespaceOf(request), name: request.name };
   const outcome = await intake.remove(job);
   if (outcome.kind === "notFound") throw notFound({ type: "job", name: `${job.namespace}/${job.name}` });
-  return { job: toProtoJob(recordOf(outcome.job), "BASIC") };
+  return { job: toProtoJob(recordOf(withoutOthers(outcome.job, mayNameTo(access))), "BASIC") };
 }

@@ -3,6 +3,7 @@ import type { ShownEvent } from "../../core/job/event.ts";
 import { type JobOrder, PAGE_BYTES_MAX, type ShownJob, type JobView as View } from "../../core/job/list.ts";
 import { logLinks } from "../../core/kinds/log-links.ts";
 import type { Registry } from "../../core/kinds/registry.ts";
+import { withoutNames } from "../../core/plan/hidden-names.ts";
 import type { LogTemplate } from "../../core/pods/pod-config.ts";
 import {
   type GetJobRequest,
@@ -12,10 +13,13 @@ import {
   ListJobsResponseSchema,
 } from "../../gen/gangway/v1/job_service_pb.ts";
 import type { JobReads } from "../ports.ts";
+import type { CallContext } from "../rpc/call.ts";
+import { type CallAccess, namespacePlace } from "../rpc/call-access.ts";
 import { badPageToken, notFound } from "../rpc/rpc-error.ts";
 import { Encoded } from "../rpc/service-definition.ts";
 import { toProtoJob } from "./convert-job.ts";
 import { jobFilter, namespaceOf } from "./convert-sent.ts";
+import { mayNameTo, withoutOthers } from "./hide-others.ts";
 
 const PAGE_SIZE_DEFAULT = 100;
 
@@ -26,26 +30,45 @@ export async function getJob(
     logTemplates,
   }: { readonly reads: JobReads; readonly kinds: Registry; readonly logTemplates: () => readonly LogTemplate[] },
   request: GetJobRequest,
+  { access }: Pick<CallContext, "access">,
 ) {
   const namespace = namespaceOf(request);
   const which = request.uid === "" ? { namespace, name: request.name } : { uid: request.uid.toLowerCase() };
-  const shown = await reads.getJob(which);
-  if (shown === null) throw notFound({ type: "job", name: request.uid || `${namespace}/${request.name}` });
+  const found = await reads.getJob(which);
+  // A uid does not tell the namespace before.
+  const isSeen = found !== null && access.may("jobs.get", namespacePlace(found.job.namespace));
+  if (!isSeen) throw notFound({ type: "job", name: request.uid || `${namespace}/${request.name}` });
+  const shown = { ...found, job: withoutOthers(found.job, mayNameTo(access)) };
   const kind = kinds.kindOf(shown.job.spec.kind);
   const job = { ...shown, alone: { kind, logs: logLinks(shown.job, kind, logTemplates()) } };
-  return { job: toProtoJob(job, request.view === JobView.BASIC ? "BASIC" : "FULL") };
+  return { job: toProtoJob(job, viewOf(request, shown.job.namespace, access)) };
 }
 
-export async function listJobs(reads: JobReads, request: ListJobsRequest) {
+/** Without the permission to see templates, FULL is refused if it is asked for, and else not the default. */
+function viewOf({ view }: GetJobRequest, namespace: string, access: CallAccess): View {
+  if (view === JobView.BASIC) return "BASIC";
+  const at = namespacePlace(namespace);
+  if (view === JobView.FULL) access.demand("jobs.secrets", at);
+  return access.may("jobs.secrets", at) ? "FULL" : "BASIC";
+}
+
+/** The namespaces of the jobs that a list or a watch shows. A view with templates leaves out the others. */
+export function shownNamespaces(view: View, access: CallAccess): readonly string[] | null {
+  return view === "FULL" ? access.namespaces("jobs.get", "jobs.secrets") : access.namespaces("jobs.get");
+}
+
+export async function listJobs(reads: JobReads, request: ListJobsRequest, { access }: Pick<CallContext, "access">) {
+  const view = request.view === JobView.FULL ? "FULL" : "BASIC";
   const query = {
-    filter: jobFilter(request.filter),
+    filter: { ...jobFilter(request.filter), namespaces: shownNamespaces(view, access) },
     order: (request.orderBy || "create_time") as JobOrder,
     after: request.pageToken || null,
   };
-  const view = request.view === JobView.FULL ? "FULL" : "BASIC";
   const page = await reads.listJobs({ ...query, view, pageSize: request.pageSize || PAGE_SIZE_DEFAULT });
   if (page === "badCursor") throw badPageToken();
-  const jobs = firstThatFit(page.jobs, view);
+  const mayName = mayNameTo(access);
+  const shown = page.jobs.map((one) => ({ ...one, job: withoutOthers(one.job, mayName) }));
+  const jobs = firstThatFit(shown, view);
   const next = jobs.length < page.jobs.length ? page.jobs[jobs.length - 1]?.cursor : page.next;
   const rest = { nextPageToken: next ?? "", totalEstimate: page.total };
   return Encoded.joined([...jobs, Encoded.of(ListJobsResponseSchema, rest)]);
@@ -64,13 +87,22 @@ function firstThatFit(page: readonly ShownJob[], view: View): readonly Encoded[]
   return fitting;
 }
 
-export async function listJobEvents(reads: JobReads, request: ListJobEventsRequest) {
+export async function listJobEvents(
+  reads: JobReads,
+  request: ListJobEventsRequest,
+  { access }: Pick<CallContext, "access">,
+) {
   const namespace = namespaceOf(request);
   const pageSize = request.pageSize || PAGE_SIZE_DEFAULT;
   const page = await reads.listEvents({ namespace, name: request.name, pageSize, after: request.pageToken || null });
   if (page === "badCursor") throw badPageToken();
   if (page === "notFound") throw notFound({ type: "job", name: `${namespace}/${request.name}` });
-  return { events: page.events.map(toProtoEvent), nextPageToken: page.next ?? "" };
+  const mayName = mayNameTo(access);
+  const hide = ({ message, ...event }: ShownEvent) => ({
+    ...event,
+    message: mayName === null ? message : withoutNames(message, mayName),
+  });
+  return { events: page.events.map(hide).map(toProtoEvent), nextPageToken: page.next ?? "" };
 }
 
 function toProtoEvent({ atMs, type, reason, message, version, jobUid }: ShownEvent) {

@@ -9,6 +9,7 @@ import type { JobIntake, SimulateJob } from "../ports.ts";
 import type { CallContext } from "../rpc/call.ts";
 import { toProtoClusterRefusal, toProtoQuotaRefusal } from "./convert-refusal.ts";
 import { checkSubmission, refusedSubmission, toProtoWarning } from "./create-job.ts";
+import { saidTo } from "./hide-others.ts";
 
 const VERDICT: Readonly<Record<SimulatedVerdict, Verdict>> = {
   FITS_NOW: Verdict.FITS_NOW,
@@ -27,11 +28,12 @@ export async function simulateJob(
   const made = await intake.make(submission);
   if (made.kind === "refused") {
     invariant(!("job" in made.answer), "a submission without a request id has no earlier answer");
-    throw refusedSubmission(made.answer, submission.job);
+    throw refusedSubmission(made.answer, submission.job, context.access);
   }
-  const simulation = await simulate(made.job, context.signal);
+  const judged = await simulate(made.job, context.signal);
   // The caller has left, so the answer reaches no one.
-  if (simulation === null) return {};
+  if (judged === null) return {};
+  const simulation = saidTo(context.access, judged);
   const { verdict, admission, reason, clusters, quotas } = simulation;
   return {
     verdict: VERDICT[verdict],

@@ -1,32 +1,51 @@
 import type { JobName, UpdateOutcome } from "../../core/job/requests.ts";
 import type { FieldNote } from "../../core/job/sent.ts";
-import type { WantedChange } from "../../core/kinds/change-job.ts";
+import type { AskedChange } from "../../core/kinds/change-job.ts";
 import { type Job, JobSchema } from "../../gen/gangway/v1/job_pb.ts";
 import type { UpdateJobRequest } from "../../gen/gangway/v1/job_service_pb.ts";
-import type { JobIntake } from "../ports.ts";
+import type { JobIntake, JobReads } from "../ports.ts";
+import type { CallContext } from "../rpc/call.ts";
+import { type CallAccess, namespacePlace } from "../rpc/call-access.ts";
 import { checkRequest } from "../rpc/check-request.ts";
 import { failedPrecondition, invalidFields, notFound, staleVersion } from "../rpc/rpc-error.ts";
 import { recordOf, toProtoJob } from "./convert-job.ts";
+import { mayNameTo, withoutOthers } from "./hide-others.ts";
+import { noRoomError } from "./no-room.ts";
 import { type JobMask, readJobMask } from "./update-mask.ts";
 
 const RESOURCE_VERSION = /^\d{0,15}$/;
 
 /** Changes the fields that the mask names. Repeating the change changes nothing more. */
-export async function updateJob(intake: JobIntake, request: UpdateJobRequest) {
+export async function updateJob(
+  { intake, reads }: { readonly intake: JobIntake; readonly reads: JobReads },
+  request: UpdateJobRequest,
+  { access }: Pick<CallContext, "access">,
+) {
   const { job } = request;
   const { mask, notes } = readJobMask(request.updateMask?.paths ?? []);
   if (job === undefined) throw invalidFields([...notes, { field: "job", message: "must be set" }]);
   const wrong = [...notes, ...checkIdentity(job), ...checkMasked(job, mask), ...missingReplicas(job, mask)];
   if (wrong.length > 0) throw invalidFields(wrong);
   const name = { namespace: job.metadata?.namespace || "default", name: job.metadata?.name ?? "" };
-  return { job: toProtoJob(recordOf(updated(await intake.change(name, wantedOf(job, mask)), name)), "FULL") };
+  if (access.enforced) await demandQueue(reads, name, access);
+  const after = withoutOthers(updated(await intake.change(name, wantedOf(job, mask)), name), mayNameTo(access));
+  const view = access.may("jobs.secrets", namespacePlace(name.namespace)) ? "FULL" : "BASIC";
+  return { job: toProtoJob(recordOf(after), view) };
 }
 
-function wantedOf({ metadata, spec }: Job, mask: JobMask): WantedChange {
+/** A change may start pods, so it needs the queue as a submission does. The queue of a job never changes. */
+async function demandQueue(reads: JobReads, name: JobName, access: CallAccess): Promise<void> {
+  const found = await reads.getJob(name);
+  if (found === null) return;
+  access.demand("queues.use", { kind: "queue", name: found.job.spec.runPolicy.schedulingPolicy.queue });
+}
+
+function wantedOf({ metadata, spec }: Job, mask: JobMask): AskedChange {
   const version = metadata?.resourceVersion ?? "";
   return {
     version: version === "" ? null : Number(version),
     ...(mask.priority ? { priority: spec?.priority ?? 0 } : null),
+    ...(mask.priorityClass ? { priorityClassName: spec?.priorityClassName ?? "" } : null),
     ...(mask.suspend ? { suspend: spec?.runPolicy?.suspend ?? false } : null),
     ...(mask.labels ? { labels: metadata?.labels ?? {} } : null),
     ...(mask.roles.length > 0 ? { replicas: replicasOf(spec, mask) } : null),
@@ -55,6 +74,7 @@ function checkMasked(job: Job, mask: JobMask): readonly FieldNote[] {
   const read = (field: string) =>
     /^metadata\.(name|namespace|resource_version)$/.test(field) ||
     (mask.labels && field.startsWith("metadata.labels")) ||
+    (mask.priorityClass && field === "spec.priority_class_name") ||
     (mask.roles.length > 0 && /^spec\.replica_specs\[.*\]\.replicas$/.test(field));
   return checkRequest(JobSchema, job)
     .filter(({ field }) => read(field))
@@ -98,6 +118,8 @@ function updated(outcome: UpdateOutcome, which: JobName) {
       const what = outcome.job.deleteTimeMs === null ? "cancelled" : "deleted";
       throw failedPrecondition({ type: "JOB_ENDING", subject, description: `is being ${what}` });
     }
+    case "noRoom":
+      throw noRoomError(outcome);
     case "fixedSize": {
       const description = `cannot change its number of ${outcome.role} replicas while it is admitted: suspend it first`;
       throw failedPrecondition({ type: "JOB_SIZE_FIXED", subject, description });

@@ -8,6 +8,7 @@ import { JobSchema } from "../../gen/gangway/v1/job_pb.ts";
  */
 export type JobMask = {
   readonly priority: boolean;
+  readonly priorityClass: boolean;
   readonly suspend: boolean;
   readonly labels: boolean;
   readonly roles: readonly string[] | "all";
@@ -15,7 +16,8 @@ export type JobMask = {
 
 const REPLICAS = /^spec\.replica_specs\.([^.]+)\.replicas$/;
 const ALL_REPLICAS = ["spec.replica_specs", "spec.replica_specs.*.replicas"];
-const CHANGEABLE = "spec.priority, spec.replica_specs.*.replicas, spec.run_policy.suspend, metadata.labels";
+const CHANGEABLE =
+  "spec.priority, spec.priority_class_name, spec.replica_specs.*.replicas, spec.run_policy.suspend, metadata.labels";
 
 /** Reads the paths of an update mask. Returns a note for each path that names no field, or an immutable one. */
 export function readJobMask(paths: readonly string[]): {
@@ -25,6 +27,7 @@ export function readJobMask(paths: readonly string[]): {
   const roles = paths.flatMap((path) => REPLICAS.exec(path)?.[1] ?? []).filter((role) => role !== "*");
   const mask: JobMask = {
     priority: paths.includes("spec.priority"),
+    priorityClass: paths.includes("spec.priority_class_name"),
     suspend: paths.includes("spec.run_policy.suspend"),
     labels: paths.includes("metadata.labels"),
     roles: paths.some((path) => ALL_REPLICAS.includes(path)) ? "all" : [...new Set(roles)],
@@ -40,7 +43,8 @@ export function readJobMask(paths: readonly string[]): {
 }
 
 function problemOf(path: string): string | null {
-  const known = ["spec.priority", "spec.run_policy.suspend", "metadata.labels", ...ALL_REPLICAS];
+  const plain = ["spec.priority", "spec.priority_class_name", "spec.run_policy.suspend", "metadata.labels"];
+  const known = [...plain, ...ALL_REPLICAS];
   if (known.includes(path) || REPLICAS.test(path)) return null;
   const named = path.length > 200 ? `${path.slice(0, 200)}…` : path;
   if (!isField(JobSchema, path.split(".")))

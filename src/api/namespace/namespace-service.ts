@@ -8,32 +8,43 @@ import { changedRecord, existingRecord } from "../rpc/admin-outcome.ts";
 import type { ServiceHandlers } from "../rpc/handler.ts";
 import { invalidFields } from "../rpc/rpc-error.ts";
 import { sentPodPolicy, toProtoPodPolicy } from "./convert-pod-policy.ts";
+import { listTenantLimits, setTenantLimits } from "./tenant-limits.ts";
 
 export function namespaceService(
-  admin: Admin,
+  ports: { readonly admin: Admin; readonly limitsChanged: () => Promise<void> },
   { podPolicyDefault, isReserved }: NamespaceRules,
 ): ServiceHandlers<typeof NamespaceService> {
+  const { admin } = ports;
   const toProtoNamespace = (record: NamespaceRecord) => protoNamespace(record, podPolicyDefault);
   return {
-    createNamespace: async ({ namespace }) => {
+    createNamespace: async ({ namespace }, { access }) => {
       const sent = sentNamespace(namespace);
       if (isReserved(sent.name)) throw invalidFields([{ field: "namespace.name", message: RESERVED }]);
-      return { namespace: toProtoNamespace(changedNamespace(await admin.createNamespace(sent), sent.name)) };
+      const made = changedNamespace(await admin.createNamespace(sent), sent.name);
+      await access.refresh();
+      return { namespace: toProtoNamespace(made) };
     },
     getNamespace: async ({ name }) => ({
       namespace: toProtoNamespace(existingRecord(await admin.getNamespace(name), namespaceRef(name))),
     }),
-    listNamespaces: async () => ({ namespaces: (await admin.listNamespaces()).map(toProtoNamespace) }),
-    updateNamespace: async ({ namespace }) => {
+    listNamespaces: async (_request, { access }) => {
+      const isSeen = ({ name }: NamespaceRecord) => access.may("namespaces.get", { kind: "namespace", name });
+      return { namespaces: (await admin.listNamespaces()).filter(isSeen).map(toProtoNamespace) };
+    },
+    updateNamespace: async ({ namespace }, { access }) => {
       const sent = sentNamespace(namespace);
       const version = Number(namespace?.resourceVersion ?? "");
-      const outcome = await admin.updateNamespace({ ...sent, version });
-      return { namespace: toProtoNamespace(changedNamespace(outcome, sent.name)) };
+      const changed = changedNamespace(await admin.updateNamespace({ ...sent, version }), sent.name);
+      await access.refresh();
+      return { namespace: toProtoNamespace(changed) };
     },
-    deleteNamespace: async ({ name }) => {
+    deleteNamespace: async ({ name }, { access }) => {
       changedRecord(await admin.deleteNamespace(name), namespaceRef(name));
+      await access.refresh();
       return {};
     },
+    setTenantLimits: (request, context) => setTenantLimits(ports, request, context),
+    listTenantLimits: (_request, context) => listTenantLimits(admin, context),
   };
 }
 

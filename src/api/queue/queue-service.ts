@@ -3,6 +3,7 @@ import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import type { ChangeOutcome } from "../../core/admin/change-outcome.ts";
 import type { QueueOutcome, QueueRecord, QueueSettings } from "../../core/admin/queue.ts";
 import type { FieldNote } from "../../core/job/sent.ts";
+import { DEFAULT_POLICY } from "../../core/plan/queue-policy.ts";
 import type { StopPolicy } from "../../core/plan/queue-stop.ts";
 import type { TreeProblem } from "../../core/quota/check-tree.ts";
 import {
@@ -13,12 +14,17 @@ import {
   QueueStopPolicy,
   QueueStrategy,
 } from "../../gen/gangway/v1/queue_service_pb.ts";
+import type { Clock } from "../../runtime/clock.ts";
 import type { Admin } from "../ports.ts";
+import { toProtoFreeze } from "../resource-manager/convert-quota.ts";
 import { listAuditEntries } from "../resource-manager/quota-admin.ts";
 import type { TokenOperations } from "../resource-manager/quota-ports.ts";
 import { changedRecord, existingRecord } from "../rpc/admin-outcome.ts";
 import type { ServiceHandlers } from "../rpc/handler.ts";
+import { withoutHiddenUser } from "../rpc/hidden-user.ts";
 import { failedPrecondition, invalidFields } from "../rpc/rpc-error.ts";
+import { policyFromProto, policyNotes, policyToProto } from "./convert-policy.ts";
+import { grantQuota, listQuotaGrants, revokeQuotaGrant } from "./quota-grants.ts";
 
 const STRATEGY = {
   STRICT_FIFO: QueueStrategy.STRICT_FIFO,
@@ -50,31 +56,50 @@ type QueuePorts = {
   readonly resources: TokenOperations;
   /** Gives the counters the new limits and wakes the planner. */
   readonly limitsChanged: () => Promise<void>;
+  readonly clock: Pick<Clock, "nowMs">;
 };
 
-export function queueService({ admin, resources, limitsChanged }: QueuePorts): ServiceHandlers<typeof QueueService> {
+export function queueService(ports: QueuePorts): ServiceHandlers<typeof QueueService> {
+  const { admin, resources, limitsChanged } = ports;
+  /** A null reason ends the freeze. */
+  const freeze = async (change: { readonly name: string; readonly reason: string | null; readonly actor: string }) => {
+    const record = changedRecord(await admin.freezeQueue(change), queueRef(change.name));
+    await limitsChanged();
+    return { queue: toProtoQueue(record) };
+  };
   return {
-    createQueue: async ({ queue }) => {
+    createQueue: async ({ queue }, { identity, access }) => {
       const sent = sentQueue(queue);
-      const record = changedRecord(generalOutcome(await admin.createQueue(sent), sent.name), queueRef(sent.name));
+      const outcome = generalOutcome(await admin.createQueue(sent, identity.subject), sent.name);
+      const record = changedRecord(outcome, queueRef(sent.name));
       await limitsChanged();
+      await access.refresh();
       return { queue: toProtoQueue(record) };
     },
     getQueue: async ({ name }) => ({ queue: toProtoQueue(existingRecord(await admin.getQueue(name), queueRef(name))) }),
-    listQueues: async () => ({ queues: (await admin.listQueues()).map(toProtoQueue) }),
-    updateQueue: async ({ queue }) => {
+    listQueues: async (_request, { access }) => {
+      const isSeen = ({ name }: QueueRecord) => access.may("queues.get", { kind: "queue", name });
+      return { queues: (await admin.listQueues()).filter(isSeen).map(toProtoQueue) };
+    },
+    updateQueue: async ({ queue }, { identity, access }) => {
       const sent = sentQueue(queue);
       const version = Number(queue?.resourceVersion ?? "");
-      const record = changedRecord(
-        generalOutcome(await admin.updateQueue({ ...sent, version }), sent.name),
-        queueRef(sent.name),
-      );
+      const outcome = generalOutcome(await admin.updateQueue({ ...sent, version }, identity.subject), sent.name);
+      const record = changedRecord(outcome, queueRef(sent.name));
       await limitsChanged();
+      await access.refresh();
       return { queue: toProtoQueue(record) };
     },
-    deleteQueue: async ({ name }) => {
-      changedRecord(await admin.deleteQueue(name), queueRef(name));
+    freezeQueue: ({ name, reason }, { identity }) => freeze({ name, reason, actor: identity.subject }),
+    unfreezeQueue: ({ name }, { identity }) => freeze({ name, reason: null, actor: identity.subject }),
+    grantQuota: (request, context) => grantQuota(ports, request, context),
+    listQuotaGrants: (request, context) => listQuotaGrants(ports, request, context),
+    revokeQuotaGrant: (request, context) => revokeQuotaGrant(ports, request, context),
+    deleteQueue: async ({ name }, { identity, access }) => {
+      const outcome = await admin.deleteQueue(name, identity.subject);
+      changedRecord(withoutHiddenUser(outcome, access), queueRef(name));
       await limitsChanged();
+      await access.refresh();
       return {};
     },
     listAuditEntries: (request) => listAuditEntries(resources, request),
@@ -112,7 +137,9 @@ function problemWords(problem: TreeProblem): string {
 function sentQueue(queue: Queue | undefined): QueueSettings {
   const parent = queue?.parent || null;
   const sent = queue?.quotas ?? [];
-  const notes = sent.flatMap((quota, at) => quotaNotes(quota, { at, quotas: sent, parent }));
+  const policy = queue === undefined ? DEFAULT_POLICY : policyFromProto(queue);
+  const wrongQuotas = sent.flatMap((quota, at) => quotaNotes(quota, { at, quotas: sent, parent }));
+  const notes = [...wrongQuotas, ...policyNotes(policy, parent)];
   if (notes.length > 0) throw invalidFields(notes);
   const strategy = queue?.strategy === QueueStrategy.STRICT_FIFO ? "STRICT_FIFO" : "BEST_EFFORT_FIFO";
   const quotas = sent.map(({ flavor, resource, nominal, borrowingLimit, lendingLimit }) => ({
@@ -124,7 +151,8 @@ function sentQueue(queue: Queue | undefined): QueueSettings {
   }));
   const stopPolicy = stopPolicyOf(queue?.stopPolicy);
   const maxRunningJobs = queue?.maxRunningJobs || null;
-  const settings = { name: queue?.name ?? "", parent, maxRunningJobs, quotas };
+  const maxWaitingJobs = queue?.maxWaitingJobs || null;
+  const settings = { name: queue?.name ?? "", parent, maxRunningJobs, maxWaitingJobs, policy, quotas };
   return { ...settings, strategy, ...(stopPolicy === null ? {} : { stopPolicy }) };
 }
 
@@ -147,24 +175,39 @@ function quotaNotes(
 }
 
 function toProtoQueue(record: QueueRecord): MessageInitShape<typeof QueueSchema> {
-  const used = Object.entries(record.used).map(([flavor, amount]) => [flavor, BigInt(amount)] as const);
+  const { used, borrowed, lent, share, waiting, admitted } = record;
   return {
     name: record.name,
     strategy: STRATEGY[record.strategy],
     parent: record.parent ?? "",
     stopPolicy: STOP_POLICY[record.stopPolicy],
     stoppedBy: record.stoppedBy ?? "",
+    ...(record.freeze === null ? {} : { freeze: toProtoFreeze(record.freeze) }),
+    frozenBy: record.frozenBy ?? "",
     maxRunningJobs: record.maxRunningJobs ?? 0,
-    quotas: record.quotas.map(({ flavor, resource, nominal, borrowingLimit, lendingLimit }) => ({
-      flavor,
-      resource,
-      nominal: BigInt(nominal),
-      ...(borrowingLimit === undefined ? {} : { borrowingLimit: BigInt(borrowingLimit) }),
-      ...(lendingLimit === undefined ? {} : { lendingLimit: BigInt(lendingLimit) }),
-    })),
+    maxWaitingJobs: record.maxWaitingJobs ?? 0,
+    ...policyToProto(record.policy),
+    quotas: record.quotas.map(
+      ({ flavor, resource, nominal, borrowingLimit, lendingLimit, granted, grantedUntilMs }) => ({
+        flavor,
+        resource,
+        nominal: BigInt(nominal),
+        ...(borrowingLimit === undefined ? {} : { borrowingLimit: BigInt(borrowingLimit) }),
+        ...(lendingLimit === undefined ? {} : { lendingLimit: BigInt(lendingLimit) }),
+        granted: BigInt(granted ?? 0),
+        ...(grantedUntilMs === undefined ? {} : { grantedUntil: timestampFromMs(grantedUntilMs) }),
+      }),
+    ),
     resourceVersion: String(record.version),
     createTime: timestampFromMs(record.createTimeMs),
     updateTime: timestampFromMs(record.updateTimeMs),
-    use: { used: Object.fromEntries(used), waitingJobs: record.waiting, admittedJobs: record.admitted },
+    use: {
+      ...{ used: toAmounts(used), borrowed: toAmounts(borrowed), lent: toAmounts(lent), share },
+      ...{ waitingJobs: waiting, admittedJobs: admitted },
+    },
   };
+}
+
+function toAmounts(amounts: Readonly<Record<string, number>>): Record<string, bigint> {
+  return Object.fromEntries(Object.entries(amounts).map(([flavor, amount]) => [flavor, BigInt(amount)]));
 }

@@ -36,7 +36,7 @@ export async function allocate(
 ): Promise<MessageInitShape<typeof AllocateResourceResponseSchema>> {
   const answer = await resources.allocate(oneAllocation(request, context));
   if (answer.kind === "granted") return grantedResponse(answer);
-  if (!("violation" in answer)) throw allocateError(answer, () => "");
+  if (!("violation" in answer)) throw allocateError(answer, context);
   return { status: STATUS[answer.kind], violated: toProtoViolation(answer.violation) };
 }
 
@@ -60,7 +60,8 @@ export async function batchAllocate(
     return { status: AllocationStatus.GRANTED, fence: answer.fence, held: answer.held, lines: granted };
   }
   if (!("violation" in answer)) {
-    throw allocateError(answer, (index) => (request.lines[index]?.lease === undefined ? "" : `lines[${index}].`));
+    const path = (index: number) => (request.lines[index]?.lease === undefined ? "" : `lines[${index}].`);
+    throw allocateError(answer, { ...context, path });
   }
   return { status: STATUS[answer.kind], violated: toProtoViolation(answer.violation), line: answer.index };
 }

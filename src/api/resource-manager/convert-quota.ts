@@ -1,8 +1,11 @@
 import type { JsonObject, MessageInitShape } from "@bufbuild/protobuf";
 import { type Duration, durationFromMs, timestampFromMs } from "@bufbuild/protobuf/wkt";
-import type { AuditEntry, QuotaDifference, ShownAllocation } from "../../core/quota/admin.ts";
+import type { AuditEntry } from "../../core/admin/audit.ts";
+import type { QuotaDifference, ShownAllocation } from "../../core/quota/admin.ts";
 import type { Scope, Violation } from "../../core/quota/counters.ts";
+import type { Freeze } from "../../core/quota/freeze.ts";
 import type { Durability, ShownPool } from "../../core/quota/pools.ts";
+import type { FreezeSchema } from "../../gen/gangway/v1/freeze_pb.ts";
 import type { AuditEntrySchema } from "../../gen/gangway/v1/queue_service_pb.ts";
 import {
   type AllocationSchema,
@@ -61,7 +64,7 @@ const SCOPE: Readonly<Record<Scope["kind"], ViolationScope>> = {
 };
 
 export function toProtoViolation(violation: Violation): MessageInitShape<typeof ViolationSchema> {
-  const { scope, used, limit, requested, reservedForHead } = violation;
+  const { scope, used, limit, requested, reservedForHead, frozen = false } = violation;
   return {
     scope: SCOPE[scope.kind],
     name: scopeName(scope),
@@ -70,6 +73,7 @@ export function toProtoViolation(violation: Violation): MessageInitShape<typeof 
     requested: BigInt(requested),
     reservedForHead: BigInt(reservedForHead),
     resourceNamespace: scope.pool,
+    frozen,
   };
 }
 
@@ -88,7 +92,12 @@ export function toProtoPool(pool: ShownPool): MessageInitShape<typeof PoolSchema
     used: BigInt(pool.used),
     tokens: BigInt(pool.tokens),
     waiters: BigInt(pool.waiters),
+    ...(pool.freeze === null ? {} : { freeze: toProtoFreeze(pool.freeze) }),
   };
+}
+
+export function toProtoFreeze({ by, atMs, reason }: Freeze): MessageInitShape<typeof FreezeSchema> {
+  return { actor: by, time: timestampFromMs(atMs), reason };
 }
 
 export function toProtoAllocation(allocation: ShownAllocation): MessageInitShape<typeof AllocationSchema> {

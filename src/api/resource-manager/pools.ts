@@ -9,6 +9,7 @@ import type {
 } from "../../gen/gangway/v1/resource_manager_pb.ts";
 import { changedRecord, existingRecord } from "../rpc/admin-outcome.ts";
 import type { CallContext } from "../rpc/call.ts";
+import { withoutHiddenUser } from "../rpc/hidden-user.ts";
 import { badPageToken, failedPrecondition, invalidFields, notFound } from "../rpc/rpc-error.ts";
 import { durabilityFromProto, spanMs, toProtoAllocation, toProtoPool } from "./convert-quota.ts";
 import type { TokenOperations } from "./quota-ports.ts";
@@ -67,24 +68,47 @@ function registered(outcome: RegisterOutcome<ShownPool>, name: string): ShownPoo
 export async function deletePool(
   resources: TokenOperations,
   { name, version }: DeletePoolRequest,
+  { identity, access }: CallContext,
+) {
+  const outcome = await resources.deletePool(name, Number(version), identity.subject);
+  changedRecord(withoutHiddenUser(outcome, access), { type: "pool", name });
+  return {};
+}
+
+/** Freezes a pool. A null reason ends the freeze. */
+export async function freezePool(
+  resources: TokenOperations,
+  change: { readonly name: string; readonly reason: string | null },
   { identity }: CallContext,
 ) {
-  changedRecord(await resources.deletePool(name, Number(version), identity.subject), { type: "pool", name });
-  return {};
+  const outcome = await resources.freezePool({ ...change, actor: identity.subject });
+  return { pool: toProtoPool(changedRecord(outcome, { type: "pool", name: change.name })) };
 }
 
 export async function getPool(resources: TokenOperations, name: string) {
   return { pool: toProtoPool(existingRecord(await resources.getPool(name), { type: "pool", name })) };
 }
 
-export async function listPools(resources: TokenOperations, { prefix, pageSize, pageToken }: ListPoolsRequest) {
-  const page = await resources.listPools({ prefix, ...pageOf({ pageSize, pageToken }) });
+export async function listPools(
+  resources: TokenOperations,
+  { prefix, pageSize, pageToken }: ListPoolsRequest,
+  { access }: Pick<CallContext, "access">,
+) {
+  const within = access.pools("pools.get");
+  const page = await resources.listPools({ prefix, within, ...pageOf({ pageSize, pageToken }) });
   if (page === "badCursor") throw badPageToken();
   return { pools: page.pools.map(toProtoPool), nextPageToken: page.next ?? "" };
 }
 
-export async function listAllocations(resources: TokenOperations, request: ListAllocationsRequest) {
-  const page = await resources.listAllocations({ filter: toFilter(request.filter), ...pageOf(request) });
+/** Lists tokens of the pools whose tokens the caller may see, and its own. */
+export async function listAllocations(
+  resources: TokenOperations,
+  request: ListAllocationsRequest,
+  { access, identity }: Pick<CallContext, "access" | "identity">,
+) {
+  const pools = access.pools("tokens.get");
+  const shown = pools === null ? null : { pools, holder: identity.subject };
+  const page = await resources.listAllocations({ filter: { ...toFilter(request.filter), shown }, ...pageOf(request) });
   if (page === "badCursor") throw badPageToken();
   if (page === "noGrantTimes") {
     const message = "must be omitted for a pool of durability REDIS, which does not keep the times of grants";

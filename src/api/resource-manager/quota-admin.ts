@@ -1,4 +1,5 @@
-import type { AuditAction } from "../../core/quota/admin.ts";
+import { timestampMs } from "@bufbuild/protobuf/wkt";
+import type { AuditAction } from "../../core/admin/audit.ts";
 import type { ListAuditEntriesRequest } from "../../gen/gangway/v1/queue_service_pb.ts";
 import {
   type ForceReleaseRequest,
@@ -6,6 +7,7 @@ import {
   ReleaseOutcome,
 } from "../../gen/gangway/v1/resource_manager_pb.ts";
 import type { CallContext } from "../rpc/call.ts";
+import { namespacePlace } from "../rpc/call-access.ts";
 import { badPageToken, failedPrecondition } from "../rpc/rpc-error.ts";
 import { toProtoAuditEntry, toProtoDifference } from "./convert-quota.ts";
 import { tokenOf } from "./duplicate-tokens.ts";
@@ -17,7 +19,7 @@ import type { TokenOperations } from "./quota-ports.ts";
 export async function forceRelease(
   resources: TokenOperations,
   request: ForceReleaseRequest,
-  { identity: { subject: actor } }: CallContext,
+  { identity: { subject: actor }, access }: CallContext,
 ) {
   const ref = tokenOf(request);
   const answer = await resources.forceRelease({ ...ref, reason: request.reason, actor });
@@ -29,7 +31,9 @@ export async function forceRelease(
     case "unknownPool":
       throw unknownPool(ref.pool);
     case "liveAdmission": {
-      const description = `is held by the live admission of job ${answer.job}: cancel the job instead`;
+      const [namespace = ""] = answer.job.split("/");
+      const job = access.may("jobs.get", namespacePlace(namespace)) ? `job ${answer.job}` : "another job";
+      const description = `is held by the live admission of ${job}: cancel the job instead`;
       throw failedPrecondition({ type: "LIVE_ADMISSION", subject: tokenName(ref), description });
     }
   }
@@ -47,8 +51,15 @@ export async function reconcileQuota(
 }
 
 export async function listAuditEntries(resources: TokenOperations, request: ListAuditEntriesRequest) {
-  const { action = "", actor = "", subject = "" } = request.filter ?? {};
-  const filter = { action: (action || null) as AuditAction | null, actor: actor || null, subject: subject || null };
+  const { action = "", actor = "", subject = "", rpc = "", since, until } = request.filter ?? {};
+  const filter = {
+    action: (action || null) as AuditAction | null,
+    actor: actor || null,
+    subject: subject || null,
+    rpc: rpc || null,
+    sinceMs: since === undefined ? null : timestampMs(since),
+    untilMs: until === undefined ? null : timestampMs(until),
+  };
   const page = await resources.listAudit({ filter, ...pageOf(request) });
   if (page === "badCursor") throw badPageToken();
   return { entries: page.entries.map(toProtoAuditEntry), nextPageToken: page.next ?? "" };

@@ -1,6 +1,7 @@
 import { status } from "@grpc/grpc-js";
 import type { AllocateRefusal, TokenName } from "../../core/quota/calls.ts";
 import type { Violation } from "../../core/quota/counters.ts";
+import type { CallContext } from "../rpc/call.ts";
 import { errorInfo } from "../rpc/error-details.ts";
 import { alreadyExists, failedPrecondition, invalidFields, notFound, RpcError, tooMany } from "../rpc/rpc-error.ts";
 import { scopeName } from "./convert-quota.ts";
@@ -33,11 +34,16 @@ export function neverFits(violation: Violation): RpcError {
 }
 
 /** Returns the error for a refusal. `path` returns the path to an allocation of the request: `lines[3].`, or "". */
-export function allocateError(refusal: AllocateRefusal, path: (index: number) => string): RpcError {
+export function allocateError(
+  refusal: AllocateRefusal,
+  of: Pick<CallContext, "access" | "identity"> & { readonly path?: (index: number) => string },
+): RpcError {
   switch (refusal.kind) {
     case "heldOtherwise": {
       const { holder, amount, fence } = refusal;
-      const how = `is held by ${holder} with amount ${amount} under fence ${fence}`;
+      const isNamed =
+        holder === of.identity.subject || of.access.may("tokens.get", { kind: "pool", name: refusal.pool });
+      const how = `is held by ${isNamed ? holder : "another holder"} with amount ${amount} under fence ${fence}`;
       const why = "a token is granted again only to its holder, with its amount, and with all allocations of its grant";
       return alreadyExists("TOKEN_HELD_OTHERWISE", `${tokenName(refusal)} ${how}: ${why}`);
     }
@@ -60,7 +66,7 @@ export function allocateError(refusal: AllocateRefusal, path: (index: number) =>
           "queues need pools of quota domain default and durability LEDGER",
       });
     case "leaseTooLong":
-      return leaseTooLong(`${path(refusal.index)}lease`, refusal.maxLeaseMs);
+      return leaseTooLong(`${of.path?.(refusal.index) ?? ""}lease`, refusal.maxLeaseMs);
     case "tooManyTokens":
       return tooMany("TOO_MANY_TOKENS", {
         subject: "the quota domain",

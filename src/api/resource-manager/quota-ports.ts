@@ -1,12 +1,11 @@
+import type { AuditPage, AuditQuery } from "../../core/admin/audit.ts";
 import type { ChangeOutcome } from "../../core/admin/change-outcome.ts";
 import type {
   AllocationPage,
   AllocationQuery,
-  AuditPage,
-  AuditQuery,
   ForcedRelease,
   ForceReleaseAnswer,
-  PageRequest,
+  PoolQuery,
   ReconcileAnswer,
   ReconcileRequest,
 } from "../../core/quota/admin.ts";
@@ -20,7 +19,7 @@ import type {
   TokenRelease,
   WaitAnswer,
 } from "../../core/quota/calls.ts";
-import type { PoolRecord, PoolRegistration, RegisterOutcome, ShownPool } from "../../core/quota/pools.ts";
+import type { PoolFreeze, PoolRecord, PoolRegistration, RegisterOutcome, ShownPool } from "../../core/quota/pools.ts";
 
 /**
  * The operations on tokens of pools. They throw `UnavailableError` while a store is away or a domain is being rebuilt.
@@ -35,6 +34,8 @@ export type TokenOperations = {
   ) => Promise<RegisterOutcome<ShownPool>>;
   /** Deletes a pool that nothing uses. `version` 0: any version. */
   readonly deletePool: (name: string, version: number, actor: string) => Promise<ChangeOutcome<PoolRecord>>;
+  /** Freezes a pool, and gives the counters the new limits. A null reason ends the freeze. */
+  readonly freezePool: (change: PoolFreeze) => Promise<ChangeOutcome<ShownPool>>;
   /** Takes all allocations or none. */
   readonly allocate: (request: AllocateRequest) => Promise<AllocateAnswer>;
   /** Releases each token on its own. The answers are in the order of the tokens. */
@@ -48,7 +49,7 @@ export type TokenOperations = {
   readonly wait: (request: AllocateRequest, signal: AbortSignal) => AsyncIterable<WaitAnswer>;
   readonly getPool: (name: string) => Promise<ShownPool | null>;
   readonly listPools: (
-    query: PageRequest & { readonly prefix: string },
+    query: PoolQuery,
   ) => Promise<{ readonly pools: readonly ShownPool[]; readonly next: string | null } | "badCursor">;
   readonly listAllocations: (query: AllocationQuery) => Promise<AllocationPage | "badCursor" | "noGrantTimes">;
   readonly forceRelease: (forced: ForcedRelease) => Promise<ForceReleaseAnswer>;

@@ -1,6 +1,7 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import type { ReleaseAnswer, RenewAnswer, TokenRelease } from "../../core/quota/calls.ts";
 import {
+  type AllocationLine,
   type BatchReleaseResourcesRequest,
   ReleaseOutcome,
   type ReleaseResourceRequest,
@@ -48,20 +49,55 @@ export async function batchRelease(
   context: CallContext,
 ) {
   refuse(request, context);
-  const answers = await resources.release(request.lines.map((sent) => toRelease(sent, context)));
-  return { outcomes: answers.map(({ kind }) => RELEASE[kind]) };
+  const outcomes = await eachAllowed(
+    request,
+    context,
+    { denied: ReleaseOutcome.DENIED, unseen: ReleaseOutcome.UNKNOWN_POOL },
+    async (lines) => {
+      const answers = await resources.release(lines.map((sent) => toRelease(sent, context)));
+      return answers.map(({ kind }) => RELEASE[kind]);
+    },
+  );
+  return { outcomes };
+}
+
+/** Answers the lines that the caller may have, together; and each of the others by itself. */
+async function eachAllowed<Line extends object, Answer>(
+  request: { readonly lines: readonly Line[] },
+  { access }: CallContext,
+  refused: { readonly denied: Answer; readonly unseen: Answer },
+  answerAll: (lines: readonly Line[]) => Promise<readonly Answer[]>,
+): Promise<Answer[]> {
+  const verdicts = request.lines.map((line) => access.judgeItem(line, request));
+  const allowed = request.lines.filter((_, at) => verdicts[at] === "allowed");
+  const answers = (allowed.length === 0 ? [] : await answerAll(allowed)).values();
+  return verdicts.map((verdict) => {
+    if (verdict !== "allowed") return refused[verdict];
+    const { value } = answers.next();
+    invariant(value !== undefined, "every line is answered");
+    return value;
+  });
 }
 
 export async function renew(resources: TokenOperations, request: RenewAllocationsRequest, context: CallContext) {
   refuse(request, context);
-  const { holder, lines, lease } = request;
-  const answers = await resources.renew({
-    holder: holder || context.identity.subject,
-    tokens: lines.map(tokenOf),
-    leaseMs: lease === undefined ? null : spanMs(lease),
-  });
-  if ("kind" in answers) throw leaseTooLong("lease", answers.maxLeaseMs);
-  return { results: answers.map(toResult) };
+  const { holder, lease } = request;
+  const refused = { denied: { outcome: Renewal.DENIED }, unseen: { outcome: Renewal.UNKNOWN_POOL } };
+  const results = await eachAllowed<AllocationLine, MessageInitShape<typeof RenewResultSchema>>(
+    request,
+    context,
+    refused,
+    async (lines) => {
+      const answers = await resources.renew({
+        holder: holder || context.identity.subject,
+        tokens: lines.map(tokenOf),
+        leaseMs: lease === undefined ? null : spanMs(lease),
+      });
+      if ("kind" in answers) throw leaseTooLong("lease", answers.maxLeaseMs);
+      return answers.map(toResult);
+    },
+  );
+  return { results };
 }
 
 function toRelease(request: ReleaseResourceRequest, { identity }: CallContext): TokenRelease {

@@ -1,7 +1,7 @@
 import type { ResourceManager as Service } from "../../gen/gangway/v1/resource_manager_pb.ts";
 import type { ServiceHandlers } from "../rpc/handler.ts";
 import { allocate, batchAllocate } from "./allocate.ts";
-import { deletePool, getPool, listAllocations, listPools, registerPool } from "./pools.ts";
+import { deletePool, freezePool, getPool, listAllocations, listPools, registerPool } from "./pools.ts";
 import { forceRelease, reconcileQuota } from "./quota-admin.ts";
 import type { TokenOperations } from "./quota-ports.ts";
 import { batchRelease, release, renew } from "./release-and-renew.ts";
@@ -20,10 +20,12 @@ export function resourceManager({
     batchReleaseResources: (request, context) => batchRelease(resources, request, context),
     renewAllocations: (request, context) => renew(resources, request, context),
     waitForResource: (request, context) => waitForResource(resources, request, context),
+    freezePool: ({ name, reason }, context) => freezePool(resources, { name, reason }, context),
+    unfreezePool: ({ name }, context) => freezePool(resources, { name, reason: null }, context),
     deletePool: (request, context) => deletePool(resources, request, context),
     getPool: ({ name }) => getPool(resources, name),
-    listPools: (request) => listPools(resources, request),
-    listAllocations: (request) => listAllocations(resources, request),
+    listPools: (request, context) => listPools(resources, request, context),
+    listAllocations: (request, context) => listAllocations(resources, request, context),
     forceRelease: (request, context) => forceRelease(resources, request, context),
     reconcileQuota: (request, context) => reconcileQuota(resources, request, context),
   };

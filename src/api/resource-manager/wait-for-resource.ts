@@ -26,7 +26,7 @@ export async function* waitForResource(
       yield { update: { case: "granted", value: grantedResponse({ ...answer, held: answer.held && !waited }) } };
       return;
     }
-    if (answer.kind !== "waiting") throw waitError(answer, request.resourceNamespace);
+    if (answer.kind !== "waiting") throw waitError(answer, request.resourceNamespace, context);
     waited = true;
     const { position, violation } = answer;
     const violated = violation === null ? {} : { violated: toProtoViolation(violation) };
@@ -34,7 +34,11 @@ export async function* waitForResource(
   }
 }
 
-function waitError(answer: Exclude<WaitAnswer, { kind: "granted" | "waiting" }>, pool: string): RpcError {
+function waitError(
+  answer: Exclude<WaitAnswer, { kind: "granted" | "waiting" }>,
+  pool: string,
+  context: CallContext,
+): RpcError {
   switch (answer.kind) {
     case "never":
       return neverFits(answer.violation);
@@ -52,6 +56,6 @@ function waitError(answer: Exclude<WaitAnswer, { kind: "granted" | "waiting" }>,
       });
     }
     default:
-      return allocateError(answer, () => "");
+      return allocateError(answer, context);
   }
 }

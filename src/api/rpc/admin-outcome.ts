@@ -1,13 +1,21 @@
 import type { ChangeOutcome } from "../../core/admin/change-outcome.ts";
-import { alreadyExists, failedPrecondition, notFound, type RpcError, staleVersion, tooMany } from "./rpc-error.ts";
+import {
+  alreadyExists,
+  failedPrecondition,
+  notFound,
+  type RpcError,
+  reasonPart,
+  staleVersion,
+  tooMany,
+} from "./rpc-error.ts";
 
-/** Returns the record after a change of a queue, namespace, cluster or pool. Throws if the change was refused. */
+/** Returns the record after a change of it by an administrator. Throws if the change was refused. */
 export function changedRecord<T>(
   outcome: ChangeOutcome<T>,
   resource: { readonly type: string; readonly name: string },
 ): T {
   const subject = `${resource.type} ${resource.name}`;
-  const prefix = resource.type.toUpperCase();
+  const prefix = reasonPart(resource.type);
   switch (outcome.kind) {
     case "done":
       return outcome.record;
@@ -32,8 +40,9 @@ export function changedRecord<T>(
 /** RESOURCE_EXHAUSTED for a record that is one too many. */
 export function noRoomFor(resource: { readonly type: string; readonly name: string }, max: number): RpcError {
   const subject = `${resource.type} ${resource.name}`;
-  const description = `cannot be created: there are ${max} ${resource.type}s, which is the maximum`;
-  return tooMany(`TOO_MANY_${resource.type.toUpperCase()}S`, { subject, description });
+  const all = resource.type.endsWith("s") ? `${resource.type}es` : `${resource.type}s`;
+  const description = `cannot be created: there are ${max} ${all}, which is the maximum`;
+  return tooMany(`TOO_MANY_${reasonPart(all)}`, { subject, description });
 }
 
 /** Returns the record. Throws NOT_FOUND for null. */

@@ -1,22 +1,34 @@
-/** The one place where calls are authenticated: before their messages are read, and again while their streams run. */
+/**
+ * The one place where calls are authenticated: before their messages are read, and again while their streams run. Calls
+ * beyond the limits of their caller end here too.
+ */
 import {
   type Metadata,
   ResponderBuilder,
   ServerInterceptingCall,
+  type ServerInterceptingCallInterface,
   type ServerInterceptor,
   ServerListenerBuilder,
   status,
 } from "@grpc/grpc-js";
-import { ANONYMOUS, type Authenticate, type Credentials, type Identity } from "../../core/access/identity.ts";
+import type { CallPlace, LimitCalls } from "../../core/access/call-limits.ts";
+import type { Authenticate, Credentials, Identity } from "../../core/access/identity.ts";
 import type { Clock } from "../../runtime/clock.ts";
 import type { ConnectionInfo } from "../peer-certificates.ts";
+import { limitedCall } from "./limited-call.ts";
 import { type OnInternalError, toStatus, unauthenticated } from "./rpc-error.ts";
 
 /** A caller, with what it has shown. */
-export type Caller = { readonly identity: Identity; readonly credentials: Credentials };
+export type Caller = {
+  readonly identity: Identity;
+  readonly credentials: Credentials;
+  /** Its handler keeps the place, and gives it back when it has ended. */
+  readonly keepPlace: () => CallPlace;
+};
 
 export type AuthenticationOptions = {
   readonly authenticate: Authenticate;
+  readonly limits: LimitCalls;
   /** The certificate that the client of a connection has shown. */
   readonly certificateOf: (connection: ConnectionInfo) => Credentials["certificate"];
   readonly onInternalError: OnInternalError;
@@ -27,7 +39,7 @@ export type AuthenticationOptions = {
 const HEADER = "authorization";
 /** A stream whose credential was withdrawn ends at most this much later than a new call is refused. */
 const LOOK_AGAIN_MS = 5_000;
-const NOBODY: Caller = { identity: ANONYMOUS, credentials: { authorization: [], certificate: null } };
+const NO_CREDENTIALS: Credentials = { authorization: [], certificate: null };
 
 /** Callers by the metadata of their calls, which handlers get as well. */
 const callers = new WeakMap<Metadata, Caller>();
@@ -39,20 +51,36 @@ export function callerOf(metadata: Metadata): Caller {
   return caller;
 }
 
-/** Lets calls through whose caller is known, and answers others with UNAUTHENTICATED. Handlers see no credential. */
+/**
+ * Lets calls through whose caller is known and within its limits. Answers others with UNAUTHENTICATED or
+ * RESOURCE_EXHAUSTED. Handlers see no credential.
+ */
 export function authenticationInterceptor(options: AuthenticationOptions): ServerInterceptor {
   return (method, call) => {
-    const receive = async (metadata: Metadata, next: (metadata: Metadata) => void): Promise<void> => {
+    const held = heldPlace(call);
+    const enter = async (metadata: Metadata): Promise<void> => {
       const certificate = options.certificateOf(call.getConnectionInfo());
       const credentials = { authorization: metadata.get(HEADER).map(String), certificate };
       metadata.remove(HEADER);
-      try {
-        const answer = await options.authenticate(credentials);
-        if (answer.kind === "refused") throw unauthenticated(answer.why);
-        const { identity } = answer;
-        callers.set(metadata, identity.method === "anonymous" ? NOBODY : { identity, credentials });
-      } catch (cause) {
+      const answer = await options.authenticate(credentials).catch((cause: unknown) => {
         options.onRefused(method.path);
+        throw cause;
+      });
+      if (answer.kind === "refused") {
+        options.onRefused(method.path);
+        throw unauthenticated(answer.why);
+      }
+      const { identity } = answer;
+      const place = await options.limits.enter(identity, method.path.slice(1));
+      if (place.kind === "limited") throw limitedCall(place, identity.subject);
+      held.hold(place);
+      const shown = identity.method === "anonymous" ? NO_CREDENTIALS : credentials;
+      callers.set(metadata, { identity, credentials: shown, keepPlace: () => held.keep(place) });
+    };
+    const receive = async (metadata: Metadata, next: (metadata: Metadata) => void): Promise<void> => {
+      try {
+        await enter(metadata);
+      } catch (cause) {
         const failure = toStatus(cause, options.onInternalError);
         call.sendStatus({ code: status.UNKNOWN, details: failure.message, ...failure });
         return;
@@ -61,9 +89,35 @@ export function authenticationInterceptor(options: AuthenticationOptions): Serve
     };
     const listener = new ServerListenerBuilder()
       .withOnReceiveMetadata((metadata, next) => void receive(metadata, next))
+      .withOnCancel(held.end)
       .build();
     return new ServerInterceptingCall(call, new ResponderBuilder().withStart((next) => next(listener)).build());
   };
+}
+
+/** Gives the place of a call back when the call ends before its handler keeps the place. */
+function heldPlace(call: ServerInterceptingCallInterface) {
+  let place: CallPlace | null = null;
+  let ended = false;
+  const end = () => {
+    ended = true;
+    place?.leave();
+  };
+  // grpc-js sends its own errors through this call, past the responder of an interceptor.
+  const send = call.sendStatus.bind(call);
+  call.sendStatus = (sent) => {
+    end();
+    send(sent);
+  };
+  const hold = (entered: CallPlace) => {
+    if (ended) entered.leave();
+    else place = entered;
+  };
+  const keep = (entered: CallPlace) => {
+    place = null;
+    return entered;
+  };
+  return { hold, keep, end };
 }
 
 /**

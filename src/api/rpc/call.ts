@@ -1,10 +1,15 @@
+import { randomUUID } from "node:crypto";
 import type { DescMessage, DescMethod, MessageInitShape } from "@bufbuild/protobuf";
-import type { ServerDuplexStream, ServerWritableStream } from "@grpc/grpc-js";
+import type { ServerDuplexStream, ServerUnaryCall, ServerWritableStream } from "@grpc/grpc-js";
 import type { Authenticate, Identity } from "../../core/access/identity.ts";
+import type { RequestMessage } from "../../core/access/judge.ts";
 import type { FieldNote } from "../../core/job/sent.ts";
 import type { Clock } from "../../runtime/clock.ts";
 import { linkedController } from "../../runtime/linked-controller.ts";
+import { type ServedCall, serving } from "../../runtime/served-call.ts";
+import type { Authorization } from "../ports.ts";
 import { callerOf, untilRefused } from "./authentication.ts";
+import { CallAccess } from "./call-access.ts";
 import { credentialEnded, type OnInternalError, stalled, toStatus, unavailable } from "./rpc-error.ts";
 import { type Decoded, type Encoded, encode } from "./service-definition.ts";
 
@@ -13,6 +18,8 @@ export type CallContext = {
   /** Aborted when the caller leaves, when its deadline passes, or when the server stops. */
   readonly signal: AbortSignal;
   readonly identity: Identity;
+  /** What the caller may do, beside this call. */
+  readonly access: CallAccess;
   /** The proto constraints that the request breaks. Empty except for methods that accept invalid requests. */
   readonly violations: readonly FieldNote[];
 };
@@ -27,6 +34,8 @@ export type CallEnvironment = {
   readonly clock: Pick<Clock, "sleep">;
   /** Judges the credentials of a stream again. */
   readonly authenticate: Authenticate;
+  /** Null: every caller may do everything. */
+  readonly authorization: Authorization | null;
 };
 
 /** A client that takes no message for this long would otherwise keep what its stream holds for ever. */
@@ -48,6 +57,8 @@ type Call = { readonly cancelled: boolean; readonly on: (event: "cancelled", lis
 type StreamRun = {
   readonly call: ServerWritableStream<Decoded, Buffer> | ServerDuplexStream<Decoded, Buffer>;
   readonly method: DescMethod;
+  /** Null: the client streams its requests. */
+  readonly request: RequestMessage | null;
   readonly start: (context: CallContext) => AsyncIterable<MessageInitShape<DescMessage> | Encoded>;
   readonly environment: CallEnvironment;
 };
@@ -56,7 +67,7 @@ type StreamRun = {
  * Writes the messages that the handler yields, no faster than the client reads them. The call ends when the handler
  * returns or throws, when the client leaves, or when the server stops.
  */
-export function runStream({ call, method, start, environment }: StreamRun): void {
+export function runStream({ call, method, request, start, environment }: StreamRun): void {
   const controller = callController(call);
   const { signal } = controller;
   let ended = false;
@@ -76,30 +87,69 @@ export function runStream({ call, method, start, environment }: StreamRun): void
     controller.abort();
   };
   const caller = callerOf(call.metadata);
+  const place = caller.keepPlace();
+  const access = callAccess(method, caller.identity, environment);
+  const served = servedCallOf(method, call);
   const run = async () => {
-    for await (const response of start({ signal, identity: caller.identity, violations: [] })) {
+    access.check(request);
+    for await (const response of start({ signal, identity: caller.identity, access, violations: [] })) {
       if (ended || signal.aborted) break;
       const message = encode(method.output, response);
       if (!(await sent({ call, environment }, message, signal))) throw stalled(STALL_MS_MAX / 1000);
     }
   };
   if (environment.stopping.aborted) {
+    place.leave();
     stop();
     return;
   }
   environment.stopping.addEventListener("abort", stop, { once: true });
   const over = linkedController(signal);
-  void untilRefused(caller, environment, over.signal).then((why) => {
-    if (why === null) return;
-    end(credentialEnded(why));
+  const endWith = (error: Error | null) => {
+    if (error === null) return;
+    end(error);
     controller.abort();
-  });
-  run()
+  };
+  void untilRefused(caller, environment, over.signal).then((why) =>
+    endWith(why === null ? null : credentialEnded(why)),
+  );
+  void access.untilDenied(request, over.signal).then(endWith);
+  serving(served, run)
     .then(() => end(), end)
     .finally(() => {
+      place.leave();
       over.abort();
       environment.stopping.removeEventListener("abort", stop);
     });
+}
+
+/** The header with the id of a request, which the response of every unary call has too. */
+export const REQUEST_ID_HEADER = "x-request-id";
+/** What a client may send as the id of its request: it goes to logs. */
+const REQUEST_ID = /^[\x21-\x7e]{1,128}$/;
+
+/** What changes and refusals of the call are recorded with. A call without a request id gets one. */
+export function servedCallOf(
+  method: DescMethod,
+  call: Pick<ServerUnaryCall<unknown, unknown>, "metadata" | "getPeer">,
+): ServedCall {
+  const { subject, method: how } = callerOf(call.metadata).identity;
+  const sent = String(call.metadata.get(REQUEST_ID_HEADER)[0] ?? "");
+  const requestId = REQUEST_ID.test(sent) ? sent : randomUUID();
+  return { subject, method: how, peer: call.getPeer(), rpc: nameOf(method), requestId };
+}
+
+function nameOf(method: DescMethod): string {
+  return `${method.parent.typeName}/${method.name}`;
+}
+
+/** What a caller may do in a call of this method. */
+export function callAccess(
+  method: DescMethod,
+  identity: Identity,
+  { authorization }: Pick<CallEnvironment, "authorization">,
+): CallAccess {
+  return new CallAccess(authorization, { identity, rpc: nameOf(method) });
 }
 
 /**
@@ -116,7 +166,8 @@ async function sent(
   const hasRoom = call.write(message, () => isLarge && goOn());
   if (hasRoom && !isLarge) return true;
   using over = linkedController(signal);
-  goOn = () => over.abort();
+  // Without a reason it would make an error with a stack, for each message that waits.
+  goOn = () => over.abort("goes on");
   if (!isLarge) call.once("drain", goOn);
   await environment.clock.sleep(STALL_MS_MAX, over.signal);
   call.removeListener("drain", goOn);

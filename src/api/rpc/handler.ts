@@ -12,12 +12,23 @@ import {
   status,
   type UntypedServiceImplementation,
 } from "@grpc/grpc-js";
+import type { RequestMessage } from "../../core/access/judge.ts";
 import type { FieldNote } from "../../core/job/sent.ts";
 import { invariant } from "../../runtime/assert.ts";
 import { VERSION } from "../../runtime/package-version.ts";
+import { serving } from "../../runtime/served-call.ts";
 import { callerOf } from "./authentication.ts";
-import { type CallContext, type CallEnvironment, callController, runStream } from "./call.ts";
+import {
+  type CallContext,
+  type CallEnvironment,
+  callAccess,
+  callController,
+  REQUEST_ID_HEADER,
+  runStream,
+  servedCallOf,
+} from "./call.ts";
 import { checkRequest } from "./check-request.ts";
+import { limitedCall } from "./limited-call.ts";
 import { invalidFields, toStatus, undecodable } from "./rpc-error.ts";
 import { type Decoded, type Encoded, encode, serviceDefinition } from "./service-definition.ts";
 
@@ -98,21 +109,32 @@ function unary(
   environment: CallEnvironment,
 ): handleUnaryCall<Decoded, Buffer> {
   return (call, callback) => {
+    const { identity, keepPlace } = callerOf(call.metadata);
+    const place = keepPlace();
     const run = async () => {
       try {
+        const beyond = await place.pay(call.request.bytes);
+        if (beyond !== null) throw limitedCall(beyond, identity.subject);
+        const access = callAccess(method, identity, environment);
+        access.check(membersOf(messageOf(call.request)));
         const { request, violations } = accept(method, call.request);
         const { signal } = callController(call);
-        const response = await handler(request, { signal, identity: callerOf(call.metadata).identity, violations });
-        return { code: status.OK, response: encode(method.output, response) } as const;
+        const response = await handler(request, { signal, identity, access, violations });
+        const encoded = encode(method.output, response);
+        place.charge(encoded.length);
+        return { code: status.OK, response: encoded } as const;
       } catch (cause) {
         const failure = toStatus(cause, environment.onInternalError);
         return { code: failure.code ?? status.UNKNOWN, failure } as const;
       }
     };
+    const served = servedCallOf(method, call);
     const header = new Metadata();
     header.set(VERSION_HEADER, VERSION);
+    header.set(REQUEST_ID_HEADER, served.requestId);
     call.sendMetadata(header);
-    void observed(method, call.metadata, environment, run).then((answer) => {
+    void serving(served, () => observed(method, call.metadata, environment, run)).then((answer) => {
+      place.leave();
       if ("failure" in answer) callback(answer.failure);
       else callback(null, answer.response);
     });
@@ -139,8 +161,18 @@ function serverStreaming(
       const { request, violations } = accept(method, call.request);
       return handler(request, { ...context, violations });
     };
-    runStream({ call, method, start, environment });
+    runStream({ call, method, request: decodedMembers(call.request), start, environment });
   };
+}
+
+/** Null: the request cannot be decoded, and the handler does not get it. */
+function decodedMembers(decoded: Decoded): RequestMessage | null {
+  return decoded.kind === "message" ? membersOf(decoded.message) : null;
+}
+
+/** A message as an object with its members. */
+function membersOf(message: Message): RequestMessage {
+  return message as unknown as RequestMessage;
 }
 
 function bidiStreaming(
@@ -149,7 +181,13 @@ function bidiStreaming(
   environment: CallEnvironment,
 ): handleBidiStreamingCall<Decoded, Buffer> {
   return (call) => {
-    runStream({ call, method, start: (context) => handler(acceptEach(method, call), context), environment });
+    runStream({
+      call,
+      method,
+      request: null,
+      start: (context) => handler(acceptEach(method, call), context),
+      environment,
+    });
   };
 }
 
@@ -157,13 +195,19 @@ async function* acceptEach(method: DescMethod, call: ServerDuplexStream<Decoded,
   for await (const decoded of call) yield accept(method, decoded as Decoded).request;
 }
 
-/** Returns the request of a call. Throws INVALID_ARGUMENT with every error of the request. */
-function accept(method: DescMethod, decoded: Decoded): { request: Message; violations: readonly FieldNote[] } {
+/** The message of a request. Throws INVALID_ARGUMENT if it cannot be decoded. */
+function messageOf(decoded: Decoded): Message {
   if (decoded.kind === "undecodable") throw undecodable(decoded.problem);
   if (decoded.kind === "invalid") throw invalidFields(decoded.notes);
+  return decoded.message;
+}
+
+/** Returns the request of a call. Throws INVALID_ARGUMENT with every error of the request. */
+function accept(method: DescMethod, decoded: Decoded): { request: Message; violations: readonly FieldNote[] } {
+  const request = messageOf(decoded);
   const name = `${method.parent.typeName}.${method.name}`;
-  const violations = checkRequest(method.input, decoded.message, CHECK_ITEMS[name]);
+  const violations = checkRequest(method.input, request, CHECK_ITEMS[name]);
   const seesInvalid = SEE_INVALID.has(name);
   if (violations.length > 0 && !seesInvalid) throw invalidFields(violations);
-  return { request: decoded.message, violations };
+  return { request, violations };
 }

@@ -58,9 +58,15 @@ export function undecodable(problem: string): RpcError {
 
 /** NOT_FOUND for a resource such as `{ type: "job", name: "default/mnist" }`. */
 export function notFound(resource: { readonly type: string; readonly name: string }): RpcError {
-  const reason = `${resource.type.toUpperCase()}_NOT_FOUND`;
-  const details = [resourceInfo(`gangway.dev/${resource.type}`, resource.name), errorInfo(reason)];
+  const reason = `${reasonPart(resource.type)}_NOT_FOUND`;
+  const type = `gangway.dev/${resource.type.replaceAll(" ", "_")}`;
+  const details = [resourceInfo(type, resource.name), errorInfo(reason)];
   return new RpcError(status.NOT_FOUND, `${resource.type} ${resource.name} does not exist`, details);
+}
+
+/** The part of a reason that names a type of resources: `PRIORITY_CLASS` for `priority class`. */
+export function reasonPart(type: string): string {
+  return type.toUpperCase().replaceAll(" ", "_");
 }
 
 export function alreadyExists(reason: string, message: string): RpcError {

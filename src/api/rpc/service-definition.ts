@@ -13,7 +13,9 @@ import type { FieldNote } from "../../core/job/sent.ts";
 import { findWireErrors, holdsStruct } from "./find-wire-errors.ts";
 
 /** The result of decoding a request. If a deserializer threw, grpc-js would answer INTERNAL. */
-export type Decoded =
+export type Decoded = { readonly bytes: number } & DecodedMessage;
+
+type DecodedMessage =
   | { readonly kind: "message"; readonly message: Message }
   | { readonly kind: "invalid"; readonly notes: readonly FieldNote[] }
   | { readonly kind: "undecodable"; readonly problem: string };
@@ -70,7 +72,7 @@ function methodDefinition(method: DescMethod): MethodDefinition<Decoded, Buffer>
 
 function decoder(schema: DescMessage): (bytes: Uint8Array) => Decoded {
   const lossy = holdsStruct(schema);
-  return (bytes) => {
+  const decode = (bytes: Uint8Array): DecodedMessage => {
     try {
       const message = fromBinary(schema, bytes);
       const notes = lossy ? findWireErrors(schema, bytes) : [];
@@ -82,4 +84,5 @@ function decoder(schema: DescMessage): (bytes: Uint8Array) => Decoded {
       return { kind: "undecodable", problem: `the request is not a valid ${schema.typeName} message: ${why}` };
     }
   };
+  return (bytes) => ({ ...decode(bytes), bytes: bytes.length });
 }

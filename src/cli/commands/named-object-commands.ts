@@ -17,7 +17,7 @@ export function registerListObjects<D extends DescMessage>(
     readonly description: string;
     readonly schema: D;
     readonly list: (run: Run) => Promise<MessageShape<D>>;
-    readonly table: (run: Run, message: MessageShape<D>) => ObjectTable;
+    readonly table: (run: Run, message: MessageShape<D>, output: OutputFormat) => ObjectTable;
   },
 ): void {
   const { program } = registrar;
@@ -29,7 +29,7 @@ export function registerListObjects<D extends DescMessage>(
   onRun<OutputOptions>(registrar, command, async (run, _args, { output }) => {
     const message = await listing.list(run);
     const { schema, plural } = listing;
-    printResponse(run, output, { ...listing.table(run, message), schema, message, none: `no ${plural}` });
+    printResponse(run, output, { ...listing.table(run, message, output), schema, message, none: `no ${plural}` });
     return EXIT.ok;
   });
 }
@@ -42,7 +42,7 @@ export function registerGetObject<D extends DescMessage>(
     readonly example: string;
     readonly schema: D;
     readonly get: (run: Run, name: string) => Promise<MessageShape<D>>;
-    readonly table: (run: Run, message: MessageShape<D>) => ObjectTable;
+    readonly table: (run: Run, message: MessageShape<D>, output: OutputFormat) => ObjectTable;
   },
 ): void {
   const { program } = registrar;
@@ -55,7 +55,7 @@ export function registerGetObject<D extends DescMessage>(
     .addHelpText("after", examples(`gangway ${noun} get ${getting.example} -o yaml`));
   onRun<OutputOptions>(registrar, command, async (run, [name = ""], { output }) => {
     const message = await getting.get(run, name);
-    printResponse(run, output, { ...getting.table(run, message), schema: getting.schema, message, none: "" });
+    printResponse(run, output, { ...getting.table(run, message, output), schema: getting.schema, message, none: "" });
     return EXIT.ok;
   });
 }

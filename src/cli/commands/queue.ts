@@ -1,10 +1,9 @@
 /** Serves quota admins: lists, shows, creates, changes and deletes queues. */
-import type { MessageInitShape } from "@bufbuild/protobuf";
-import { create } from "@bufbuild/protobuf";
-import { Option } from "commander";
+import { clone, create } from "@bufbuild/protobuf";
+import { type Command, Option } from "commander";
 import {
   type FlavorQuota,
-  type FlavorQuotaSchema,
+  FlavorQuotaSchema,
   ListQueuesResponseSchema,
   type Queue,
   QueueSchema,
@@ -13,17 +12,22 @@ import {
   QueueStrategy,
 } from "../../gen/gangway/v1/queue_service_pb.ts";
 import { EXIT, usageFailure } from "../exit.ts";
-import { repeated } from "../options.ts";
+import { type OutputFormat, repeated } from "../options.ts";
 import { printLines } from "../output/print.ts";
 import type { Column } from "../output/table.ts";
 import { examples, onRun, type Registrar, type Run } from "../run-command.ts";
+import { registerFreeze } from "./freeze.ts";
 import { registerGetObject, registerListObjects, registerObjectVerb } from "./named-object-commands.ts";
+import { addPolicyFlags, changePolicy, type PolicyOptions, policyText } from "./queue-policy-flags.ts";
+import { asTree, nameInTree, type QueueInTree, registerTree } from "./queue-tree.ts";
+import { timeText } from "./quota/grants.ts";
 
-type QueueSettings = {
-  quota?: readonly string[];
-  strategy?: keyof typeof STRATEGIES;
-  parent?: string;
-  maxRunningJobs?: number;
+type QueueSettings = PolicyOptions & {
+  readonly quota?: readonly string[];
+  readonly strategy?: keyof typeof STRATEGIES;
+  readonly parent?: string;
+  readonly maxRunningJobs?: number;
+  readonly maxWaitingJobs?: number;
 };
 
 const STRATEGIES = { strict: QueueStrategy.STRICT_FIFO, "best-effort": QueueStrategy.BEST_EFFORT_FIFO } as const;
@@ -37,13 +41,15 @@ const QUOTA_HELP =
 export function registerQueue(registrar: Registrar): void {
   const program = registrar.program
     .command("queue")
-    .description("List, create, change, stop and delete queues, which share flavors among teams")
+    .description("List, create, change, stop, freeze and delete queues, which share flavors among teams")
     .addHelpText(
       "after",
       examples(
         "gangway queue list",
         "gangway queue create nlp --quota gpu/h100=nvidia.com/gpu:8",
         "gangway queue create nlp-dev --parent nlp --quota gpu/h100=nvidia.com/gpu:4,borrow=2,lend=4",
+        "gangway queue list -o wide",
+        "gangway queue tree",
       ),
     );
   const group = { ...registrar, program };
@@ -53,18 +59,20 @@ export function registerQueue(registrar: Registrar): void {
     plural: "queues",
     schema: ListQueuesResponseSchema,
     list: (run) => run.client.call(listQueues, {}),
-    table: (_run, { queues }) => queuesTable(asTree(queues)),
+    table: (_run, { queues }, output) => queuesTable(asTree(queues), output),
   });
   registerGetObject(group, {
     example: "research",
     schema: QueueSchema,
     get: async (run, name) => (await run.client.call(getQueue, { name })).queue ?? create(QueueSchema, { name }),
-    table: (_run, queue) => queuesTable([{ queue, depth: 0 }]),
+    table: (_run, queue, output) => queuesTable([{ queue, depth: 0 }], output),
   });
+  registerTree(group);
   registerCreate(group);
   registerUpdate(group);
   registerStop(group);
   registerResume(group);
+  registerFreezeQueue(group);
   registerObjectVerb(group, "delete", {
     description: "Delete a queue that no job, namespace, pool, token or child queue uses",
     example: "nlp",
@@ -80,10 +88,9 @@ function strategyOption(): Option {
   ).choices(Object.keys(STRATEGIES));
 }
 
-function maxRunningOption(): Option {
-  const help = "the most jobs of the queue and those below it that are admitted at the same time; 0: any number";
-  return new Option("--max-running-jobs <count>", help).argParser((text) => {
-    if (!/^\d{1,9}$/.test(text)) throw usageFailure(`--max-running-jobs must be a number from 0 up, not ${text}`);
+function limitOption(flag: "--max-running-jobs" | "--max-waiting-jobs", help: string): Option {
+  return new Option(`${flag} <count>`, `${help}; 0: any number`).argParser((text) => {
+    if (!/^\d{1,9}$/.test(text)) throw usageFailure(`${flag} must be a number from 0 up, not ${text}`);
     return Number(text);
   });
 }
@@ -94,20 +101,16 @@ function registerCreate(registrar: Registrar): void {
     .description("Create a queue")
     .argument("<name>", "name of the queue")
     .option("--quota <quota>", QUOTA_HELP, repeated)
-    .option("--parent <name>", "parent queue; queues below one parent lend to each other")
-    .addOption(strategyOption())
-    .addOption(maxRunningOption())
-    .addHelpText(
-      "after",
-      examples(
-        "gangway queue create nlp --quota gpu/h100=nvidia.com/gpu:8 --strategy strict",
-        "gangway queue create nlp-dev --parent nlp --quota gpu/h100=nvidia.com/gpu:0,borrow=2",
-      ),
-    );
+    .option("--parent <name>", "parent queue; queues below one parent lend to each other");
+  addSettingFlags(command).addHelpText(
+    "after",
+    examples(
+      "gangway queue create nlp --quota gpu/h100=nvidia.com/gpu:8 --strategy strict",
+      "gangway queue create nlp-dev --parent nlp --quota gpu/h100=nvidia.com/gpu:0,borrow=2 --weight 2",
+    ),
+  );
   onRun<QueueSettings>(registrar, command, async (run, [name = ""], settings) => {
-    const strategy = settings.strategy === undefined ? QueueStrategy.UNSPECIFIED : STRATEGIES[settings.strategy];
-    const { parent = "", maxRunningJobs = 0 } = settings;
-    const queue = { name, parent, strategy, maxRunningJobs, quotas: (settings.quota ?? []).map(parseQuota) };
+    const queue = changedQueue(create(QueueSchema, { name }), settings);
     await run.client.call(QueueService.method.createQueue, { queue });
     printLines(run, [`queue/${name} created`]);
     return EXIT.ok;
@@ -121,38 +124,52 @@ function registerUpdate(registrar: Registrar): void {
     .description("Change a queue. Omitted options change nothing. --quota replaces all its quotas.")
     .argument("<name>", "name of the queue")
     .option("--quota <quota>", QUOTA_HELP, repeated)
-    .option("--parent <name>", 'parent queue; "" for none')
-    .addOption(strategyOption())
-    .addOption(maxRunningOption())
-    .addHelpText(
-      "after",
-      examples(
-        "gangway queue update nlp --quota gpu/h100=nvidia.com/gpu:16 --quota gpu/a100=nvidia.com/gpu:8",
-        "gangway queue update nlp --strategy best-effort",
-        "gangway queue update nlp-dev --parent research",
-      ),
-    );
+    .option("--parent <name>", 'parent queue; "" for none');
+  addSettingFlags(command).addHelpText(
+    "after",
+    examples(
+      "gangway queue update nlp --quota gpu/h100=nvidia.com/gpu:16 --quota gpu/a100=nvidia.com/gpu:8",
+      "gangway queue update nlp --strategy best-effort",
+      "gangway queue update nlp-dev --parent research",
+      "gangway queue update nlp --preempt-within-queue lower-priority --min-runtime-preempt 10m",
+    ),
+  );
   onRun<QueueSettings>(registrar, command, async (run, [name = ""], settings) => {
-    const { quota, parent, maxRunningJobs } = settings;
     if (Object.keys(settings).length === 0) {
-      throw usageFailure("there is nothing to change; give --quota, --parent, --strategy or --max-running-jobs");
+      throw usageFailure("there is nothing to change; give --quota, --parent, --strategy or another option");
     }
-    const quotas = quota?.map(parseQuota);
-    const { queue } = await run.client.call(QueueService.method.getQueue, { name });
-    const strategy = settings.strategy === undefined ? queue?.strategy : STRATEGIES[settings.strategy];
-    await run.client.call(QueueService.method.updateQueue, {
-      queue: {
-        name,
-        parent: parent ?? queue?.parent ?? "",
-        strategy: strategy ?? QueueStrategy.UNSPECIFIED,
-        quotas: quotas ?? queue?.quotas ?? [],
-        maxRunningJobs: maxRunningJobs ?? queue?.maxRunningJobs ?? 0,
-        resourceVersion: queue?.resourceVersion ?? "",
-      },
-    });
+    await updateQueue(run, name, (before) => changedQueue(before, settings));
     printLines(run, [`queue/${name} updated`]);
     return EXIT.ok;
   });
+}
+
+function addSettingFlags(command: Command): Command {
+  const running = "the most jobs of the queue and those below it that are admitted at the same time";
+  const waiting = "the most jobs of the queue that wait or are suspended; new ones beyond it are refused";
+  command.addOption(strategyOption()).addOption(limitOption("--max-running-jobs", running));
+  return addPolicyFlags(command.addOption(limitOption("--max-waiting-jobs", waiting)));
+}
+
+/** The queue with the settings that were given; the others stay. */
+function changedQueue(before: Queue, settings: QueueSettings): Queue {
+  const queue = clone(QueueSchema, before);
+  const { quota, parent, strategy, maxRunningJobs, maxWaitingJobs } = settings;
+  if (quota !== undefined) queue.quotas = quota.map(parseQuota);
+  if (parent !== undefined) queue.parent = parent;
+  if (strategy !== undefined) queue.strategy = STRATEGIES[strategy];
+  if (maxRunningJobs !== undefined) queue.maxRunningJobs = maxRunningJobs;
+  if (maxWaitingJobs !== undefined) queue.maxWaitingJobs = maxWaitingJobs;
+  changePolicy(queue, settings);
+  return queue;
+}
+
+/** Reads a queue and writes it back with a change, unless another caller has changed it meanwhile. */
+async function updateQueue(run: Run, name: string, change: (before: Queue) => Queue): Promise<Queue> {
+  const { queue: before } = await run.client.call(QueueService.method.getQueue, { name });
+  const queue = change(before ?? create(QueueSchema, { name }));
+  const { queue: after } = await run.client.call(QueueService.method.updateQueue, { queue });
+  return after ?? queue;
 }
 
 function registerStop(registrar: Registrar): void {
@@ -184,18 +201,26 @@ function registerResume(registrar: Registrar): void {
   });
 }
 
-/** Returns the name of the queue that stops this one then. */
-async function setStopPolicy(run: Run, name: string, stopPolicy: QueueStopPolicy): Promise<string> {
-  const { queue: before } = await run.client.call(QueueService.method.getQueue, { name });
-  const { parent = "", strategy = QueueStrategy.UNSPECIFIED, quotas = [], maxRunningJobs = 0 } = before ?? {};
-  const { resourceVersion = "" } = before ?? {};
-  const { queue: after } = await run.client.call(QueueService.method.updateQueue, {
-    queue: { name, parent, strategy, quotas, maxRunningJobs, resourceVersion, stopPolicy },
+function registerFreezeQueue(registrar: Registrar): void {
+  const { freezeQueue, unfreezeQueue } = QueueService.method;
+  registerFreeze(registrar, {
+    noun: "queue",
+    example: "research",
+    what: "a queue and all queues below it",
+    freeze: (run, name, reason) => run.client.call(freezeQueue, { name, reason }),
+    unfreeze: async (run, name) => {
+      const { frozenBy = "" } = (await run.client.call(unfreezeQueue, { name })).queue ?? {};
+      return frozenBy === "" ? "" : `, but it is below queue ${frozenBy}, which is frozen`;
+    },
   });
-  return after?.stoppedBy ?? "";
 }
 
-function parseQuota(text: string): MessageInitShape<typeof FlavorQuotaSchema> {
+/** Returns the name of the queue that stops this one then. */
+async function setStopPolicy(run: Run, name: string, stopPolicy: QueueStopPolicy): Promise<string> {
+  return (await updateQueue(run, name, (before) => ({ ...before, stopPolicy }))).stoppedBy;
+}
+
+function parseQuota(text: string): FlavorQuota {
   const [, flavor, resource, nominal, shares = ""] = QUOTA.exec(text) ?? [];
   if (flavor === undefined || resource === undefined || nominal === undefined) {
     const example = "gpu/h100=nvidia.com/gpu:8 or gpu/h100=nvidia.com/gpu:8,borrow=4,lend=2";
@@ -205,13 +230,13 @@ function parseQuota(text: string): MessageInitShape<typeof FlavorQuotaSchema> {
   }
   const borrowingLimit = shareOf(shares, "borrow");
   const lendingLimit = shareOf(shares, "lend");
-  return {
+  return create(FlavorQuotaSchema, {
     flavor,
     resource,
     nominal: BigInt(nominal),
     ...(borrowingLimit === null ? {} : { borrowingLimit }),
     ...(lendingLimit === null ? {} : { lendingLimit }),
-  };
+  });
 }
 
 /** Reads `borrow` or `lend` from `,borrow=4,lend=2`. If one is repeated, the last counts. Null: not given. */
@@ -230,43 +255,45 @@ const COLUMNS: readonly Column[] = [
   { title: "PARENT" },
 ];
 
-type QueueInTree = { readonly queue: Queue; readonly depth: number };
+/** With `-o wide`. */
+const WIDE_COLUMNS: readonly Column[] = [{ title: "WEIGHT", align: "right" }, { title: "POLICY" }];
 
-/** Sorts each queue after its parent. Queues of one parent keep their order. */
-function asTree(queues: readonly Queue[]): readonly QueueInTree[] {
-  const names = new Set(queues.map(({ name }) => name));
-  const childrenOf = (parent: string, depth: number): readonly QueueInTree[] =>
-    queues
-      .filter((queue) => (names.has(queue.parent) ? queue.parent : "") === parent)
-      .flatMap((queue) => [{ queue, depth }, ...childrenOf(queue.name, depth + 1)]);
-  return childrenOf("", 0);
-}
-
-function queuesTable(queues: readonly QueueInTree[]) {
+function queuesTable(queues: readonly QueueInTree[], output: OutputFormat) {
+  const isWide = output === "wide";
   const rows = queues.map(({ queue, depth }) => [
-    depth === 0 ? queue.name : `└${"──".repeat(depth - 1)} ${queue.name}`,
+    nameInTree(queue.name, depth),
     queue.strategy === QueueStrategy.STRICT_FIFO ? "strict" : "best-effort",
     stopText(queue),
-    String(queue.use?.waitingJobs ?? 0),
-    `${queue.use?.admittedJobs ?? 0}${queue.maxRunningJobs === 0 ? "" : `/${queue.maxRunningJobs}`}`,
+    countText(queue.use?.waitingJobs ?? 0, queue.maxWaitingJobs),
+    countText(queue.use?.admittedJobs ?? 0, queue.maxRunningJobs),
     queue.quotas.map((quota) => quotaText(quota, queue.use?.used[quota.flavor] ?? 0n)).join(", "),
     queue.parent,
+    ...(isWide ? [String(queue.weight ?? 1), policyText(queue)] : []),
   ]);
-  return { columns: COLUMNS, rows, names: queues.map(({ queue }) => `queue/${queue.name}`) };
+  const columns = isWide ? [...COLUMNS, ...WIDE_COLUMNS] : COLUMNS;
+  return { columns, rows, names: queues.map(({ queue }) => `queue/${queue.name}`) };
 }
 
-/** How a queue is stopped by its own policy, or the queue above it that stops it; empty if it admits jobs. */
-function stopText({ name, stopPolicy, stoppedBy }: Queue): string {
+/** `2/10`: two jobs, and at most ten. `2`: any number. */
+function countText(count: number, max: number): string {
+  return max === 0 ? String(count) : `${count}/${max}`;
+}
+
+/** How a queue is frozen or stopped, or the queue above it that is; empty if it admits jobs. */
+function stopText({ name, stopPolicy, stoppedBy, frozenBy }: Queue): string {
+  if (frozenBy !== "") return frozenBy === name ? "frozen" : `frozen by ${frozenBy}`;
   if (stoppedBy !== "" && stoppedBy !== name) return `by ${stoppedBy}`;
   if (stopPolicy === QueueStopPolicy.HOLD_AND_DRAIN) return "drain";
   return stopPolicy === QueueStopPolicy.HOLD ? "hold" : "";
 }
 
 /** `gpu/h100 4/8`, with the limits of borrowing and lending, if there are any: `gpu/h100 4/8 (borrows 2, lends 0)`. */
-function quotaText({ flavor, nominal, borrowingLimit, lendingLimit }: FlavorQuota, used: bigint): string {
+function quotaText(quota: FlavorQuota, used: bigint): string {
+  const { flavor, nominal, granted, grantedUntil: until, borrowingLimit, lendingLimit } = quota;
   const shares = [
+    ...(until === undefined ? [] : [`${granted} granted until ${timeText({ until })}`]),
     ...(borrowingLimit === undefined ? [] : [`borrows ${borrowingLimit}`]),
     ...(lendingLimit === undefined ? [] : [`lends ${lendingLimit}`]),
   ];
-  return `${flavor} ${used}/${nominal}${shares.length === 0 ? "" : ` (${shares.join(", ")})`}`;
+  return `${flavor} ${used}/${nominal + granted}${shares.length === 0 ? "" : ` (${shares.join(", ")})`}`;
 }

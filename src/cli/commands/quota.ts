@@ -12,9 +12,11 @@ import { leaseCell, limitCell } from "../output/quota-text.ts";
 import type { Column } from "../output/table.ts";
 import { allPages } from "../rpc/pages.ts";
 import { examples, onRun, type Registrar } from "../run-command.ts";
+import { registerAuditList } from "./audit.ts";
+import { registerFreeze } from "./freeze.ts";
 import { registerAllocations } from "./quota/allocations.ts";
-import { registerAudit } from "./quota/audit.ts";
 import { registerDeletePool } from "./quota/delete.ts";
+import { registerGrants } from "./quota/grants.ts";
 import { registerReconcileQuota } from "./quota/reconcile.ts";
 import { registerRegisterPool } from "./quota/register.ts";
 import { registerForceRelease } from "./quota/release.ts";
@@ -36,11 +38,27 @@ export function registerQuota(registrar: Registrar): void {
   registerRegisterPool(group);
   registerGetPool(group);
   registerListPools(group);
+  registerGrants(group);
+  registerFreezePool(group);
   registerDeletePool(group);
   registerAllocations(group);
   registerForceRelease(group);
   registerReconcileQuota(group);
-  registerAudit(group);
+  registerAuditList(group, "audit");
+}
+
+function registerFreezePool(registrar: Registrar): void {
+  const { freezePool, unfreezePool } = ResourceManager.method;
+  registerFreeze(registrar, {
+    noun: "pool",
+    example: "ex:warehouse",
+    what: "a pool",
+    freeze: (run, name, reason) => run.client.call(freezePool, { name, reason }),
+    unfreeze: async (run, name) => {
+      await run.client.call(unfreezePool, { name });
+      return "";
+    },
+  });
 }
 
 function registerGetPool(registrar: Registrar): void {
@@ -94,7 +112,7 @@ function poolsTable(pools: readonly Pool[]) {
   const rows = pools.map((pool) => [
     pool.name,
     String(pool.used),
-    limitCell(pool.quota),
+    pool.freeze === undefined ? limitCell(pool.quota) : "frozen",
     String(pool.tokens),
     String(pool.waiters),
     limitCell(pool.projectDefault),

@@ -1,5 +1,6 @@
 import { create } from "@bufbuild/protobuf";
-import type { Job } from "../../gen/gangway/v1/job_pb.ts";
+import { durationFromMs } from "@bufbuild/protobuf/wkt";
+import { type Job, RunPolicySchema } from "../../gen/gangway/v1/job_pb.ts";
 import {
   type CreateJobResponse,
   CreateJobResponse_Outcome,
@@ -12,7 +13,7 @@ import { type SubmitAnswer, submitJobs } from "../jobs/submit-jobs.ts";
 import { waitForEnd } from "../jobs/wait-for-end.ts";
 import { noteLine, type ReadyManifest } from "../manifest/read-manifests.ts";
 import { filenameOption, ignoreForeignOption, readReady } from "../manifest/read-ready.ts";
-import { checkTimeout, isTable, type OutputFormat, outputOption, timeoutOption } from "../options.ts";
+import { checkTimeout, durationOption, isTable, type OutputFormat, outputOption, timeoutOption } from "../options.ts";
 import { qualifiedName } from "../output/job-text.ts";
 import { encodeMessage } from "../output/print.ts";
 import { examples, onRun, type Registrar, type Run } from "../run-command.ts";
@@ -22,6 +23,9 @@ type SubmitOptions = {
   requestId?: string;
   ignoreForeign?: boolean;
   dryRun?: boolean;
+  priorityClass?: string;
+  maxRuntime?: number;
+  backfill?: boolean;
   strict?: boolean;
   wait?: boolean;
   timeout?: number;
@@ -44,6 +48,14 @@ export function registerSubmit(registrar: Registrar): void {
       "submit only once: a repeated id returns the job that it created; several jobs use ID-1, ID-2, …",
     )
     .addOption(ignoreForeignOption())
+    .option("--priority-class <name>", "priority class of the jobs, in place of what their manifests say")
+    .addOption(
+      durationOption(
+        "--max-runtime <duration>",
+        "end the jobs so long after their admission, in place of what their manifests say, e.g. 90m or 12h",
+      ),
+    )
+    .option("--backfill", "let the jobs run on what is kept for a reservation, and be taken back at once for it")
     .option("--dry-run", "only check the manifests, create nothing")
     .option("--strict", "refuse manifests with warnings, such as an unknown field in a template")
     .option("--wait", "print the progress of the jobs until all have ended; exit status 1 if one did not succeed")
@@ -62,12 +74,27 @@ export function registerSubmit(registrar: Registrar): void {
     const paths = [...args, ...(options.filename ?? [])];
     checkOptions(options);
     const ready = await readReady(run, paths, { ...options, otherwise: "nothing was submitted" });
+    for (const { job } of ready) setFromOptions(job, options);
     const { created, refused } = await submitAndPrint(run, ready, options);
     if (refused > 0) return EXIT.refused;
     if (options.wait !== true) return EXIT.ok;
     const report = isTable(options.output) ? run.deps.stdoutAsIs : run.deps.stderrAsIs;
     return waitForEnd(run, created, { timeoutMs: options.timeout ?? null, report: (line) => report(`${line}\n`) });
   });
+}
+
+/** With a priority class, a priority of the manifest goes, too: it would have to be that of the class. */
+function setFromOptions({ spec }: ReadyManifest["job"], options: SubmitOptions): void {
+  const { priorityClass, maxRuntime, backfill } = options;
+  if (spec === undefined) return;
+  if (priorityClass !== undefined) {
+    spec.priorityClassName = priorityClass;
+    delete spec.priority;
+  }
+  if (maxRuntime === undefined && backfill === undefined) return;
+  spec.runPolicy ??= create(RunPolicySchema);
+  if (maxRuntime !== undefined) spec.runPolicy.maxRuntime = durationFromMs(maxRuntime);
+  if (backfill !== undefined) spec.runPolicy.backfill = backfill;
 }
 
 function checkOptions(options: SubmitOptions): void {

@@ -6,12 +6,17 @@ import { parseInt32, repeated } from "../options.ts";
 import { NOT_ENDED } from "../output/job-text.ts";
 import { examples, onRun, type Registrar, type Run } from "../run-command.ts";
 
-type Changes = { readonly priority?: number; readonly label?: readonly string[] };
+type Changes = {
+  readonly priority?: number;
+  readonly priorityClass?: string;
+  readonly label?: readonly string[];
+};
 
 export function registerUpdate(registrar: Registrar): void {
   const command = addJobSelection(registrar.program.command("update"))
-    .description("Change the priority or the labels of jobs")
+    .description("Change the priority, the priority class or the labels of jobs")
     .option("--priority <number>", "priority in its queue; higher numbers are admitted first", parseInt32)
+    .option("--priority-class <name>", 'priority class, whose value becomes the priority; "" for none')
     .option("--label <key=value>", "set a label, or remove it with KEY-; may be repeated", repeated)
     .addHelpText(
       "after",
@@ -22,9 +27,9 @@ export function registerUpdate(registrar: Registrar): void {
       ),
     );
   onRun<JobSelectionOptions & Changes>(registrar, command, async (run, args, options) => {
-    const { priority, label = [] } = options;
-    if (priority === undefined && label.length === 0)
-      throw usageFailure("there is nothing to change; give --priority or --label");
+    const { priority, priorityClass, label = [] } = options;
+    if (priority === undefined && priorityClass === undefined && label.length === 0)
+      throw usageFailure("there is nothing to change; give --priority, --priority-class or --label");
     checkLabelChanges(label);
     const jobs = await selectJobs(run, args, { options, verb: "update", phases: NOT_ENDED });
     const change = (job: JobRef) => applyChanges(run, job, options);
@@ -32,13 +37,18 @@ export function registerUpdate(registrar: Registrar): void {
   });
 }
 
-async function applyChanges(run: Run, job: JobRef, { priority, label = [] }: Changes): Promise<void> {
+async function applyChanges(run: Run, job: JobRef, { priority, priorityClass, label = [] }: Changes): Promise<void> {
   const labelUpdate = label.length === 0 ? null : await updateOfLabels(run, job, label);
-  await updateJob(run, job, "updated", {
-    ...(priority === undefined ? {} : { spec: partialSpec({ priority }) }),
-    ...labelUpdate,
-    paths: [...(priority === undefined ? [] : ["spec.priority"]), ...(labelUpdate === null ? [] : ["metadata.labels"])],
-  });
+  const spec = {
+    ...(priority === undefined ? {} : { priority }),
+    ...(priorityClass === undefined ? {} : { priorityClassName: priorityClass }),
+  };
+  const paths = [
+    ...(priority === undefined ? [] : ["spec.priority"]),
+    ...(priorityClass === undefined ? [] : ["spec.priority_class_name"]),
+    ...(labelUpdate === null ? [] : ["metadata.labels"]),
+  ];
+  await updateJob(run, job, "updated", { spec: partialSpec(spec), ...labelUpdate, paths });
 }
 
 const SETS_LABEL = /^([^=]+)=(.*)$/;

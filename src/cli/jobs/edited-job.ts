@@ -5,7 +5,8 @@ import { messageJson } from "../output/message-json.ts";
 import { type MaskedUpdate, partialSpec } from "./update-job.ts";
 
 /** The parts of a job that can change after it was created. */
-export const CHANGEABLE = "metadata.labels, spec.priority, spec.replicaSpecs.TYPE.replicas and spec.runPolicy.suspend";
+export const CHANGEABLE =
+  "metadata.labels, spec.priority, spec.priorityClassName, spec.replicaSpecs.TYPE.replicas and spec.runPolicy.suspend";
 
 /** The members of the metadata that a user gave, or needs to see. */
 const METADATA = ["name", "namespace", "labels", "annotations"];
@@ -40,11 +41,13 @@ function updateOf(before: Job, after: Job): MaskedUpdate | null {
   const roles = Object.keys(wanted.replicas).filter((role) => wanted.replicas[role] !== old.replicas[role]);
   const changes = {
     priority: wanted.priority !== old.priority,
+    priorityClass: wanted.priorityClassName !== old.priorityClassName,
     suspend: wanted.suspend !== old.suspend,
     labels: canonicalJson(wanted.labels) !== canonicalJson(old.labels),
   };
   const paths = [
     ...(changes.priority ? ["spec.priority"] : []),
+    ...(changes.priorityClass ? ["spec.priority_class_name"] : []),
     ...(changes.suspend ? ["spec.run_policy.suspend"] : []),
     ...(changes.labels ? ["metadata.labels"] : []),
     ...roles.map((role) => `spec.replica_specs.${role}.replicas`),
@@ -52,6 +55,7 @@ function updateOf(before: Job, after: Job): MaskedUpdate | null {
   if (paths.length === 0) return null;
   const spec = partialSpec({
     priority: wanted.priority,
+    priorityClassName: wanted.priorityClassName,
     runPolicy: { suspend: wanted.suspend },
     replicaSpecs: Object.fromEntries(roles.map((role) => [role, { replicas: wanted.replicas[role] ?? 0 }])),
   });
@@ -68,6 +72,7 @@ function changeablePart({ metadata, spec }: Job) {
   return {
     labels: metadata?.labels ?? {},
     priority: spec?.priority ?? 0,
+    priorityClassName: spec?.priorityClassName ?? "",
     suspend: spec?.runPolicy?.suspend ?? false,
     replicas: Object.fromEntries(roles.map(([role, { replicas }]) => [role, replicas])),
   };
@@ -77,7 +82,7 @@ function changeablePart({ metadata, spec }: Job) {
 function fixedPart(job: Job): JsonObject {
   const json = editableJson(job);
   const { labels: _labels, ...metadata } = objectAt(json, "metadata");
-  const { priority: _priority, runPolicy, replicaSpecs, ...spec } = objectAt(json, "spec");
+  const { priority: _1, priorityClassName: _2, runPolicy, replicaSpecs, ...spec } = objectAt(json, "spec");
   const { suspend: _suspend, ...policy } = objectAt({ runPolicy }, "runPolicy");
   const roles = Object.entries(objectAt({ replicaSpecs }, "replicaSpecs")).map(([role, replica]) => {
     const { replicas: _replicas, ...fixed } = objectAt({ replica }, "replica");

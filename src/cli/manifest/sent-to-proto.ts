@@ -1,4 +1,5 @@
 import type { DescMessage, MessageInitShape } from "@bufbuild/protobuf";
+import { durationFromMs } from "@bufbuild/protobuf/wkt";
 import type { SentReplicaSpec, SentRunPolicy, SentSchedulingPolicy, SentSpec } from "../../core/job/sent.ts";
 import {
   CleanPodPolicy,
@@ -31,6 +32,7 @@ export function sentToProto(spec: SentSpec): Init<typeof JobSpecSchema> {
     ...(spec.kindSpec && { kindSpec: spec.kindSpec as JsonInit }),
     ...(spec.inputs && { inputs: spec.inputs as JsonInit }),
     ...(spec.priority !== undefined && { priority: spec.priority }),
+    ...(spec.priorityClassName !== undefined && { priorityClassName: spec.priorityClassName }),
     ...(spec.placement && {
       placement: {
         clusters: [...(spec.placement.clusters ?? [])],
@@ -53,23 +55,25 @@ function replicaToProto(replica: SentReplicaSpec): Init<typeof ReplicaSpecSchema
 }
 
 function runPolicyToProto(policy: SentRunPolicy): Init<typeof RunPolicySchema> {
-  const { cleanPodPolicy, restartScope, activeDeadlineSeconds, schedulingPolicy, ...others } = policy;
+  const { cleanPodPolicy, restartScope, activeDeadlineSeconds, maxRuntimeMs, schedulingPolicy, ...others } = policy;
   return {
     ...others,
     ...(cleanPodPolicy && { cleanPodPolicy: CLEAN_POD_POLICY[cleanPodPolicy] }),
     ...(restartScope && { restartScope: RESTART_SCOPE[restartScope] }),
     ...(activeDeadlineSeconds !== undefined && { activeDeadlineSeconds: BigInt(activeDeadlineSeconds) }),
+    ...(maxRuntimeMs !== undefined && { maxRuntime: durationFromMs(maxRuntimeMs) }),
     ...(schedulingPolicy && { schedulingPolicy: schedulingToProto(schedulingPolicy) }),
   };
 }
 
 function schedulingToProto(policy: SentSchedulingPolicy): Init<typeof SchedulingPolicySchema> {
-  const { minAvailable, queue, scheduleTimeoutSeconds, minResources, priorityClass } = policy;
+  const { minAvailable, queue, scheduleTimeoutSeconds, minResources, priorityClass, maxPreemptions } = policy;
   return {
     ...(minAvailable !== undefined && { minAvailable }),
     ...(queue !== undefined && { queue }),
     ...(minResources !== undefined && { minResources: { ...minResources } }),
     ...(priorityClass !== undefined && { priorityClass }),
     ...(scheduleTimeoutSeconds !== undefined && { scheduleTimeoutSeconds }),
+    ...(maxPreemptions !== undefined && { maxPreemptions }),
   };
 }

@@ -11,9 +11,10 @@ const SCOPES: Readonly<Record<number, string>> = {
 
 /** `pool gpu/h100 uses 6 of 8, 4 requested`, with the amount that is reserved for the first in the waiting line. */
 export function violationText(violation: Violation): string {
-  const { scope, name, used, limit, requested, reservedForHead, resourceNamespace } = violation;
+  const { scope, name, used, limit, requested, reservedForHead, resourceNamespace, frozen } = violation;
   const subject = `${SCOPES[scope] ?? "scope"} ${name}`;
   const ofPool = scope === Violation_Scope.POOL ? "" : ` of pool ${resourceNamespace}`;
+  if (frozen) return `${subject} is frozen; it uses ${used}${ofPool}, ${requested} requested`;
   const reserved = reservedForHead === 0n ? "" : `, ${reservedForHead} reserved for the first of the waiting line`;
   return `${subject} uses ${used} of ${limit}${ofPool}${reserved}, ${requested} requested`;
 }

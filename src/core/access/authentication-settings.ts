@@ -1,5 +1,6 @@
 /** Reads the file that says which callers the service knows. Operators learn every mistake at the start. */
-import { isJsonObject, type Json, type JsonObject } from "../../runtime/json.ts";
+import { isJsonObject, type Json } from "../../runtime/json.ts";
+import { flagOf, known, listOf, objectOf, textOf } from "./read-members.ts";
 
 /** An issuer of OpenID Connect whose tokens are taken. */
 export type IssuerSettings = {
@@ -146,33 +147,4 @@ function mistaken(issuers: readonly IssuerSettings[]): readonly string[] {
 
 function overlap(one: string, other: string): boolean {
   return one.startsWith(other) || other.startsWith(one);
-}
-
-function known(of: JsonObject, at: string, members: readonly string[], errors: string[]): void {
-  const unknown = Object.keys(of).filter((member) => !members.includes(member));
-  errors.push(...unknown.map((member) => `${at}${member} is unknown; known are ${members.join(", ")}`));
-}
-
-function listOf(value: Json, at: string, errors: string[]): readonly Json[] {
-  if (Array.isArray(value)) return value;
-  errors.push(`${at} must be a list`);
-  return [];
-}
-
-function objectOf(value: Json, at: string, errors: string[]): JsonObject {
-  if (isJsonObject(value)) return value;
-  errors.push(`${at} must be an object`);
-  return {};
-}
-
-function flagOf(value: Json, at: string, errors: string[]): boolean {
-  if (typeof value === "boolean") return value;
-  errors.push(`${at} must be true or false`);
-  return false;
-}
-
-function textOf(value: Json, at: string, errors: string[]): string {
-  if (typeof value === "string" && value !== "") return value;
-  errors.push(`${at} must be a text that is not empty`);
-  return "";
 }

@@ -1,6 +1,8 @@
+import type { QueuePolicy } from "../plan/queue-policy.ts";
 import type { StopPolicy } from "../plan/queue-stop.ts";
 import type { FlavorQuota, QueueStrategy } from "../plan/snapshot.ts";
 import type { TreeProblem } from "../quota/check-tree.ts";
+import type { Freeze } from "../quota/freeze.ts";
 import type { ChangeOutcome } from "./change-outcome.ts";
 
 export type QueueRecord = {
@@ -11,14 +13,27 @@ export type QueueRecord = {
   readonly stopPolicy: StopPolicy;
   /** How many jobs of the queue and those below it may be admitted at the same time. Null: any number. */
   readonly maxRunningJobs: number | null;
-  /** The queue that stops this one: itself, or one above it. Null: none does. Computed when read. */
+  /** How many jobs of the queue may wait or be suspended before a create is refused. Null: any number. */
+  readonly maxWaitingJobs: number | null;
+  readonly policy: QueuePolicy;
+  /** The queue whose stop policy stops this one: itself, or one above it. Null: none does. Computed when read. */
   readonly stoppedBy: string | null;
+  /** Null: the queue itself is not frozen. */
+  readonly freeze: Freeze | null;
+  /** The nearest queue that is frozen: itself, or one above it. Null: none is. Computed when read. */
+  readonly frozenBy: string | null;
   readonly quotas: readonly FlavorQuota[];
   readonly version: number;
   readonly createTimeMs: number;
   readonly updateTimeMs: number;
   /** How much of each flavor is used, also by queues below it beyond their guarantees. Computed when read. */
   readonly used: Readonly<Record<string, number>>;
+  /** How much of that is beyond the queue's quota. Computed when read. */
+  readonly borrowed: Readonly<Record<string, number>>;
+  /** How much of the queue's own quota of each flavor is in use by other queues. Computed when read. */
+  readonly lent: Readonly<Record<string, number>>;
+  /** The queue's part of what its tree can lend, as `shownShare` says. Computed when read. */
+  readonly share: number;
   /** How many jobs of the queue wait. Computed when read. */
   readonly waiting: number;
   /** How many jobs of the queue are admitted. Computed when read. */
@@ -33,6 +48,10 @@ export type QueueSettings = Pick<QueueRecord, "name" | "strategy" | "quotas"> & 
   readonly stopPolicy?: StopPolicy;
   /** Null or omitted: any number. */
   readonly maxRunningJobs?: number | null;
+  /** Null or omitted: any number. */
+  readonly maxWaitingJobs?: number | null;
+  /** Omitted: `DEFAULT_POLICY`. */
+  readonly policy?: QueuePolicy;
 };
 
 /** A pool that is counted elsewhere, so that a queue cannot have a quota for it. */

@@ -1,8 +1,9 @@
 import { clusterWords } from "./cluster-text.ts";
-import { setCondition } from "./conditions.ts";
+import { isConditionTrue, setCondition } from "./conditions.ts";
 import type { JobEvent } from "./event.ts";
 import type { Job } from "./job.ts";
-import type { Admission, JobStatus } from "./status.ts";
+import { withoutNomination } from "./nomination.ts";
+import type { Admission, Condition, JobStatus } from "./status.ts";
 
 /** The status of a job after its admission, and the event about it. Attempts and replica statuses stay. */
 export function admitted(job: Job, admission: Admission, nowMs: number): { status: JobStatus; event: JobEvent } {
@@ -15,18 +16,25 @@ export function admitted(job: Job, admission: Admission, nowMs: number): { statu
     { type: "QuotaReserved", status: "True", reason: "QuotaReserved", message: `Quota is reserved in ${where}.` },
     nowMs,
   );
-  const conditions = setCondition(
-    reserved,
-    { type: "Admitted", status: "True", reason: "Admitted", message: `The gang is admitted to ${where}.` },
-    nowMs,
-  );
+  const change = { status: "True", reason: "Admitted", message: `The gang is admitted to ${where}.` } as const;
+  const conditions = setCondition(noLongerPreempted(reserved, change, nowMs), { type: "Admitted", ...change }, nowMs);
   const reason = `${job.spec.kind}Admitted`;
   return {
-    status: { ...job.status, phase: "ADMITTED", conditions, waiting: null },
+    status: { ...withoutNomination(job.status), phase: "ADMITTED", conditions, waiting: null },
     event: {
       type: "Normal",
       reason,
       message: `${job.spec.kind} ${job.name} is admitted to ${where} (admission ${admission.number}).`,
     },
   };
+}
+
+/** Sets the condition `Preempted` to False if it is True. One that was never set stays unset. */
+function noLongerPreempted(
+  conditions: readonly Condition[],
+  { reason, message }: Pick<Condition, "reason" | "message">,
+  nowMs: number,
+): readonly Condition[] {
+  if (!isConditionTrue(conditions, "Preempted")) return conditions;
+  return setCondition(conditions, { type: "Preempted", status: "False", reason, message }, nowMs);
 }

@@ -1,5 +1,6 @@
 import type { JobEvent } from "./event.ts";
 import type { Job } from "./job.ts";
+import { withoutNomination } from "./nomination.ts";
 import { isTerminal } from "./status.ts";
 
 /** The event of a new job: reason and message of its condition Created, else those of Kubeflow. */
@@ -29,7 +30,7 @@ export function applyCancel(
     reason: `${job.spec.kind}CancelRequested`,
     message: reason === "" ? "Cancel was requested." : `Cancel was requested: ${reason}`,
   };
-  return { kind: "cancelled", job: { ...job, cancel: { reason, atMs: nowMs }, version: job.version + 1 }, event };
+  return { kind: "cancelled", job: { ...ending(job), cancel: { reason, atMs: nowMs } }, event };
 }
 
 /** Requests that a job is deleted, in any phase. Its worker then cleans up and removes its record. */
@@ -40,7 +41,11 @@ export function applyDelete(job: Job, nowMs: number): AppliedEnd<"deleting", "al
     reason: `${job.spec.kind}DeleteRequested`,
     message: "Delete was requested.",
   };
-  return { kind: "deleting", job: { ...job, deleteTimeMs: nowMs, version: job.version + 1 }, event };
+  return { kind: "deleting", job: { ...ending(job), deleteTimeMs: nowMs }, event };
+}
+
+function ending(job: Job): Job {
+  return { ...job, status: withoutNomination(job.status), version: job.version + 1 };
 }
 
 /** The event of a job whose record is removed. */

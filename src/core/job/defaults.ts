@@ -1,4 +1,5 @@
 import { QUEUE_LABEL } from "./labels.ts";
+import { copiedClass, type JobPriorityClass } from "./priority-class.ts";
 import type { SentReplicaSpec, SentRunPolicy, SentSpec } from "./sent.ts";
 import type { JobSpec, ReplicaSpec, RestartPolicy, RestartScope, RunPolicy } from "./spec.ts";
 
@@ -20,8 +21,8 @@ type DefaultsContext = {
   readonly labels: Readonly<Record<string, string>>;
   /** The default queue of the namespace. Null: none. */
   readonly namespaceQueue: string | null;
-  /** The value of the job's priority class. Null: unknown or none. */
-  readonly classPriority: number | null;
+  /** The job's priority class. Null: unknown or none. */
+  readonly priorityClass: JobPriorityClass | null;
 };
 
 const QUEUE = "default";
@@ -45,7 +46,8 @@ export function defaultSpec(sent: SentSpec, context: DefaultsContext): JobSpec {
     runPolicy: defaultRunPolicy(sent.runPolicy ?? {}, total, context),
     kindSpec: sent.kindSpec ?? {},
     ...(sent.inputs === undefined ? {} : { inputs: sent.inputs }),
-    priority: sent.priority ?? context.classPriority ?? 0,
+    priority: sent.priority ?? context.priorityClass?.value ?? 0,
+    ...copiedClass(context.priorityClass),
     placement: { clusters: [], clusterSelector: {}, gpuModels: [], ...sent.placement },
   };
 }
@@ -65,8 +67,10 @@ function defaultReplica(replica: SentReplicaSpec, defaults: KindDefaults): Repli
 }
 
 /** Keeps omitted members omitted, as in older records. */
-function interruptions({ interruptible, interruptibleFailureThreshold }: SentRunPolicy) {
+function interruptions({ interruptible, interruptibleFailureThreshold, maxRuntimeMs, backfill }: SentRunPolicy) {
   return {
+    ...(maxRuntimeMs === undefined ? {} : { maxRuntimeMs }),
+    ...(backfill ? { backfill } : {}),
     ...(interruptible ? { interruptible } : {}),
     ...(interruptibleFailureThreshold === undefined ? {} : { interruptibleFailureThreshold }),
   };
@@ -74,7 +78,6 @@ function interruptions({ interruptible, interruptibleFailureThreshold }: SentRun
 
 function defaultRunPolicy(sent: SentRunPolicy, total: number, context: DefaultsContext): RunPolicy {
   const { defaults } = context.kind;
-  const { minResources, priorityClass } = sent.schedulingPolicy ?? {};
   return {
     cleanPodPolicy: sent.cleanPodPolicy ?? "None",
     ttlSecondsAfterFinished: sent.ttlSecondsAfterFinished ?? null,
@@ -85,13 +88,24 @@ function defaultRunPolicy(sent: SentRunPolicy, total: number, context: DefaultsC
     suspend: sent.suspend ?? false,
     ...interruptions(sent),
     ...cacheKeyOf(sent),
-    schedulingPolicy: {
-      minAvailable: sent.schedulingPolicy?.minAvailable ?? total,
-      queue: queueOf({ kind: "", replicaSpecs: {}, runPolicy: sent }, context),
-      ...(minResources === undefined ? {} : { minResources }),
-      ...(priorityClass ? { priorityClass } : {}),
-      scheduleTimeoutSeconds: sent.schedulingPolicy?.scheduleTimeoutSeconds ?? SCHEDULE_TIMEOUT_SECONDS,
-    },
+    schedulingPolicy: defaultScheduling(sent, total, context),
+  };
+}
+
+function defaultScheduling(
+  sent: SentRunPolicy,
+  total: number,
+  context: DefaultsContext,
+): RunPolicy["schedulingPolicy"] {
+  const { minResources, priorityClass, maxPreemptions, ...policy } = sent.schedulingPolicy ?? {};
+  const { minAvailable = total, scheduleTimeoutSeconds = SCHEDULE_TIMEOUT_SECONDS } = policy;
+  return {
+    minAvailable,
+    queue: queueOf({ kind: "", replicaSpecs: {}, runPolicy: sent }, context),
+    ...(minResources === undefined ? {} : { minResources }),
+    ...(priorityClass ? { priorityClass } : {}),
+    ...(maxPreemptions === undefined ? {} : { maxPreemptions }),
+    scheduleTimeoutSeconds,
   };
 }
 

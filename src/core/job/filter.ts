@@ -8,6 +8,8 @@ export type JobFilter = {
   readonly phases: readonly string[];
   readonly queue: string;
   readonly cluster: string | null;
+  /** The namespaces of which jobs are shown. Omitted or null: all. */
+  readonly namespaces?: readonly string[] | null;
   /** Labels that the job must have. */
   readonly labels: Readonly<Record<string, string>>;
 };
@@ -29,6 +31,7 @@ export function changingOf(job: Job): Changing {
 export function matchesFilter(filter: JobFilter, job: Job, changing: Changing = changingOf(job)): boolean {
   return (
     (filter.namespace === "" || filter.namespace === job.namespace) &&
+    (filter.namespaces?.includes(job.namespace) ?? true) &&
     oneOf(filter.names, job.name) &&
     oneOf(filter.kinds, job.spec.kind) &&
     oneOf(filter.phases, changing.phase) &&

@@ -6,6 +6,8 @@ export type ShownJob = {
   readonly job: Job;
   /** The job's place in its queue, from 1; null unless it waits. */
   readonly position: number | null;
+  /** The priority that decides about the position; null or omitted unless the job waits. */
+  readonly effectivePriority?: number | null;
   /** Tokens that the job's current admission holds, by pool. */
   readonly tokens: readonly { readonly pool: string; readonly amount: number; readonly fence: bigint }[];
 };

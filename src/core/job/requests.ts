@@ -1,6 +1,8 @@
 /** Requests that create, change and end a job, and their outcomes. The API, intake and the store share them. */
+
 import type { Job } from "./job.ts";
 import type { FieldNote, SentJob } from "./sent.ts";
+import type { NoRoom } from "./tenant-limits.ts";
 
 /** Identifies a job while it exists. A later job may have the same name. */
 export type JobName = { readonly namespace: string; readonly name: string };
@@ -15,7 +17,12 @@ export type Submission = {
   /** Warnings become errors. */
   readonly strict: boolean;
   readonly createdBy: string;
+  /** What the caller may do with a queue. Omitted: it may use every queue. */
+  readonly queueAccess?: QueueAccess;
 };
+
+/** `hidden`: the caller may not see the queue, so that it does not exist for it. */
+export type QueueAccess = (queue: string) => "use" | "see" | "hidden";
 
 /** The outcome of a submission. Violations and warnings name fields by their paths in the request. */
 export type SubmitOutcome =
@@ -26,7 +33,10 @@ export type SubmitOutcome =
     }
   | { readonly kind: "invalid"; readonly violations: readonly FieldNote[]; readonly warnings: readonly FieldNote[] }
   | { readonly kind: "unknownNamespace"; readonly namespace: string }
+  /** The caller may see the queue of the job, and may not use it. */
+  | { readonly kind: "deniedQueue"; readonly queue: string }
   | TooManyNamespaces
+  | NoRoom
   | { readonly kind: "nameTaken" | "requestIdReused"; readonly difference: string }
   | { readonly kind: "madeAndDeleted"; readonly uid: string }
   | { readonly kind: "beingDeleted" };
@@ -63,7 +73,8 @@ export type CreateOutcome =
   | { readonly kind: "madeAndDeleted"; readonly uid: string }
   /** A job of that name is being deleted. */
   | { readonly kind: "beingDeleted" }
-  | TooManyNamespaces;
+  | TooManyNamespaces
+  | NoRoom;
 
 /** The job's namespace or queue was deleted after the job was checked, so it has to be checked again. */
 export type OutdatedCheck = { readonly kind: "outdated" };
@@ -76,6 +87,7 @@ export type UpdateOutcome =
   | { readonly kind: "notFound" | "stale" }
   /** The job is admitted, and its kind cannot resize this replica type until the job waits again. */
   | { readonly kind: "fixedSize"; readonly role: string }
+  | NoRoom
   | { readonly kind: "invalid"; readonly violations: readonly FieldNote[] };
 
 /** The outcome of a request to cancel or delete a job. */

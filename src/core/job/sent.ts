@@ -14,6 +14,7 @@ export type SentSchedulingPolicy = {
   readonly minResources?: Readonly<Record<string, string>>;
   readonly priorityClass?: string;
   readonly scheduleTimeoutSeconds?: number;
+  readonly maxPreemptions?: number;
 };
 
 export type SentRunPolicy = {
@@ -26,6 +27,8 @@ export type SentRunPolicy = {
   readonly restartScope?: RestartScope;
   readonly suspend?: boolean;
   readonly interruptible?: boolean;
+  readonly maxRuntimeMs?: number;
+  readonly backfill?: boolean;
   readonly cacheKey?: string;
   readonly schedulingPolicy?: SentSchedulingPolicy;
 };
@@ -38,6 +41,7 @@ export type SentSpec = {
   readonly kindSpec?: JsonObject;
   readonly inputs?: JsonObject;
   readonly priority?: number;
+  readonly priorityClassName?: string;
   readonly placement?: {
     readonly clusters?: readonly string[];
     readonly clusterSelector?: Readonly<Record<string, string>>;

@@ -35,6 +35,8 @@ export type SchedulingPolicy = {
   readonly priorityClass?: string;
   /** Undo an admission that has run fewer than `minAvailable` members for this long. 0: never. */
   readonly scheduleTimeoutSeconds: number;
+  /** After so many preemptions the job is not preempted any more. Omitted: as its queue says. */
+  readonly maxPreemptions?: number;
 };
 
 export type RunPolicy = {
@@ -54,6 +56,10 @@ export type RunPolicy = {
   readonly suspend?: boolean;
   /** True: the pods run on interruptible nodes of the platform. Omitted: false. */
   readonly interruptible?: boolean;
+  /** Ends the job this long after its admission, whatever its pods do. Omitted: never. */
+  readonly maxRuntimeMs?: number;
+  /** True: a reservation may take the job's room back at once. Omitted: false. */
+  readonly backfill?: boolean;
   /** The job reuses the result of a succeeded job of the namespace with the same key and payload. Omitted: it runs. */
   readonly cacheKey?: string;
   readonly schedulingPolicy: SchedulingPolicy;
@@ -69,7 +75,7 @@ type Placement = {
   readonly gpuModels: readonly string[];
 };
 
-/** A job's spec with defaults. Only priority, numbers of replicas and `suspend` change later, see `changeJob`. */
+/** A job's spec with defaults. Only priority, its class, numbers of replicas and `suspend` change, see `changeJob`. */
 export type JobSpec = {
   readonly kind: string;
   /** By replica type as its kind spells it: Master, Worker, Chief, PS, … */
@@ -81,6 +87,10 @@ export type JobSpec = {
   readonly inputs?: JsonObject;
   /** The position in the queue: higher first. */
   readonly priority: number;
+  /** The priority class whose value and preemption policy the job has copied. Omitted: none. */
+  readonly priorityClassName?: string;
+  /** `NEVER`: the job preempts no other. Omitted: it may. */
+  readonly preemptionPolicy?: "NEVER";
   readonly placement: Placement;
 };
 

@@ -2,6 +2,7 @@
  * The status of a job: its phase, conditions, admissions and failures. Users read it in `gangway get`, and every
  * decision of the planner and the workers starts from it.
  */
+import type { Nomination, PreemptionReason } from "./preemption.ts";
 import type { PluginRecord, RecordedInfo, TaskPhase } from "./task-info.ts";
 
 /** The phase of a job. The last three are terminal. */
@@ -27,7 +28,8 @@ export type ConditionType =
   | "Cancelled"
   | "QuotaReserved"
   | "Admitted"
-  | "PodsReady";
+  | "PodsReady"
+  | "Preempted";
 
 export type Condition = {
   readonly type: ConditionType;
@@ -61,6 +63,8 @@ export type Attempts = {
   readonly user: number;
   /** Failures of the system. */
   readonly system: number;
+  /** How often an admission was undone for another gang. It counts against no limit. Omitted: never. */
+  readonly preemptions?: number;
   /** The attempt of each replica that was restarted. Omitted: 1. */
   readonly byReplica: Readonly<Record<string, number>>;
   /** When a failed replica may be created again. Omitted: at once. */
@@ -114,20 +118,24 @@ export type Waiting = {
 };
 
 /** After an undone admission: when the gang may be admitted again, and which cluster is tried last. */
-type AdmissionBackoff = {
+export type AdmissionBackoff = {
+  /** How many admissions in a row the start timeout has undone. */
   readonly undone: number;
   readonly notBeforeMs: number;
-  readonly lastCluster: string;
-  /** Why its pods did not run. Omitted: not known. */
+  /** Where its pods did not start. Omitted: no cluster is tried last. */
+  readonly lastCluster?: string;
+  /** Why its pods did not run, or that they were preempted. Omitted: not known. */
   readonly why?: string;
 };
 
 /** A request of the planner to undo an admission. The job's worker carries it out. */
 export type Eviction = {
   readonly admission: number;
-  /** CamelCase, such as `QueueStopped`: why the job waits then. */
+  /** CamelCase: `QueueStopped`, `Preempted`. */
   readonly reason: string;
   readonly message: string;
+  /** Why the gang is preempted. Omitted: it is not. */
+  readonly preemption?: PreemptionReason;
 };
 
 /** More about a pod than its phase. Omitted members: an empty text, false, or 0. */
@@ -175,6 +183,8 @@ export type JobStatus = {
   readonly backoff: AdmissionBackoff | null;
   /** Counts only while that admission is live. Omitted: none was requested. */
   readonly eviction?: Eviction;
+  /** Counts only while the job waits: see `nominationOf`. Omitted: no gang is preempted for it. */
+  readonly nomination?: Nomination;
   /** The phases of the pods when they were last seen. Omitted: not seen yet. */
   readonly pods?: PodPhases;
   /** Why pods of the live admission do not run. Omitted: no problem is known. */

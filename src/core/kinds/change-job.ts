@@ -1,21 +1,29 @@
 /**
- * Decides changes of jobs that exist: priority, numbers of replicas, suspension and labels. It serves users who must
- * not resubmit a job to change it.
+ * Decides changes of jobs that exist: priority and its class, numbers of replicas, suspension and labels. It serves
+ * users who must not resubmit a job to change it.
  */
 import { canonicalJson } from "../../runtime/json.ts";
 import { type Job, liveAdmission } from "../job/job.ts";
+import { withoutNomination } from "../job/nomination.ts";
+import { copiedClass, type JobPriorityClass } from "../job/priority-class.ts";
 import { rolesOf } from "../job/roles.ts";
 import type { FieldError, SentSpec } from "../job/sent.ts";
 import { type JobSpec, type ReplicaSpec, totalReplicas } from "../job/spec.ts";
-import { isTerminal } from "../job/status.ts";
+import { isTerminal, type JobStatus } from "../job/status.ts";
 import { checkSent } from "./check-sent.ts";
 import type { Kind } from "./kind.ts";
+
+/** A change of a job as a caller asks for it. Empty class name: the job has no priority class any more. */
+export type AskedChange = Omit<WantedChange, "priorityClass"> & { readonly priorityClassName?: string };
 
 /** A requested change of a job. Omitted members stay unchanged. */
 export type WantedChange = {
   /** The version that the change expects. Null: any version. */
   readonly version: number | null;
+  /** Another priority than the job has takes its priority class away, unless that is wanted too. */
   readonly priority?: number;
+  /** Its value becomes the priority. Null: none, and the priority stays. */
+  readonly priorityClass?: JobPriorityClass | null;
   readonly suspend?: boolean;
   readonly labels?: Readonly<Record<string, string>>;
   /** By replica type, in any case. */
@@ -57,10 +65,16 @@ export function changeJob(job: Job, kind: Kind, wanted: WantedChange, nowMs: num
   const labels = wanted.labels ?? job.labels;
   const changes = describe(job, spec, labels);
   if (changes === "") return { kind: "unchanged", job };
-  const resized = liveAdmission(job) !== null && resizedRoles(job.spec, spec).length > 0;
-  const status = resized ? { ...job.status, resizedMs: nowMs } : job.status;
+  const status = changedStatus(job, spec, nowMs);
   const event = { type: "Normal", reason: `${job.spec.kind}Updated`, message: `Changed: ${changes}.` } as const;
   return { kind: "changed", job: { ...job, spec, labels, status, version: job.version + 1 }, event };
+}
+
+/** A change of more than labels ends a nomination: the gang may need other victims now, or none. */
+function changedStatus(job: Job, spec: JobSpec, nowMs: number): JobStatus {
+  const status = describe(job, spec, job.labels) === "" ? job.status : withoutNomination(job.status);
+  const resized = liveAdmission(job) !== null && resizedRoles(job.spec, spec).length > 0;
+  return resized ? { ...status, resizedMs: nowMs } : status;
 }
 
 function wrongRoles(job: Job, kind: Kind, { replicas = {} }: WantedChange): readonly FieldError[] {
@@ -94,11 +108,13 @@ function changedSpec(job: Job, kind: Kind, wanted: WantedChange): JobSpec {
   const scheduling = spec.runPolicy.schedulingPolicy;
   const schedulingPolicy = { ...scheduling, minAvailable: minimumOf(job, resized) };
   const suspend = wanted.suspend ?? spec.runPolicy.suspend ?? false;
-  return {
-    ...resized,
-    priority: wanted.priority ?? spec.priority,
-    runPolicy: { ...spec.runPolicy, suspend, schedulingPolicy },
-  };
+  return { ...withPriority(resized, wanted), runPolicy: { ...spec.runPolicy, suspend, schedulingPolicy } };
+}
+
+function withPriority(spec: JobSpec, { priority = spec.priority, priorityClass }: WantedChange): JobSpec {
+  if (priorityClass === undefined && priority === spec.priority) return spec;
+  const { priorityClassName: _name, preemptionPolicy: _policy, ...rest } = spec;
+  return { ...rest, priority: priorityClass?.value ?? priority, ...copiedClass(priorityClass ?? null) };
 }
 
 function minimumOf(job: Job, resized: JobSpec): number {
@@ -160,6 +176,8 @@ function describe(job: Job, spec: JobSpec, labels: Job["labels"]): string {
   const changes = resizedRoles(before, spec).map((role) => {
     return `replicas of ${role} from ${before.replicaSpecs[role]?.replicas} to ${spec.replicaSpecs[role]?.replicas}`;
   });
+  const [oldClass = "none", newClass = "none"] = [before.priorityClassName, spec.priorityClassName];
+  if (newClass !== oldClass) changes.push(`priority class from ${oldClass} to ${newClass}`);
   if (spec.priority !== before.priority) changes.push(`priority from ${before.priority} to ${spec.priority}`);
   if (spec.runPolicy.suspend !== (before.runPolicy.suspend ?? false)) {
     changes.push(spec.runPolicy.suspend ? "to be suspended" : "to be resumed");

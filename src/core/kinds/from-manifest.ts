@@ -28,7 +28,16 @@ const CLEAN_POD_POLICIES: readonly CleanPodPolicy[] = ["All", "Running", "None"]
 const RESTART_POLICIES: readonly RestartPolicy[] = ["Always", "OnFailure", "Never", "ExitCode"];
 const RESTART_SCOPES: readonly RestartScope[] = ["REPLICA", "GANG"];
 const OWN_API_VERSION = "gangway.dev/v1";
-const OWN_SPEC_FIELDS = ["kind", "replicaSpecs", "runPolicy", "kindSpec", "inputs", "priority", "placement"];
+const OWN_SPEC_FIELDS = [
+  "kind",
+  "replicaSpecs",
+  "runPolicy",
+  "kindSpec",
+  "inputs",
+  "priority",
+  "priorityClassName",
+  "placement",
+];
 
 /**
  * Reads a manifest. `kubeflow.org/v1`: the kind's own members of `spec` become the kind spec. `gangway.dev/v1`: the
@@ -170,6 +179,7 @@ function readOwn(reader: SentReader, { name, kind }: NamedKind, spec: JsonObject
     ...sentOnly({
       inputs: reader.object(spec["inputs"], "spec.inputs"),
       priority: reader.wholeNumber(spec["priority"], "spec.priority"),
+      priorityClassName: reader.text(spec["priorityClassName"], "spec.priorityClassName"),
       placement: placement && readPlacement(reader, placement),
     }),
   };
@@ -223,6 +233,8 @@ const RUN_POLICY_FIELDS = [
   "restartScope",
   "suspend",
   "interruptible",
+  "maxRuntime",
+  "backfill",
   "cacheKey",
   "schedulingPolicy",
 ];
@@ -245,19 +257,31 @@ function readRunPolicy(reader: SentReader, policy: JsonObject): SentRunPolicy {
     restartScope: reader.word(policy["restartScope"], `${at}.restartScope`, RESTART_SCOPES),
     suspend: reader.flag(policy["suspend"], `${at}.suspend`),
     interruptible: reader.flag(policy["interruptible"], `${at}.interruptible`),
+    maxRuntimeMs: reader.durationMs(policy["maxRuntime"], `${at}.maxRuntime`),
+    backfill: reader.flag(policy["backfill"], `${at}.backfill`),
     cacheKey: reader.text(policy["cacheKey"], `${at}.cacheKey`),
     schedulingPolicy: scheduling && readScheduling(reader, scheduling, `${at}.schedulingPolicy`),
   });
 }
 
+const SCHEDULING_FIELDS = [
+  "minAvailable",
+  "queue",
+  "minResources",
+  "priorityClass",
+  "scheduleTimeoutSeconds",
+  "maxPreemptions",
+];
+
 function readScheduling(reader: SentReader, policy: JsonObject, at: string): SentSchedulingPolicy {
-  reader.onlyKnown(policy, at, ["minAvailable", "queue", "minResources", "priorityClass", "scheduleTimeoutSeconds"]);
+  reader.onlyKnown(policy, at, SCHEDULING_FIELDS);
   return sentOnly({
     minAvailable: reader.wholeNumber(policy["minAvailable"], `${at}.minAvailable`),
     queue: reader.text(policy["queue"], `${at}.queue`),
     minResources: reader.textMap(policy["minResources"], `${at}.minResources`, true),
     priorityClass: reader.text(policy["priorityClass"], `${at}.priorityClass`),
     scheduleTimeoutSeconds: reader.wholeNumber(policy["scheduleTimeoutSeconds"], `${at}.scheduleTimeoutSeconds`),
+    maxPreemptions: reader.wholeNumber(policy["maxPreemptions"], `${at}.maxPreemptions`),
   });
 }
 

@@ -1,3 +1,4 @@
+import { parseDurationMs } from "../../runtime/duration.ts";
 import { isJsonObject, type Json, type JsonObject } from "../../runtime/json.ts";
 import type { FieldError } from "../job/sent.ts";
 
@@ -32,6 +33,13 @@ export class SentReader {
     const limit = wide ? Number.MAX_SAFE_INTEGER : 2 ** 31 - 1;
     if (typeof number !== "number" || !Number.isInteger(number)) return this.fail(path, "must be a whole number");
     return Math.abs(number) <= limit ? number : this.fail(path, `must be from ${-limit} to ${limit}`);
+  }
+
+  /** The milliseconds of a duration such as `90s`, `10m` or `1h30m`, also as protobuf writes it: `5400s`. */
+  durationMs(value: Json | undefined, path: string): number | undefined {
+    const text = this.text(value, path);
+    if (text === undefined) return undefined;
+    return parseDurationMs(text) ?? this.fail(path, "must be a duration with its unit, such as 90s, 10m or 1h30m");
   }
 
   /** One of the words, in any case, with or without the prefix of the enum: `All`, `ALL`, `CLEAN_POD_POLICY_ALL`. */

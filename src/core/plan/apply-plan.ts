@@ -3,8 +3,8 @@ import { clusterWords } from "../job/cluster-text.ts";
 import type { JobEvent } from "../job/event.ts";
 import { isDraining, isEvicted, isSuspended, type Job, liveAdmission } from "../job/job.ts";
 import { memberCount } from "../job/roles.ts";
-import { type Admission, isTerminal } from "../job/status.ts";
-import type { PlannedAdmission, PlannedEviction, Refusal } from "./plan-types.ts";
+import { type Admission, type Eviction, isTerminal } from "../job/status.ts";
+import type { PlannedAdmission, Refusal } from "./plan-types.ts";
 
 /** A job before and after a part of a plan was applied to it, and the event that says so. */
 type AppliedPlan = { readonly before: Job; readonly after: Job; readonly event: JobEvent };
@@ -69,9 +69,8 @@ export function applyRefusal(job: Job, { reason, message }: Refusal, nowMs: numb
  * Requests that an admission of the job is undone. Null if it is too late: the admission is no longer live, its
  * eviction was requested before, or the job ends or is suspended anyway.
  */
-export function applyEviction(job: Job, eviction: PlannedEviction): Job | null {
+export function applyEviction(job: Job, eviction: Eviction): Job | null {
   const isLeaving = isTerminal(job.status) || job.cancel !== null || job.deleteTimeMs !== null || isSuspended(job);
   if (isLeaving || isEvicted(job) || liveAdmission(job)?.number !== eviction.admission) return null;
-  const { admission, reason, message } = eviction;
-  return { ...job, status: { ...job.status, eviction: { admission, reason, message } }, version: job.version + 1 };
+  return { ...job, status: { ...job.status, eviction }, version: job.version + 1 };
 }

@@ -2,6 +2,8 @@ import { contentHash } from "../../runtime/content-hash.ts";
 import { canonicalJson } from "../../runtime/json.ts";
 import { isInterruptible } from "../job/interruptible.ts";
 import { awaitsResult, isEvicted, isHistory, isSuspended, type Job, liveAdmission } from "../job/job.ts";
+import { nominationOf } from "../job/nomination.ts";
+import type { Nomination } from "../job/preemption.ts";
 import type { Admission, JobStatus } from "../job/status.ts";
 import type { Registry } from "../kinds/registry.ts";
 import { type Ask, askOf } from "./ask.ts";
@@ -17,12 +19,24 @@ export type DocumentedFacts = {
   readonly waitsSinceMs: number;
   /** True: its live admission is to be undone. Omitted: it is not. */
   readonly evicted?: true;
+  /** True: no other gang is preempted for it. Omitted: the policies of its queue hold. */
+  readonly neverPreempts?: true;
+  /** How often it was preempted. Omitted: never. */
+  readonly preemptions?: number;
+  /** After so many preemptions it is protected. Omitted: as its queue says. */
+  readonly maxPreemptions?: number;
+  /** Its admission ends so long after it began. Omitted: nobody knows when it ends. */
+  readonly maxRuntimeMs?: number;
+  /** True: it may be admitted on what is kept for a reservation, and be taken back. Omitted: false. */
+  readonly backfill?: true;
+  /** The gangs that are preempted for it. Omitted: none is. */
+  readonly nomination?: Nomination;
 };
 
 /** The part of an admission that a plan reads. */
 export type PlannedFrom = Pick<
   Admission,
-  "number" | "cluster" | "state" | "members" | "flavors" | "nodeLabels" | "tokensReleasedMs" | "goneMs"
+  "number" | "admitTimeMs" | "cluster" | "state" | "members" | "flavors" | "nodeLabels" | "tokensReleasedMs" | "goneMs"
 >;
 
 /** A job as the planner sees it, without its templates. */
@@ -51,6 +65,16 @@ export type PlanGang = DocumentedFacts & {
   readonly admissions: readonly PlannedFrom[];
   /** The highest number of an admission that the job ever had, also of one that is history. 0: it had none. */
   readonly lastAdmission: number;
+};
+
+/**
+ * The tokens that a nominee holds for its next admission, by pool. The use of its queue, project and namespace counts
+ * them. Its admission takes them over, so that it asks for the rest of what it needs only.
+ */
+export type GangHolds = {
+  /** The number of the admission that they are for. They are of no use for another one. */
+  readonly admission: number;
+  readonly amounts: Readonly<Record<string, number>>;
 };
 
 /** The gang of a job after a change. */
@@ -110,6 +134,10 @@ function newAsk(before: Job, after: Job, kinds: Registry): Ask | null {
 
 export function documentedFacts(job: Job): DocumentedFacts {
   const { waiting, backoff, conditions } = job.status;
+  const { preemptions = 0 } = job.status.attempts;
+  const { maxPreemptions } = job.spec.runPolicy.schedulingPolicy;
+  const { maxRuntimeMs, backfill } = job.spec.runPolicy;
+  const nomination = nominationOf(job);
   const looked = waiting?.reason === "WaitingForCache" ? waiting.message : "earlier results are looked for";
   return {
     suspended: isSuspended(job),
@@ -117,6 +145,12 @@ export function documentedFacts(job: Job): DocumentedFacts {
     backoff,
     waitsSinceMs: conditions.find(({ type }) => type === "Admitted")?.lastTransitionMs ?? job.createTimeMs,
     ...(isEvicted(job) ? { evicted: true as const } : {}),
+    ...(job.spec.preemptionPolicy === "NEVER" ? { neverPreempts: true as const } : {}),
+    ...(preemptions === 0 ? {} : { preemptions }),
+    ...(maxPreemptions === undefined ? {} : { maxPreemptions }),
+    ...(maxRuntimeMs === undefined ? {} : { maxRuntimeMs }),
+    ...(backfill === true ? { backfill } : {}),
+    ...(nomination === null ? {} : { nomination }),
   };
 }
 
@@ -140,6 +174,6 @@ function recordFacts(job: Job) {
 }
 
 function plannedFrom(admission: Admission): PlannedFrom {
-  const { number, cluster, state, members, flavors, nodeLabels, tokensReleasedMs, goneMs } = admission;
-  return { number, cluster, state, members, flavors, nodeLabels, tokensReleasedMs, goneMs };
+  const { number, admitTimeMs, cluster, state, members, flavors, nodeLabels, tokensReleasedMs, goneMs } = admission;
+  return { number, admitTimeMs, cluster, state, members, flavors, nodeLabels, tokensReleasedMs, goneMs };
 }

@@ -1,6 +1,7 @@
 import type { Allocation, Scope } from "../quota/counters.ts";
+import type { Freeze } from "../quota/freeze.ts";
 import type { BlockedPod } from "./blocked-pod.ts";
-import type { PlanGang } from "./plan-gang.ts";
+import type { GangHolds, PlanGang } from "./plan-gang.ts";
 
 /** A gang's allocation of one pool, before the planner names its token. */
 export type PlannedAllocation = Pick<Allocation, "pool" | "amount" | "project" | "namespace"> & {
@@ -74,7 +75,7 @@ export type QuotaRefusal = {
   readonly scope: Scope;
   /**
    * `QuotaExhausted`, `AboveQuota` (more than the whole limit), `NoQuota`, `Reserved` (kept for a gang before it in the
-   * pool's waiting line).
+   * pool's waiting line), `PoolFrozen`, `QueueFrozen`.
    */
   readonly reason: string;
   /** The amount that the gang would add at this level: above its own queue only what exceeds the guarantees below. */
@@ -85,6 +86,8 @@ export type QuotaRefusal = {
   readonly reserved: number;
   /** The holders now: jobs as `namespace/name`, callers as `caller name`; largest first, at most 5. */
   readonly heldBy: readonly string[];
+  /** Who has frozen the pool. Omitted: nobody, or the counters say that it is frozen and not by whom. */
+  readonly freeze?: Freeze;
 };
 
 /** Why a gang still waits: the dominant reason, and everything that is in its way. */
@@ -94,7 +97,8 @@ export type Refusal = {
   readonly generation: number;
   /**
    * `QuotaExhausted`, `AboveQuota`, `NoQuota`, `Reserved`, `UnknownQueue`, `NoCapacity`, `TooLarge`, `NoCluster`,
-   * `QueueStopped`, `QueueFull`, `Suspended`, `Backoff`, `Draining`, `BehindHead`.
+   * `QueueStopped`, `QueueFrozen`, `PoolFrozen`, `QueueFull`, `TenantFull`, `Suspended`, `Backoff`, `Draining`,
+   * `BehindHead`, `Preempting`.
    */
   readonly reason: string;
   readonly message: string;
@@ -127,6 +131,8 @@ export type PlannedGang = Pick<
 > & {
   /** True: it waits in a strict queue, where no gang may pass it. */
   readonly isChained: boolean;
+  /** The tokens that it holds as a nominee for the planned admission, by pool. Omitted: none. */
+  readonly holds?: GangHolds["amounts"];
 };
 
 export type Plan = {
@@ -141,7 +147,7 @@ export type Plan = {
 /** An admission or a growth that the counters have granted, ready to be recorded. */
 export type AdmissionRecord = {
   readonly planned: PlannedAdmission;
-  /** The plan's allocations, with tokens. */
+  /** The plan's allocations less what the gang holds as a nominee, with tokens. */
   readonly allocations: readonly Allocation[];
   /** Null: there are no allocations. */
   readonly fence: bigint | null;

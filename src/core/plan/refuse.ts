@@ -1,7 +1,9 @@
 import { clusterName } from "../job/cluster-text.ts";
 import type { Scope, Violation } from "../quota/counters.ts";
+import { freezeWords } from "../quota/freeze.ts";
 import type { PlanGang } from "./plan-gang.ts";
 import type { ClusterRefusal, QuotaRefusal, Refusal } from "./plan-types.ts";
+import { frozenReason } from "./state/quota-state.ts";
 
 /** Everything that keeps a gang from being admitted. */
 export type GangObstacles = {
@@ -59,10 +61,11 @@ export function refuseForTokens(
   gang: Pick<PlanGang, "uid" | "generation" | "queue">,
   { violation, inLine }: { readonly violation: Violation; readonly inLine: boolean },
 ): Refusal {
-  const { scope, used, limit, requested, reservedForHead } = violation;
+  const { scope, used, limit, requested, reservedForHead, frozen = false } = violation;
   const { pool } = scope;
   const { queue } = gang;
-  const reason = requested <= limit - used ? "Reserved" : "QuotaExhausted";
+  const lacks = requested <= limit - used ? "Reserved" : "QuotaExhausted";
+  const reason = frozen ? frozenReason(scope) : lacks;
   const amounts = { need: requested, used, limit, reserved: reservedForHead };
   const quota: QuotaRefusal = { queue, flavor: pool, scope, reason, ...amounts, heldBy: [] };
   const message = `${quotaWords(quota)}${inLine ? lineWords([pool]) : ""}`;
@@ -88,8 +91,10 @@ function quotaReason(quotas: readonly QuotaRefusal[]): { reason: string; message
     const never = quotas.filter(({ reason }) => reason === "AboveQuota");
     return { reason: "AboveQuota", message: never.map(quotaWords).join("; ") };
   }
-  const exhausted = hopeful.find((quota) => quota.reason === "QuotaExhausted");
-  return { reason: exhausted?.reason ?? "Reserved", message: hopeful.map(quotaWords).join("; ") };
+  const most = ["PoolFrozen", "QueueFrozen", "QuotaExhausted"].find((one) =>
+    hopeful.some(({ reason }) => reason === one),
+  );
+  return { reason: most ?? "Reserved", message: hopeful.map(quotaWords).join("; ") };
 }
 
 /** The refusals of flavors that may allow the request once others use less. */
@@ -102,6 +107,7 @@ function hopefulOf(quotas: readonly QuotaRefusal[]): readonly QuotaRefusal[] {
 function quotaWords(quota: QuotaRefusal): string {
   const { flavor, need, used, limit, reserved, heldBy } = quota;
   const needs = `needs ${need} of ${flavor}; ${scopeWords(quota.scope)}`;
+  if (quota.reason.endsWith("Frozen")) return `${needs} is frozen${quota.freeze ? freezeWords(quota.freeze) : ""}`;
   if (quota.reason === "AboveQuota") return `${needs} may use ${limit} at most`;
   const uses = `${needs} uses ${used} of ${limit}`;
   if (quota.reason === "Reserved") {

@@ -1,28 +1,63 @@
+import { type TenantName, tenantsOf } from "../job/tenant-limits.ts";
+import type { PlanGang } from "./plan-gang.ts";
 import type { PlanQueue } from "./snapshot.ts";
 
 /** The reason of a job that waits because its queue runs as many jobs as it may. */
 export const QUEUE_FULL = "QueueFull";
+/** The reason of a job that waits because its namespace or its project runs as many jobs as it may. */
+export const TENANT_FULL = "TenantFull";
 
 type Limited = Pick<PlanQueue, "name" | "parent" | "maxRunningJobs">;
 
-/** How many jobs are admitted in each queue and in those below it. Counts nothing if no queue has a limit. */
+/** A namespace or a project that limits its admitted jobs. */
+export type LimitedTenant = TenantName & { readonly maxRunningJobs: number };
+
+/** Where an admitted job counts. */
+type Place = Pick<PlanGang, "queue" | "namespace" | "project">;
+
+/** The key of a tenant. Names have no space. */
+export function tenantKey({ kind, name }: TenantName): string {
+  return `${kind} ${name}`;
+}
+
+/**
+ * How many jobs are admitted in each queue and in those below it, and in each namespace and project with a limit.
+ * Counts nothing of queues if none has a limit.
+ */
 export class RunningJobs {
   readonly #queues: ReadonlyMap<string, Limited>;
+  readonly #tenants: ReadonlyMap<string, LimitedTenant>;
+  /** By queue, and by the key of a tenant, which no queue has. */
   readonly #counts = new Map<string, number>();
   readonly #isLimited: boolean;
 
-  constructor(queues: ReadonlyMap<string, Limited>) {
+  constructor(queues: ReadonlyMap<string, Limited>, tenants: ReadonlyMap<string, LimitedTenant> = new Map()) {
     this.#queues = queues;
+    this.#tenants = tenants;
     this.#isLimited = [...queues.values()].some(({ maxRunningJobs = null }) => maxRunningJobs !== null);
   }
 
-  add(queue: string, jobs: number): void {
+  /** Counts one job more. */
+  add(place: Place): void {
+    this.addIn(place.queue, 1);
+    if (this.#tenants.size === 0) return;
+    for (const tenant of tenantsOf(place)) this.addOf(tenantKey(tenant), 1);
+  }
+
+  /** Counts more jobs of a queue alone. */
+  addIn(queue: string, jobs: number): void {
     if (!this.#isLimited) return;
     for (const { name } of this.#path(queue)) this.#counts.set(name, this.of(name) + jobs);
   }
 
-  of(queue: string): number {
-    return this.#counts.get(queue) ?? 0;
+  /** Counts more jobs of a tenant alone, by its key. */
+  addOf(tenant: string, jobs: number): void {
+    if (this.#tenants.has(tenant)) this.#counts.set(tenant, this.of(tenant) + jobs);
+  }
+
+  /** The jobs of a queue, or of a tenant by its key. */
+  of(name: string): number {
+    return this.#counts.get(name) ?? 0;
   }
 
   /** The nearest queue on the path to the root that may not run one more job. Null: there is none. */
@@ -30,6 +65,16 @@ export class RunningJobs {
     if (!this.#isLimited) return null;
     for (const { name, maxRunningJobs = null } of this.#path(queue)) {
       if (maxRunningJobs !== null && this.of(name) >= maxRunningJobs) return name;
+    }
+    return null;
+  }
+
+  /** The tenant of a job that may not run one more: its namespace, else its project. Null: there is none. */
+  fullTenant(place: Pick<Place, "namespace" | "project">): LimitedTenant | null {
+    if (this.#tenants.size === 0) return null;
+    for (const tenant of tenantsOf(place)) {
+      const limited = this.#tenants.get(tenantKey(tenant));
+      if (limited !== undefined && this.of(tenantKey(limited)) >= limited.maxRunningJobs) return limited;
     }
     return null;
   }
@@ -43,7 +88,7 @@ export class RunningJobs {
   }
 }
 
-/** Why jobs of a queue wait: `queue nlp runs 3 jobs, and may run 3 at most`. */
+/** Why jobs of a queue or a tenant wait: `queue nlp runs 3 jobs, and may run 3 at most`. */
 export function fullWords(full: string, of: { readonly running: number; readonly limit: number }): string {
-  return `queue ${full} runs ${of.running} ${of.running === 1 ? "job" : "jobs"}, and may run ${of.limit} at most`;
+  return `${full} runs ${of.running} ${of.running === 1 ? "job" : "jobs"}, and may run ${of.limit} at most`;
 }

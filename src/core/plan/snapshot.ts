@@ -2,8 +2,11 @@ import type { JsonObject } from "../../runtime/json.ts";
 import type { NodeFacts } from "../pods/node-match.ts";
 import type { Resources } from "../pods/resources.ts";
 import type { PoolLimit } from "../quota/counters.ts";
+import type { Freeze } from "../quota/freeze.ts";
 import type { RecordedSum } from "../quota/grant-book.ts";
 import type { PlanGang } from "./plan-gang.ts";
+import type { PastPreemption } from "./preempt/budget.ts";
+import type { QueuePolicy } from "./queue-policy.ts";
 import type { StopPolicy } from "./queue-stop.ts";
 
 /** A node of a cluster. Free is allocatable less the requests of all non-terminal pods on it, of Gangway or others. */
@@ -58,6 +61,9 @@ export type FlavorQuota = {
   readonly flavor: string;
   readonly resource: string;
   readonly nominal: number;
+  /** How much more the queue has until a time, and that time. Omitted: nothing. */
+  readonly granted?: number;
+  readonly grantedUntilMs?: number;
   /**
    * How much more the queue may use of the quotas above it. Omitted: all that those have left. A root cannot borrow.
    */
@@ -75,8 +81,16 @@ export type PlanQueue = {
   readonly strategy: QueueStrategy;
   /** Omitted: `NONE`. */
   readonly stopPolicy?: StopPolicy;
+  /** Who has frozen the queue itself. Omitted or null: nobody. */
+  readonly freeze?: Freeze | null;
   /** How many jobs of the queue and those below it may be admitted at the same time. Null or omitted: any number. */
   readonly maxRunningJobs?: number | null;
+  /** Omitted: `DEFAULT_POLICY`. */
+  readonly policy?: QueuePolicy;
+  /** For a policy with ageing, the values of all priority classes, the lowest first. Omitted: there is no class. */
+  readonly classValues?: readonly number[];
+  /** For a policy with a budget of preemptions, those that its gangs have caused lately. Omitted: there were none. */
+  readonly preempted?: readonly PastPreemption[];
   readonly quotas: readonly FlavorQuota[];
 };
 

@@ -1,4 +1,4 @@
-/** Serves admins: listing allocations, forced releases, reconciliation and the audit log. */
+/** Serves admins: listing allocations, forced releases and reconciliation. */
 import type { TokenName } from "./calls.ts";
 import type { LedgerRow } from "./counters.ts";
 
@@ -6,6 +6,13 @@ export type PageRequest = {
   readonly pageSize: number;
   /** The cursor that the previous page returned. Null: the first page. */
   readonly after: string | null;
+};
+
+/** Asks for a page of pools whose names begin with `prefix`. */
+export type PoolQuery = PageRequest & {
+  readonly prefix: string;
+  /** Only pools that one of these prefixes names, as `isPoolShown` says. Omitted or null: all. */
+  readonly within?: readonly string[] | null;
 };
 
 /** Null members filter nothing. */
@@ -16,7 +23,16 @@ export type AllocationFilter = {
   /** The holder as the API shows it: a caller's name, or `job/NAMESPACE/NAME/ADMISSION`. */
   readonly holder: string | null;
   readonly olderThanMs: number | null;
+  readonly shown?: ShownTokens | null;
 };
+
+/** The tokens that a caller may see: those of pools with these prefixes, and its own. Omitted or null: all. */
+export type ShownTokens = { readonly pools: readonly string[]; readonly holder: string };
+
+/** True if a pool is one of those that these prefixes name. */
+export function isPoolShown(pool: string, prefixes: readonly string[]): boolean {
+  return prefixes.some((prefix) => pool === prefix || pool.startsWith(`${prefix}:`) || pool.startsWith(`${prefix}/`));
+}
 
 export type AllocationQuery = PageRequest & { readonly filter: AllocationFilter };
 
@@ -81,28 +97,3 @@ export type QuotaDifference = {
 export type ReconcileAnswer =
   | { readonly differences: readonly QuotaDifference[]; readonly repaired: boolean; readonly epoch: number }
   | { readonly kind: "unknownPool" };
-
-export type AuditAction = "RegisterResourceQuota" | "DeletePool" | "ForceRelease" | "ReconcileQuota";
-
-/** An operation of an admin. */
-export type AuditEntry = {
-  readonly timeMs: number;
-  readonly actor: string;
-  readonly action: AuditAction;
-  /** A pool, or `POOL/TOKEN`. Empty: all pools. */
-  readonly subject: string;
-  readonly reason: string;
-  readonly details: Readonly<Record<string, unknown>>;
-};
-
-export type AuditQuery = PageRequest & {
-  /** Null members filter nothing. */
-  readonly filter: {
-    readonly actor: string | null;
-    readonly action: AuditAction | null;
-    readonly subject: string | null;
-  };
-};
-
-/** The newest entries come first. */
-export type AuditPage = { readonly entries: readonly AuditEntry[]; readonly next: string | null };

@@ -1,5 +1,5 @@
 import { invariant } from "../../runtime/assert.ts";
-import type { Allocation, GrantRequest, Holder, Rest } from "./counters.ts";
+import type { Allocation, GrantRequest, Holder, Rest, TurnOver } from "./counters.ts";
 
 /** The highest amount and the highest sum. Numbers above it are not exact. */
 export const AMOUNT_MAX = Number.MAX_SAFE_INTEGER;
@@ -95,6 +95,24 @@ export function checkRests(rests: readonly Rest[]): void {
     invariant(
       Number.isSafeInteger(amount) && amount >= 1,
       `the rest of ${token} must be an integer from 1 to 2^53 − 1, but is ${amount}`,
+    );
+  }
+}
+
+/**
+ * Throws unless every heir gets at least 1 token of the pool from which it is taken, and every amount to keep is an
+ * integer of at least 0. A failure is a bug of the caller.
+ */
+export function checkTurnOvers(turns: readonly TurnOver[]): void {
+  for (const { from, to } of turns) {
+    invariant(from.pool === to.pool, `tokens of ${from.pool} cannot be turned over as tokens of ${to.pool}`);
+    invariant(
+      Number.isSafeInteger(to.amount) && to.amount >= 1,
+      `the amount of ${to.token} must be an integer from 1 to 2^53 − 1, but is ${to.amount}`,
+    );
+    invariant(
+      Number.isSafeInteger(from.kept) && from.kept >= 0,
+      `the rest of ${from.token} must be an integer from 0 to 2^53 − 1, but is ${from.kept}`,
     );
   }
 }

@@ -1,6 +1,14 @@
 /** Serves teams that share pools: the rules by which counters grant, renew, queue and free tokens within the quotas. */
 
-import { checkGrants, checkLease, checkRests, checkStand, FENCES_PER_EPOCH, holderKey } from "./allocations.ts";
+import {
+  checkGrants,
+  checkLease,
+  checkRests,
+  checkStand,
+  checkTurnOvers,
+  FENCES_PER_EPOCH,
+  holderKey,
+} from "./allocations.ts";
 import type {
   AllocationRef,
   BatchedGrant,
@@ -20,6 +28,7 @@ import type {
   StandOutcome,
   StandRequest,
   TickOutcome,
+  TurnOver,
   WaiterView,
 } from "./counters.ts";
 import { DomainState } from "./domain-state.ts";
@@ -113,6 +122,22 @@ export class CounterState {
       return "shrunk";
     });
     domain.serve(poolsOf(allocations.filter((_, at) => outcomes[at] === "shrunk")));
+    return outcomes;
+  }
+
+  /** Throws if a turn-over is malformed: a bug of the caller. */
+  turnOver(epoch: number, turns: readonly TurnOver[]): "closed" | readonly ("turnedOver" | "asItIs" | "notHeld")[] {
+    checkTurnOvers(turns);
+    const domain = this.#at(epoch);
+    if (domain === null) return "closed";
+    const outcomes = turns.map((turn) => {
+      const held = domain.tokens.find(turn.from);
+      if (held === undefined) return "notHeld";
+      if (held.row.amount <= turn.from.kept || domain.tokens.get(turn.to) !== undefined) return "asItIs";
+      domain.turnOver(held, turn);
+      return "turnedOver";
+    });
+    domain.serve(poolsOf(turns.flatMap(({ to }, at) => (outcomes[at] === "turnedOver" ? [to] : []))));
     return outcomes;
   }
 

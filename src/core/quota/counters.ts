@@ -1,4 +1,6 @@
 /** Serves teams and callers that share pools: the contract of the counters that keep every pool within its quota. */
+import type { Freeze } from "./freeze.ts";
+
 /**
  * Limits that a request sets for its own project and namespace in the pool. The tighter of these and the pool's
  * defaults counts. Null: the default alone. 0 admits nothing.
@@ -49,6 +51,8 @@ export type Violation = {
   readonly requested: number;
   /** The room that the pool reserves for the head of its waiting line. 0: none. */
   readonly reservedForHead: number;
+  /** The pool or the queue is frozen, and its limit is 0 until that ends. Omitted: it is not. */
+  readonly frozen?: true;
 };
 
 /** One granted allocation. `fence` is epoch × 2^32 + counter. Allocations that were granted together share it. */
@@ -59,6 +63,16 @@ export type AllocationRef = { readonly pool: string; readonly token: string; rea
  * only shrinks.
  */
 export type Rest = AllocationRef & { readonly amount: number };
+
+/**
+ * A part of a granted allocation that is turned over to an heir. The allocation `from` keeps the amount that it names;
+ * 0: nothing, and it ends. The heir gets `to`, a token of the same pool that does not lapse, with at most the amount
+ * that is taken. Tokens that neither of them has are free.
+ */
+export type TurnOver = {
+  readonly from: AllocationRef & { readonly kept: number };
+  readonly to: Omit<LedgerRow, "leaseMs">;
+};
 
 export type Grant = {
   readonly kind: "granted";
@@ -102,6 +116,8 @@ export type PoolLimit = {
   readonly quota: number | null;
   readonly projectDefault: number | null;
   readonly namespaceDefault: number | null;
+  /** Nothing more of the pool is granted. Omitted: it is not frozen. */
+  readonly freeze?: Freeze;
 };
 
 /**
@@ -114,6 +130,8 @@ export type QueueLimit = {
   readonly parent: string | null;
   readonly ceiling: number;
   readonly guarantee: number;
+  /** Nothing more is granted to the queue: it is frozen, or one above it. Omitted: none is. */
+  readonly freeze?: Freeze;
 };
 
 /**
@@ -249,7 +267,7 @@ export type TickOutcome =
  *
  * - To grant: `grant`, then the ledger, then the answer to the caller.
  * - To release: the ledger, then `free` by fence, repeated until it answers. To release a part: `shrink` instead of
- *   `free`.
+ *   `free`. Before either, `turnOver` gives heirs what the ledger has turned over to them.
  */
 export type Counters = {
   /**
@@ -277,6 +295,15 @@ export type Counters = {
     epoch: number,
     allocations: readonly Rest[],
   ) => Promise<"closed" | readonly ("shrunk" | "asItIs" | "notHeld")[]>;
+  /**
+   * Turns over parts of allocations whose fence matches to heirs, in order, then serves the waiting lines of their
+   * pools. Each is one step: nobody else can be granted these tokens. No limit refuses it. An allocation that already
+   * has no more than the amount to keep stays unchanged, so that repeated and late calls do no harm.
+   */
+  readonly turnOver: (
+    epoch: number,
+    turns: readonly TurnOver[],
+  ) => Promise<"closed" | readonly ("turnedOver" | "asItIs" | "notHeld")[]>;
   /** Marks allocations as recorded by the ledger. */
   readonly confirm: (epoch: number, allocations: readonly AllocationRef[]) => Promise<"confirmed" | "closed">;
   readonly renew: (

@@ -1,4 +1,5 @@
 import type { Allocation, Caps, Scope, Violation } from "./counters.ts";
+import type { Freeze } from "./freeze.ts";
 import { type LimitBook, tighter } from "./limits.ts";
 import { scopeKey } from "./scopes.ts";
 
@@ -85,12 +86,17 @@ export function firstViolation(
       const limit = limitOf(scope, allocation.caps, from.book);
       const reservedForHead = scope.kind === "pool" ? (from.reservedIn?.(scope.pool) ?? 0) : 0;
       if (amount > limit - used - reservedForHead) {
-        return { index: at, violation: { scope, used, limit, requested: amount, reservedForHead } };
+        return { index: at, violation: marked({ scope, used, limit, requested: amount, reservedForHead }, from.book) };
       }
       added.set(key, (added.get(key) ?? 0) + amount);
     }
   }
   return null;
+}
+
+/** Says so if the limit is that of a freeze. */
+function marked(violation: Violation, book: LimitBook): Violation {
+  return freezeOf(violation.scope, book) === undefined ? violation : { ...violation, frozen: true };
 }
 
 function walk(
@@ -112,8 +118,15 @@ function chargeTo(scope: Scope, amount: number, usedOf: UsedOf): Charge {
   return { scope, key, used: usedOf(key), amount };
 }
 
-/** Returns the limit of a scope. */
+/** Who has frozen a scope. Undefined: it is not frozen. Projects and namespaces never are. */
+export function freezeOf(scope: Scope, book: LimitBook): Freeze | undefined {
+  if (scope.kind === "pool") return book.pool(scope.pool).freeze;
+  return scope.kind === "queue" ? book.queue(scope.queue, scope.pool).freeze : undefined;
+}
+
+/** Returns the limit of a scope: 0 for one that is frozen. */
 export function limitOf(scope: Scope, caps: Caps, book: LimitBook): number {
+  if (freezeOf(scope, book) !== undefined) return 0;
   switch (scope.kind) {
     case "pool":
       return tighter(book.pool(scope.pool).quota, null);

@@ -3,10 +3,10 @@
  */
 
 import { holderKey } from "./allocations.ts";
-import type { Allocation, Conflict, Grant, Holder, LedgerRow, Limits, Violation } from "./counters.ts";
+import type { Allocation, Conflict, Grant, Holder, LedgerRow, Limits, TurnOver, Violation } from "./counters.ts";
 import { firstViolation } from "./decide.ts";
 import { LeaseClock } from "./lease-clock.ts";
-import { type LimitBook, limitBook } from "./limits.ts";
+import { type LimitBook, limitBook, thawedBook } from "./limits.ts";
 import { scopeKey } from "./scopes.ts";
 import { Sums } from "./sums.ts";
 import { type Held, hasLapsed, leftMs, Tokens } from "./tokens.ts";
@@ -31,6 +31,7 @@ export class DomainState {
   readonly sums: Sums;
   #limits: Limits;
   #book: LimitBook;
+  #thawed: LimitBook;
   /** Returns null if the epoch has no fence left. */
   readonly #nextFence: () => bigint | null;
   readonly #offer: (waiter: string) => void;
@@ -43,6 +44,7 @@ export class DomainState {
   }) {
     this.#limits = of.limits;
     this.#book = limitBook(of.limits);
+    this.#thawed = thawedBook(of.limits);
     this.sums = new Sums(this.#book);
     this.#nextFence = of.nextFence;
     this.#offer = of.offer;
@@ -56,6 +58,7 @@ export class DomainState {
   setLimits(limits: Limits): void {
     this.#limits = limits;
     this.#book = limitBook(limits);
+    this.#thawed = thawedBook(limits);
     this.sums.rebuild(this.#book);
     this.serve(this.waitingLines.pools());
   }
@@ -99,9 +102,11 @@ export class DomainState {
     return firstViolation(asking.allocations, { usedOf, book: this.#book, reservedIn });
   }
 
-  /** Returns the limit that refuses the allocations even if nothing is in use. Null: they could fit. */
+  /**
+   * Returns the limit that refuses the allocations even if nothing is in use or frozen. Null: they could fit.
+   */
   never(allocations: readonly Allocation[]): Violation | null {
-    const found = firstViolation(allocations, { usedOf: () => 0, book: this.#book });
+    const found = firstViolation(allocations, { usedOf: () => 0, book: this.#thawed });
     return found && { ...found.violation, used: this.sums.usedOf(scopeKey(found.violation.scope)) };
   }
 
@@ -128,6 +133,14 @@ export class DomainState {
   shrink(held: Held, amount: number): void {
     this.tokens.shrink(held, amount);
     this.sums.remove({ ...held.row, amount: held.row.amount - amount });
+  }
+
+  /** Takes a part of a token, or all of it, and gives the heir its share of that. The ledger has it already. */
+  turnOver(held: Held, { from, to }: TurnOver): void {
+    const taken = held.row.amount - from.kept;
+    if (from.kept === 0) this.free(held);
+    else this.shrink(held, from.kept);
+    this.#hold({ ...to, amount: Math.min(to.amount, taken), leaseMs: null }, true);
   }
 
   /** Removes a waiter from its waiting lines and serves them, since room may have been reserved for this waiter. */

@@ -44,5 +44,12 @@ export type QuotaEvents = {
       readonly waiters: number;
     }[];
   }) => void;
+  /** The time of a grant of quota has come. */
+  readonly quotaGrantEnded: (facts: {
+    readonly queue: string;
+    readonly flavor: string;
+    readonly amount: number;
+    readonly untilMs: number;
+  }) => void;
   readonly loopFailed: (facts: { readonly loop: string; readonly error: unknown }) => void;
 };

@@ -1,5 +1,12 @@
 import type { Allocation, Limits, Scope, Violation } from "./counters.ts";
-import { type Charge, type ChargedAllocation, chargesOf, firstViolation, queueCharges } from "./decide.ts";
+import {
+  type Charge,
+  type ChargedAllocation,
+  chargesOf,
+  dischargesOf,
+  firstViolation,
+  queueCharges,
+} from "./decide.ts";
 import { type LimitBook, limitBook } from "./limits.ts";
 import { scopeKey, scopeOfKey } from "./scopes.ts";
 
@@ -23,12 +30,15 @@ export class GrantBook {
     }
   }
 
-  /** Counts all of these allocations, or none and returns the limit that refused them. */
-  take(allocations: readonly Allocation[]): Violation | null {
+  /**
+   * Counts all of these allocations in place of the holds, which are counted; or none, and returns the limit that
+   * refused them.
+   */
+  take(allocations: readonly Allocation[], holds: readonly ChargedAllocation[] = []): Violation | null {
+    for (const hold of holds) this.#discharge(hold);
     const found = firstViolation(allocations, { usedOf: this.#usedOf, book: this.limits });
-    if (found !== null) return found.violation;
-    for (const allocation of allocations) this.charge(allocation);
-    return null;
+    for (const allocation of found === null ? allocations : holds) this.charge(allocation);
+    return found?.violation ?? null;
   }
 
   /** Returns what an allocation would add to each of its scopes now, in the order of the checks. */
@@ -39,6 +49,10 @@ export class GrantBook {
   /** Counts an allocation even if it exceeds limits. */
   charge(allocation: ChargedAllocation): void {
     for (const { key, amount } of this.charges(allocation)) this.#add(key, amount);
+  }
+
+  #discharge(allocation: ChargedAllocation): void {
+    for (const { key, amount } of dischargesOf(allocation, this.#usedOf, this.limits)) this.#add(key, amount);
   }
 
   usedAt(scope: Scope): number {

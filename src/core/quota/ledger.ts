@@ -23,15 +23,22 @@ export type RequestedBy = {
 
 /** A grant of the counters, for the ledger to record. The ledger records all of its allocations or none. */
 export type LedgerGrant = {
+  /** Empty: the holds of the admission cover all that it needs. */
   readonly allocations: readonly Allocation[];
   readonly holder: Holder;
   readonly fence: bigint;
+  /**
+   * For a new admission: everything that it needs, one allocation for each pool. The holds that its job has as a
+   * nominee become its allocations, in place of the part of `needs` that the grant's allocations leave out. Holds that
+   * it does not need are released. Omitted: the grant is not for a new admission.
+   */
+  readonly needs?: readonly Allocation[];
 } & Pick<RequestedBy, "lease">;
 
 export type CommitOutcome =
   /** The ledger has recorded the grant, by this call or an earlier one. */
   | { readonly kind: "committed" }
-  /** The recorded limits refuse the grant. It was never recorded. */
+  /** The recorded limits refuse the grant, or all that its admission needs. It was never recorded. */
   | { readonly kind: "over"; readonly violation: Violation }
   /** A token of the grant is live under another fence, or under this fence with a different amount. */
   | {
@@ -44,6 +51,8 @@ export type CommitOutcome =
     }
   /** The fence was voided, was released or has expired, or the requester's lease has ended. */
   | { readonly kind: "gone" }
+  /** The holds of the admission's job have changed: they and the grant together are less than it needs. */
+  | { readonly kind: "lacksHolds" }
   /** The domain's epoch has changed since the grant. */
   | { readonly kind: "epochMoved" };
 
@@ -86,9 +95,9 @@ export type ReleaseOutcome =
 
 /**
  * The state of a grant after a void. `voided`: the ledger will never commit it. `live`: the ledger holds it. `gone`: it
- * ended earlier.
+ * ended earlier. `turnedOver`: it ended for heirs of which the counters do not know yet; they must not free it before.
  */
-export type VoidOutcome = "voided" | "live" | "gone";
+export type VoidOutcome = "voided" | "live" | "gone" | "turnedOver";
 
 /**
  * The result of raising an epoch: the new epoch with all rows and limits to rebuild the counters from, or the other

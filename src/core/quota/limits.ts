@@ -12,6 +12,14 @@ export type LimitBook = {
   readonly queue: (queue: string, pool: string) => QueueLimit;
 };
 
+/** The limits without freezes, which end some time. */
+export function thawedBook({ pools, queues }: Pick<Limits, "pools" | "queues">): LimitBook {
+  return limitBook({
+    pools: pools.map(({ freeze: _, ...limit }) => limit),
+    queues: queues.map(({ freeze: _, ...limit }) => limit),
+  });
+}
+
 export function limitBook(limits: Pick<Limits, "pools" | "queues">): LimitBook {
   const pools = new Map(limits.pools.map((limit) => [limit.pool, limit]));
   const queues = new Map<string, Map<string, QueueLimit>>();

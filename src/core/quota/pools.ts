@@ -1,3 +1,5 @@
+import type { Freeze } from "./freeze.ts";
+
 /** `LEDGER`: the database has the last word on a pool's tokens. `REDIS`: the counters alone decide. */
 export type Durability = "LEDGER" | "REDIS";
 
@@ -24,11 +26,21 @@ export type RegisteredDomain = Pick<PoolSettings, "domain" | "durability">;
 
 /** A pool with its use as the ledger knows it. The ledger knows no use of pools of durability REDIS. */
 export type PoolRecord = PoolSettings & {
+  /** Null: the pool is not frozen. */
+  readonly freeze: Freeze | null;
   readonly version: number;
   readonly createTimeMs: number;
   readonly updateTimeMs: number;
   readonly used: number;
   readonly tokens: number;
+};
+
+/** Freezes a pool. */
+export type PoolFreeze = {
+  readonly name: string;
+  /** Null: the freeze ends. */
+  readonly reason: string | null;
+  readonly actor: string;
 };
 
 /** A pool as admins see it, with its use as the counters know it. */

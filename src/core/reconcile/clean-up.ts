@@ -9,6 +9,7 @@ import type { PodView } from "../pods/pod-view.ts";
 import { anchoredMaps, belongsTo } from "./anchored-objects.ts";
 import type { Action } from "./decision.ts";
 import { changeAdmission, type Draft, type Inputs, OUTSTANDING_MS } from "./decision-draft.ts";
+import { MAX_RUNTIME_EXCEEDED } from "./finish-job.ts";
 import { awaitGrace, readingOf } from "./judge-pods.ts";
 import type { ObjectView, ObservedCluster } from "./observed.ts";
 
@@ -128,15 +129,16 @@ export function removeAll(
 }
 
 /**
- * Which objects of an ended admission are kept. A deleted job keeps nothing, and a cancelled job keeps no pod that
- * still runs. Otherwise the clean-pod policy decides: Running deletes only pods that are Running or Pending. No policy
- * keeps a pod that is stuck before its start, since it would never end. Once the tokens are released no pod may run: a
- * pod that still runs was created by a late call.
+ * Which objects of an ended admission are kept. A deleted job keeps nothing. A cancelled job, and one whose maximum run
+ * time is over, keep no pod that still runs. Otherwise the clean-pod policy decides: Running deletes only pods that are
+ * Running or Pending. No policy keeps a pod that is stuck before its start, since it would never end. Once the tokens
+ * are released no pod may run: a pod that still runs was created by a late call.
  */
 function keepOf(draft: Draft, inputs: Inputs, admission: Admission): Keep {
   const policy = inputs.job.spec.runPolicy.cleanPodPolicy;
   if (draft.deleteTimeMs !== null || policy === "All") return NOTHING;
-  const cancelled = draft.status.phase === "CANCELLED";
+  const { phase, failure } = draft.status;
+  const cancelled = phase === "CANCELLED" || failure?.code === MAX_RUNTIME_EXCEEDED;
   const counts = Object.values(draft.status.replicaStatuses);
   return {
     pod: (pod) => {
@@ -160,7 +162,12 @@ function isStuck(pod: PodView, inputs: Inputs): boolean {
  * When a limit ends a gang, its PodGroup is deleted in the same pass. When a verdict on its replicas ends it, the
  * PodGroup is deleted in the next pass, as with Kubeflow.
  */
-const LIMITS: readonly string[] = ["DeadlineExceeded", "BackoffLimitExceeded", "SystemBackoffLimitExceeded"];
+const LIMITS: readonly string[] = [
+  "DeadlineExceeded",
+  MAX_RUNTIME_EXCEEDED,
+  "BackoffLimitExceeded",
+  "SystemBackoffLimitExceeded",
+];
 
 /** Notes that no pod of an admission uses its tokens any more, and that none of its objects is left. */
 function settle(draft: Draft, inputs: Inputs, admission: Admission): void {

@@ -135,6 +135,7 @@ export function countFailures(
   const ended = new Set(counted.map(({ pod }) => pod.uid));
   const waitMs = Math.max(...raised.map(({ attempt }) => backoffMs(attempt)));
   const next: Attempts = {
+    ...attempts,
     user: attempts.user + counted.filter(({ failure }) => failure.kind === "USER").length + restarts.count,
     system: attempts.system + counted.filter(({ failure }) => failure.kind === "SYSTEM").length,
     byReplica: { ...attempts.byReplica, ...mapSlots(raised, (slot) => slot.attempt + 1) },

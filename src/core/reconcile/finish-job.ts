@@ -1,4 +1,5 @@
 import { type Job, liveAdmission } from "../job/job.ts";
+import { withoutNomination } from "../job/nomination.ts";
 import type { Admission, Failure } from "../job/status.ts";
 import { type Arrangement, arrangeGang } from "./arrange-gang.ts";
 import { changeAdmission, changeCondition, type Draft, type Inputs, reasonOf } from "./decision-draft.ts";
@@ -21,7 +22,7 @@ export function finishJob(draft: Draft, inputs: Inputs, end: End): void {
   const reason = reasonOf(job, type);
   changeCondition(draft, { type, status: "True", reason, message: end.message }, nowMs);
   draft.status = {
-    ...draft.status,
+    ...withoutNomination(draft.status),
     phase: end.phase,
     completionTimeMs: nowMs,
     waiting: null,
@@ -37,21 +38,45 @@ export function finishJob(draft: Draft, inputs: Inputs, end: End): void {
   draft.recheckAtMs.push(nowMs);
 }
 
-/** Ends a job that was active for longer than its deadline. Returns true if it did. */
+/** A time at which a job ends, whatever its pods do. */
+type TimeLimit = { readonly atMs: number; readonly code: string; readonly words: string };
+
+/** Ends a job that was active or admitted for longer than its limits of time allow. Returns true if it did. */
 export function endByDeadline(draft: Draft, inputs: Inputs): boolean {
   const { job, nowMs } = inputs;
-  const seconds = job.spec.runPolicy.activeDeadlineSeconds;
-  if (seconds === null || draft.status.startTimeMs === null) return false;
-  const atMs = draft.status.startTimeMs + seconds * 1000;
-  if (nowMs < atMs) {
-    draft.recheckAtMs.push(atMs);
+  const limits = timeLimits(draft, job);
+  const over = limits.find(({ atMs }) => nowMs >= atMs);
+  if (over === undefined) {
+    draft.recheckAtMs.push(...limits.map(({ atMs }) => atMs));
     return false;
   }
-  const { kind } = job.spec;
-  const message = `${kind} ${job.name} has failed because it was active longer than its deadline of ${seconds} s.`;
-  finishJob(draft, inputs, { phase: "FAILED", failure: limitFailure("DeadlineExceeded", message), message });
+  const message = `${job.spec.kind} ${job.name} has failed because it ${over.words}.`;
+  finishJob(draft, inputs, { phase: "FAILED", failure: limitFailure(over.code, message), message });
   return true;
 }
+
+/**
+ * The active deadline counts from the start of the pods, as with Kubeflow. The maximum run time counts from the
+ * admission, so that the planner knows when the gang's room is free at the latest.
+ */
+function timeLimits(draft: Draft, { spec }: Pick<Job, "spec">): readonly TimeLimit[] {
+  const { activeDeadlineSeconds: deadline, maxRuntimeMs } = spec.runPolicy;
+  const { startTimeMs } = draft.status;
+  const live = liveAdmission(draft);
+  const limits: TimeLimit[] = [];
+  if (deadline !== null && startTimeMs !== null) {
+    const words = `was active longer than its deadline of ${deadline} s`;
+    limits.push({ atMs: startTimeMs + deadline * 1000, code: "DeadlineExceeded", words });
+  }
+  if (maxRuntimeMs !== undefined && live !== null) {
+    const words = `was admitted for longer than its maximum run time of ${maxRuntimeMs / 1000} s`;
+    limits.push({ atMs: live.admitTimeMs + maxRuntimeMs, code: MAX_RUNTIME_EXCEEDED, words });
+  }
+  return limits;
+}
+
+/** The failure of a job that was admitted for its whole maximum run time. */
+export const MAX_RUNTIME_EXCEEDED = "MaxRuntimeExceeded";
 
 /** The admission as it is stopped, with the time until which its pods were requested (`Admission.belowMinSinceMs`). */
 export function stopAdmission(

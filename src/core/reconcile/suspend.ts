@@ -1,5 +1,6 @@
 import { isConditionTrue } from "../job/conditions.ts";
 import { liveAdmission } from "../job/job.ts";
+import { withoutNomination } from "../job/nomination.ts";
 import type { ReplicaStatus } from "../job/status.ts";
 import { arrangeGang } from "./arrange-gang.ts";
 import {
@@ -27,7 +28,7 @@ export function suspend(draft: Draft, inputs: Inputs): void {
   clearConditions(draft, { types: RUNNING_CONDITIONS, reason, message }, nowMs);
   changeCondition(draft, { type: "Suspended", status: "True", reason, message }, nowMs);
   draft.status = {
-    ...draft.status,
+    ...withoutNomination(draft.status),
     phase: "SUSPENDED",
     waiting: null,
     backoff: null,

@@ -1,11 +1,9 @@
-import { doublingMs } from "../../runtime/doubling.ts";
 import { problemsText } from "../job/pod-problems.ts";
 import type { GangAdmission } from "../job/status.ts";
+import { afterStartTimeout } from "./admission-backoff.ts";
 import type { Arrangement } from "./arrange-gang.ts";
 import type { Draft, Inputs } from "./decision-draft.ts";
 import { waitAgain } from "./wait-again.ts";
-
-const BACKOFF = { firstMs: 30_000, longestMs: 600_000 };
 
 /**
  * Undoes an admission whose gang was below its minimum for longer than the start timeout, so that part of a gang does
@@ -25,19 +23,12 @@ export function undoAdmission(
     draft.recheckAtMs.push(atMs);
     return false;
   }
-  const undone = draft.status.backoff?.undone ?? 0;
-  const waitMs = doublingMs(BACKOFF, undone);
   const { minAvailable } = job.spec.runPolicy.schedulingPolicy;
   const why = problemsText(draft.status.podProblems?.problems ?? []);
   const message =
     `Fewer than ${minAvailable} pods ran on ${admission.cluster} for ${seconds} s: ` +
     `admission ${admission.number} is undone${why === "" ? "" : `: ${why}`}.`;
-  const backoff = {
-    undone: undone + 1,
-    notBeforeMs: nowMs + waitMs,
-    lastCluster: admission.cluster,
-    ...(why === "" ? {} : { why }),
-  };
+  const backoff = afterStartTimeout(draft.status.backoff, { cluster: admission.cluster, why, nowMs });
   waitAgain(draft, inputs, { admission, reason: "StartTimeout", waitsFor: "Backoff", message, arranged, backoff });
   return true;
 }

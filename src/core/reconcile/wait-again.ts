@@ -1,7 +1,15 @@
 import { clusterWords } from "../job/cluster-text.ts";
-import type { Admission, JobStatus } from "../job/status.ts";
+import type { Admission, Eviction, JobStatus } from "../job/status.ts";
+import { afterPreemption } from "./admission-backoff.ts";
 import { type Arrangement, arrangeGang } from "./arrange-gang.ts";
-import { changeAdmission, clearConditions, type Draft, type Inputs, reasonOf } from "./decision-draft.ts";
+import {
+  changeAdmission,
+  changeCondition,
+  clearConditions,
+  type Draft,
+  type Inputs,
+  reasonOf,
+} from "./decision-draft.ts";
 import { stopAdmission } from "./finish-job.ts";
 
 const RUNNING_CONDITIONS = ["QuotaReserved", "Admitted", "PodsReady", "Running", "Restarting"] as const;
@@ -43,7 +51,7 @@ export function waitAgain(
   draft.recheckAtMs.push(nowMs);
 }
 
-/** Undoes the live admission as the planner has requested. It costs the job no failure and no backoff. */
+/** Undoes the live admission as the planner has requested. It costs the job no failure, and only a victim backs off. */
 export function evict(draft: Draft, inputs: Inputs, admission: Admission): void {
   const { eviction } = inputs.job.status;
   if (eviction === undefined) return;
@@ -52,14 +60,22 @@ export function evict(draft: Draft, inputs: Inputs, admission: Admission): void 
   const where = name === null ? "its service" : clusterWords({ ...admission, name });
   const message = `Admission ${admission.number} to ${where} is undone: ${why}.`;
   const { backoff } = draft.status;
-  waitAgain(draft, inputs, {
-    admission,
-    reason,
-    waitsFor: reason,
-    message,
-    arranged: arrangeGang(inputs, admission),
-    backoff,
-  });
+  const undone = { admission, reason, waitsFor: reason, message, arranged: arrangeGang(inputs, admission), backoff };
+  waitAgain(draft, inputs, { ...undone, ...notePreemption(draft, eviction, { message, nowMs: inputs.nowMs }) });
+}
+
+/** Counts a preemption and shows it. Returns what a victim waits for; nothing if the gang is not preempted. */
+function notePreemption(
+  draft: Draft,
+  { preemption, message: why }: Eviction,
+  { message, nowMs }: { readonly message: string; readonly nowMs: number },
+): { readonly waitsFor?: string; readonly backoff?: JobStatus["backoff"] } {
+  if (preemption === undefined) return {};
+  changeCondition(draft, { type: "Preempted", status: "True", reason: preemption, message }, nowMs);
+  const { attempts, backoff } = draft.status;
+  const { preemptions = 0 } = attempts;
+  draft.status = { ...draft.status, attempts: { ...attempts, preemptions: preemptions + 1 } };
+  return { waitsFor: "Backoff", backoff: afterPreemption(backoff, { preemptions, why, nowMs }) };
 }
 
 /** Forgets a request to undo an admission that is no longer live. */

@@ -1,7 +1,7 @@
-import type { AllocationPage, AllocationQuery } from "../../core/quota/admin.ts";
+import { type AllocationPage, type AllocationQuery, isPoolShown } from "../../core/quota/admin.ts";
 import { holderText, tokenKey } from "../../core/quota/allocations.ts";
 import type { TokenName } from "../../core/quota/calls.ts";
-import type { FoundToken } from "../../core/quota/counters.ts";
+import type { FoundToken, Holder } from "../../core/quota/counters.ts";
 import type { QuotaDomain } from "../domain/domain.ts";
 import type { AdminPorts } from "./admin-ports.ts";
 
@@ -65,7 +65,7 @@ async function listFromCounters(
   query: AllocationQuery,
   nowMs: number,
 ): Promise<AllocationPage | "badCursor"> {
-  const { pool, project, namespace, holder } = query.filter;
+  const { pool, project, namespace, holder, shown } = query.filter;
   const after = query.after === null ? null : heldCursor(query.after);
   if (after === "badCursor") return after;
   await domain.epochs.openEpoch(OPEN_MS);
@@ -75,7 +75,8 @@ async function listFromCounters(
       token.pool === pool &&
       (project ?? token.project) === token.project &&
       (namespace ?? token.namespace) === token.namespace &&
-      (holder ?? holderText(token.holder)) === holderText(token.holder),
+      (holder ?? holderText(token.holder)) === holderText(token.holder) &&
+      (!shown || isPoolShown(token.pool, shown.pools) || isHeldBy(token.holder, shown.holder)),
   );
   const found = await domain.counters.find(matching);
   const allocations = matching.map(({ holder: held, leaseMs: _leaseMs, confirmed: _confirmed, ...token }, at) => {
@@ -83,6 +84,10 @@ async function listFromCounters(
     return { ...token, holder: holderText(held), grantTimeMs: null, expireTimeMs: inMs === null ? null : nowMs + inMs };
   });
   return { allocations, next: page.next === null ? null : cursorText(page.next) };
+}
+
+function isHeldBy(holder: Holder, caller: string): boolean {
+  return holder.kind === "caller" && holder.name === caller;
 }
 
 /** Wraps the counters' own cursor, so that a cursor of another list is refused. It is any number below 2^64. */

@@ -1,12 +1,15 @@
-import type {
-  AllocationQuery,
-  AuditQuery,
-  ForcedRelease,
-  PageRequest,
-  ReconcileRequest,
-} from "../../core/quota/admin.ts";
+import type { AuditQuery } from "../../core/admin/audit.ts";
+import type { ChangeOutcome } from "../../core/admin/change-outcome.ts";
+import type { AllocationQuery, ForcedRelease, PoolQuery, ReconcileRequest } from "../../core/quota/admin.ts";
 import { AMOUNT_MAX } from "../../core/quota/allocations.ts";
-import type { PoolChange, PoolRegistration, RegisterOutcome, ShownPool } from "../../core/quota/pools.ts";
+import type {
+  PoolChange,
+  PoolFreeze,
+  PoolRecord,
+  PoolRegistration,
+  RegisterOutcome,
+  ShownPool,
+} from "../../core/quota/pools.ts";
 import type { AdminPorts } from "./admin-ports.ts";
 import { deletePool } from "./delete-pool.ts";
 import { forceRelease } from "./force-release.ts";
@@ -21,11 +24,12 @@ export function createPoolAdmin(ports: AdminPorts) {
     registerPool: (registration: PoolRegistration, version: number, actor: string) =>
       registerPool(ports, registration, { version, actor }),
     deletePool: (name: string, version: number, actor: string) => deletePool(ports, name, { version, actor }),
+    freezePool: (change: PoolFreeze) => freezePool(ports, change),
     getPool: async (name: string) => {
       const stored = await store.get(name);
       return stored === null ? null : ((await withUse(ports, [stored]))[0] ?? null);
     },
-    listPools: async (query: PageRequest & { readonly prefix: string }) => {
+    listPools: async (query: PoolQuery) => {
       const page = await store.list(query);
       return page === "badCursor" ? page : { pools: await withUse(ports, page.pools), next: page.next };
     },
@@ -52,12 +56,20 @@ async function registerPool(
 ): Promise<RegisterOutcome<ShownPool>> {
   const outcome = await ports.store.register(changeOf(registration), by);
   ports.cache.forget(registration.name);
-  if (outcome.kind !== "done") return outcome;
-  const { record } = outcome;
+  return outcome.kind === "done" ? { kind: "done", record: await followUp(ports, outcome.record) } : outcome;
+}
+
+/** As for a registration. Counters of durability REDIS that are away meanwhile get the freeze a second later. */
+async function freezePool(ports: AdminPorts, change: PoolFreeze): Promise<ChangeOutcome<ShownPool>> {
+  const outcome = await ports.store.freeze(change);
+  return outcome.kind === "done" ? { kind: "done", record: await followUp(ports, outcome.record) } : outcome;
+}
+
+/** Gives the counters the new limits of a pool. It is changed, so counters that are away now are no error. */
+async function followUp(ports: AdminPorts, record: PoolRecord): Promise<ShownPool> {
   await ports.limitChanges.changed(record);
-  // The pool is registered: counters that do not answer now must not turn the answer into an error.
   const [shown] = await withUse(ports, [record]).catch(() => []);
-  return { kind: "done", record: shown ?? { ...record, waiters: 0 } };
+  return shown ?? { ...record, waiters: 0 };
 }
 
 function changeOf(registration: PoolRegistration): PoolChange {

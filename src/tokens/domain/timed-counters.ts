@@ -27,6 +27,7 @@ export function timedCounters<C extends Counters>(
     grantAll: timed("grantAll", counters.grantAll),
     free: timed("free", counters.free),
     shrink: timed("shrink", counters.shrink),
+    turnOver: timed("turnOver", counters.turnOver),
     confirm: timed("confirm", counters.confirm),
     renew: timed("renew", counters.renew),
     stand: timed("stand", counters.stand),

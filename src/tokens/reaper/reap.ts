@@ -15,8 +15,9 @@ const ROUND_MAX = 500;
 
 /**
  * One round of a domain's reaper: advances the lease clock by the elapsed time, takes back lapsed tokens and grants
- * that never reached the ledger, settles releases, and pushes limits. Each part may run twice, also in two reapers.
- * Throws what ledger and counters throw.
+ * that never reached the ledger, ends grants of quota and withdraws nominations that have ended, settles releases, and
+ * pushes limits. Each part
+ * may run twice, also in two reapers. Throws what ledger and counters throw.
  */
 export async function reap(domain: QuotaDomain, elapsedMs: number): Promise<void> {
   const epoch = domain.epochs.current;
@@ -28,6 +29,7 @@ export async function reap(domain: QuotaDomain, elapsedMs: number): Promise<void
     return;
   }
   domain.events.ticked({ domain: domain.name, clockMs: tick.clockMs, advanced: tick.advanced });
+  for (const grant of await domain.ledger.endGrants()) domain.events.quotaGrantEnded(grant);
   const stored = await domain.ledger.readEpoch();
   if (stored !== null && stored.epoch > epoch) {
     domain.epochs.lost(epoch, "the ledger's epoch has moved on");
@@ -36,6 +38,7 @@ export async function reap(domain: QuotaDomain, elapsedMs: number): Promise<void
   await expire(domain, epoch, tick.lapsed);
   await confirmOrVoid(domain, epoch, tick.unconfirmed);
   await settleTombstones(domain, epoch);
+  await domain.ledger.withdrawEnded();
   await settleReleases(domain, epoch);
   if (stored !== null && stored.limitsVersion !== tick.limitsVersion) await pushLimits(domain, epoch);
 }

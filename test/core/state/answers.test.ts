@@ -1,6 +1,6 @@
 import { test } from "node:test";
-import { plan } from "../../../src/core/plan/plan.ts";
 import { contentHash } from "../../../src/runtime/content-hash.ts";
+import { plan } from "../../support/plan.ts";
 import { assertRecorded } from "../../support/recorded-text.ts";
 import { AT } from "../plan-world.ts";
 import { settled, withoutNumbers, withoutTies } from "./answers.ts";

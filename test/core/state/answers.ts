@@ -29,7 +29,7 @@ function recorded(from: PlanSnapshot, admissions: readonly PlannedAdmission[]): 
     const planned = byUid.get(gang.uid);
     if (planned === undefined) return gang;
     const { admission: number, cluster, members, flavors, nodeLabels } = planned;
-    const ends = { state: "live" as const, tokensReleasedMs: null, goneMs: null };
+    const ends = { admitTimeMs: 0, state: "live" as const, tokensReleasedMs: null, goneMs: null };
     const others = gang.admissions.filter((old) => old.number !== number);
     const lastAdmission = Math.max(number, gang.lastAdmission);
     const live = { number, cluster, members, flavors, nodeLabels, ...ends };

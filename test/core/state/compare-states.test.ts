@@ -4,7 +4,7 @@ import type { Change } from "../../../src/core/plan/state/changes.ts";
 import { compareStates, lastingDifference } from "../../../src/core/plan/state/compare-states.ts";
 import { FactHashes } from "../../../src/core/plan/state/fact-hashes.ts";
 import { FleetState } from "../../../src/core/plan/state/fleet-state.ts";
-import { changesOf } from "../../../src/core/plan/state/load-snapshot.ts";
+import { changesOf } from "../../support/load-snapshot.ts";
 import { cluster, job, node, planGang, queue, snapshot } from "../plan-world.ts";
 
 const from = snapshot({

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Job } from "../../../src/core/job/job.ts";
-import { stateOf } from "../../../src/core/plan/state/load-snapshot.ts";
+import { stateOf } from "../../support/load-snapshot.ts";
 import { admission, amounts, cluster, job, NOW, node, planGang, queue, snapshot } from "../plan-world.ts";
 
 const BOUNDS = { admissionsMax: Number.POSITIVE_INFINITY };

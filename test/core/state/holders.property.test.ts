@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Holders } from "../../../src/core/plan/state/holders.ts";
-import { stateOf } from "../../../src/core/plan/state/load-snapshot.ts";
 import { scopesToRead } from "../../../src/core/quota/decide.ts";
 import { scopeKey, scopeOfKey } from "../../../src/core/quota/scopes.ts";
+import { stateOf } from "../../support/load-snapshot.ts";
 import { MODELS, QUEUES, randomSnapshot } from "./random-world.ts";
 
 const WORLDS = 100;

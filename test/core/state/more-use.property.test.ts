@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { PlanSnapshot } from "../../../src/core/plan/snapshot.ts";
 import { FleetState } from "../../../src/core/plan/state/fleet-state.ts";
-import { changesOf } from "../../../src/core/plan/state/load-snapshot.ts";
+import { changesOf } from "../../support/load-snapshot.ts";
 import { AT } from "../plan-world.ts";
 import { Draw, randomSnapshot } from "./random-world.ts";
 

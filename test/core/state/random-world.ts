@@ -2,6 +2,7 @@ import type { Job } from "../../../src/core/job/job.ts";
 import { firstMembers } from "../../../src/core/job/roles.ts";
 import type { Admission } from "../../../src/core/job/status.ts";
 import type { PlanGang } from "../../../src/core/plan/plan-gang.ts";
+import { DEFAULT_POLICY, FAIR_SHARING_STRATEGIES, type QueuePolicy } from "../../../src/core/plan/queue-policy.ts";
 import type {
   BoundMember,
   HeldByCaller,
@@ -59,7 +60,26 @@ export function randomQueue(draw: Draw, name: string): PlanQueue {
     const borrowed = borrowingLimit === null ? quota : { ...quota, borrowingLimit };
     return lendingLimit === null ? borrowed : { ...borrowed, lendingLimit };
   });
-  return { name, parent: PARENTS[name] ?? null, strategy, quotas };
+  return { name, parent: PARENTS[name] ?? null, strategy, quotas, policy: randomPolicy(draw) };
+}
+
+function randomPolicy(draw: Draw): QueuePolicy {
+  return {
+    ...DEFAULT_POLICY,
+    reserveAfterMs: 0,
+    weight: draw.of([0, 1, 1, 2]),
+    fairSharing: draw.chance(0.5) ? FAIR_SHARING_STRATEGIES : null,
+    withinQueue: draw.of(["NEVER", "LOWER_PRIORITY", "LOWER_OR_NEWER_EQUAL_PRIORITY"]),
+    reclaimWithinTree: draw.of(["NEVER", "LOWER_PRIORITY", "ANY"]),
+    borrowWithin: { policy: draw.of(["NEVER", "LOWER_PRIORITY"]), maxPriority: draw.maybe(1) },
+    minRuntimePreemptMs: draw.chance(0.2) ? draw.upTo(3) : null,
+    minRuntimeReclaimMs: draw.chance(0.2) ? draw.upTo(3) : null,
+    fungibility: {
+      whenCanBorrow: draw.of(["MAY_STOP_SEARCH", "TRY_NEXT_FLAVOR"]),
+      whenCanPreempt: draw.of(["MAY_STOP_SEARCH", "TRY_NEXT_FLAVOR"]),
+      preference: draw.of([null, "PREEMPTION_OVER_BORROWING", "BORROWING_OVER_PREEMPTION"]),
+    },
+  };
 }
 
 export function randomPool(draw: Draw, name: string): PoolLimit {

@@ -1,3 +1,4 @@
+import type { TenantName } from "../../../src/core/job/tenant-limits.ts";
 import {
   type CapacityEntry,
   type EntryKey,
@@ -7,15 +8,27 @@ import {
 import type { PlanGang } from "../../../src/core/plan/plan-gang.ts";
 import { gangOf } from "../../../src/core/plan/plan-gang.ts";
 import type { PlannedAdmission, PlannedEviction } from "../../../src/core/plan/plan-types.ts";
+import { BUDGET_WINDOW_MS } from "../../../src/core/plan/preempt/budget.ts";
+import type { PlannedPreemption } from "../../../src/core/plan/preemption.ts";
+import { DEFAULT_POLICY } from "../../../src/core/plan/queue-policy.ts";
+import { tenantKey } from "../../../src/core/plan/running-jobs.ts";
 import type { BoundMember, NodeCapacity, PlanCluster, PlanQueue } from "../../../src/core/plan/snapshot.ts";
 import type { Change } from "../../../src/core/plan/state/changes.ts";
 import type { ClusterFacts } from "../../../src/core/plan/state/cluster-state.ts";
-import type { Scope } from "../../../src/core/quota/counters.ts";
+import type { PoolLimit, Scope } from "../../../src/core/quota/counters.ts";
 import { scopeKey } from "../../../src/core/quota/scopes.ts";
 import { AT, NOW } from "../plan-world.ts";
 import { Draw, MODELS, randomCluster, randomJob, randomNode, randomPool, randomQueue } from "./random-world.ts";
 
 const CLUSTERS = ["east", "west"];
+const FREEZE = { by: "ann", atMs: 7, reason: "" };
+/** Some histories have limits of tenants, with draws of their own. The others stay as they are. */
+const OTHER_SEEDS = 1_000_000;
+const TENANTS: readonly TenantName[] = [
+  { kind: "namespace", name: "ml" },
+  { kind: "namespace", name: "nlp" },
+  { kind: "project", name: "vision" },
+];
 const QUEUES = ["root", "left", "right", "below", "alone"];
 
 type Capacity = { epoch: number; sequence: number; readonly entries: Map<string, CapacityEntry> };
@@ -26,6 +39,8 @@ type Capacity = { epoch: number; sequence: number; readonly entries: Map<string,
  */
 export class Truth {
   readonly draw: Draw;
+  readonly #ofTenants: Draw;
+  readonly #hasTenants: boolean;
   nowMs = NOW;
   readonly #alike: boolean;
   readonly #gangs = new Map<string, PlanGang>();
@@ -35,6 +50,8 @@ export class Truth {
 
   constructor(seed: number, of: { readonly alike: boolean }) {
     this.draw = new Draw(seed);
+    this.#ofTenants = new Draw(seed + OTHER_SEEDS);
+    this.#hasTenants = seed % 5 === 0;
     this.#alike = of.alike;
     for (const name of QUEUES) this.#changeQueue(name);
     for (const model of MODELS) this.#changePool(model);
@@ -57,6 +74,7 @@ export class Truth {
   /** Makes one random change, and returns how it is told. */
   change(): readonly Change[] {
     const { draw } = this;
+    if (this.#hasTenants && this.#ofTenants.chance(0.1)) return this.#changeTenant(this.#ofTenants.of(TENANTS));
     const of = draw.upTo(20);
     if (of < 4) return this.#addGang();
     if (of < 10) return this.#changeSomeGang();
@@ -80,7 +98,8 @@ export class Truth {
     const gang = this.#gangs.get(planned.jobUid);
     if (gang === undefined || planned.cluster === null) return [];
     const { admission: number, cluster, members, flavors, nodeLabels } = planned;
-    const live = { number, cluster, members, flavors, nodeLabels, state: "live", tokensReleasedMs: null, goneMs: null };
+    const ends = { state: "live", tokensReleasedMs: null, goneMs: null };
+    const live = { number, admitTimeMs: this.nowMs, cluster, members, flavors, nodeLabels, ...ends };
     const others = gang.admissions.filter((old) => old.number !== number);
     const admissions = [...others, live as PlanGang["admissions"][number]];
     const lastAdmission = Math.max(gang.lastAdmission, number);
@@ -92,7 +111,42 @@ export class Truth {
     ]);
     const record = this.#others.get(`cluster ${cluster}`);
     const counted = record?.kind === "cluster" && record.facts !== null ? this.#count(record.facts) : [];
-    return [...this.#setGang({ ...gang, waits: false, admissions, lastAdmission }), ...sums, ...counted];
+    const { nomination: _, ...rest } = gang;
+    return [...this.#setGang({ ...rest, waits: false, admissions, lastAdmission }), ...sums, ...counted];
+  }
+
+  /** Records that others give way for a gang: the nominee waits for them, and they are to be undone. */
+  preempt({ planned, victims, reservation }: PlannedPreemption): readonly Change[] {
+    const gang = this.#gangs.get(planned.jobUid);
+    if (gang === undefined || planned.cluster === null) return [];
+    const { cluster, flavors, members } = planned;
+    const named = victims.map(({ jobUid, admission }) => ({ jobUid, admission }));
+    const generation = gang.generation + 1;
+    const { sinceMs, keepsQuota = false, awaits = [] } = reservation ?? {};
+    const reserved = { reservation: { sinceMs: sinceMs ?? this.nowMs, keepsQuota } };
+    const all = { victims: [...named, ...awaits], sinceMs: this.nowMs };
+    const nomination = {
+      cluster,
+      flavors,
+      members,
+      generation,
+      ...all,
+      ...(reservation === undefined ? {} : reserved),
+    };
+    return [
+      ...this.#setGang({ ...gang, nomination }),
+      ...victims.flatMap(({ jobUid }) => {
+        const victim = this.#gangs.get(jobUid);
+        return victim === undefined ? [] : this.#setGang({ ...victim, evicted: true });
+      }),
+    ];
+  }
+
+  withdraw(jobUid: string): readonly Change[] {
+    const gang = this.#gangs.get(jobUid);
+    if (gang === undefined) return [];
+    const { nomination: _, ...rest } = gang;
+    return this.#setGang(rest);
   }
 
   #count(facts: ClusterFacts): readonly Change[] {
@@ -102,8 +156,12 @@ export class Truth {
   #addGang(): readonly Change[] {
     this.#made += 1;
     const of = { name: `g${this.#made}`, clusters: CLUSTERS, queues: QUEUES, alike: this.#alike };
-    const job = randomJob(this.draw, of);
-    return this.#setGang(gangOf(job, AT.kinds, { generation: 0, lastAdmission: 1 + this.draw.upTo(2) }));
+    const made = randomJob(this.draw, of);
+    // Young enough to age, or much older.
+    const job = this.draw.chance(0.7) ? { ...made, createTimeMs: this.nowMs - this.draw.upTo(3) } : made;
+    const gang = gangOf(job, AT.kinds, { generation: 0, lastAdmission: 1 + this.draw.upTo(2) });
+    const bounded = this.draw.chance(0.3) ? { maxRuntimeMs: 1 + this.draw.upTo(20) } : {};
+    return this.#setGang({ ...gang, ...bounded, ...(this.draw.chance(0.2) ? { backfill: true } : {}) });
   }
 
   #changeSomeGang(): readonly Change[] {
@@ -113,17 +171,27 @@ export class Truth {
     const live = gang.admissions.find(({ state }) => state === "live");
     if (draw.chance(0.2)) return this.#removeGang(gang);
     if (live !== undefined) return draw.chance(0.5) ? this.#undo(gang, live.number) : this.#showMembers(gang);
-    const of = draw.upTo(5);
+    const of = draw.upTo(6);
     if (of === 0) return this.#setGang({ ...gang, suspended: !gang.suspended });
     if (of === 1) return this.#setGang({ ...gang, priority: draw.upTo(1) });
     if (of === 2) return this.#setGang({ ...gang, awaitsResult: gang.awaitsResult === null ? "looked for" : null });
     if (of === 3) return this.#setGang(gang);
+    if (of === 4) return this.#nominate(gang);
     const admissions = gang.admissions.map((old) => ({
       ...old,
       tokensReleasedMs: 1,
       goneMs: draw.chance(0.5) ? 1 : null,
     }));
     return this.#setGang({ ...gang, admissions });
+  }
+
+  /** Nominates a gang, or gives its nomination up. */
+  #nominate({ nomination, ...gang }: PlanGang): readonly Change[] {
+    if (nomination !== undefined || !gang.waits) return this.#setGang(gang);
+    const { uid: jobUid = "" } = this.draw.of([...this.#gangs.values()]) ?? {};
+    const victims = [{ jobUid, admission: 1 }];
+    const made = { cluster: this.draw.of(CLUSTERS), flavors: {}, members: {}, victims, sinceMs: this.nowMs };
+    return this.#setGang({ ...gang, nomination: { ...made, generation: gang.generation + 1 } });
   }
 
   #removeGang(gang: PlanGang): readonly Change[] {
@@ -137,7 +205,14 @@ export class Truth {
     );
     const backoff = { undone: 1, notBeforeMs: this.nowMs + this.draw.upTo(4), lastCluster: this.draw.of(CLUSTERS) };
     const { evicted: _, ...rest } = gang;
-    return this.#setGang({ ...rest, waits: true, admissions, backoff: this.draw.chance(0.5) ? backoff : null });
+    const waitsSinceMs = this.nowMs;
+    return this.#setGang({
+      ...rest,
+      waits: true,
+      waitsSinceMs,
+      admissions,
+      backoff: this.draw.chance(0.5) ? backoff : null,
+    });
   }
 
   /** A node shows members of a gang. */
@@ -202,19 +277,50 @@ export class Truth {
       kind: "queue",
       name,
       version: this.#next(`queue ${name}`),
-      queue: this.#maybeLimited(randomQueue(this.draw, name)),
+      queue: this.#maybeAgeing(this.#maybeLimited(randomQueue(this.draw, name))),
     });
+  }
+
+  #maybeAgeing(queue: PlanQueue): PlanQueue {
+    const { draw } = this;
+    if (draw.chance(0.6)) return queue;
+    const ageing = { intervalMs: 1 + draw.upTo(4), step: 1, limit: 1 + draw.upTo(2) };
+    const classValues = draw.of([[], [0, 2], [1, 2]]);
+    const preemptionsPerHour = draw.maybe(2);
+    const endsMs = this.nowMs + draw.upTo(6);
+    const preempted = [{ atMs: endsMs - BUDGET_WINDOW_MS, victims: 1 }];
+    const policy = { ...DEFAULT_POLICY, ...queue.policy, ageing, preemptionsPerHour };
+    return { ...queue, policy, classValues, preempted };
   }
 
   #maybeLimited(queue: PlanQueue): PlanQueue {
     const { draw } = this;
     const limited = draw.chance(0.3) ? { ...queue, maxRunningJobs: 1 + draw.upTo(2) } : queue;
-    return draw.chance(0.15) ? { ...limited, stopPolicy: draw.of(["HOLD", "HOLD_AND_DRAIN"]) } : limited;
+    const isStopped = draw.chance(0.4);
+    const policies = ["HOLD", "HOLD_AND_DRAIN", "HOLD_AND_DRAIN"] as const;
+    const stopped = isStopped ? { ...limited, stopPolicy: draw.of(policies) } : limited;
+    const frozen = draw.chance(isStopped ? 0.3 : 0.1) ? { ...stopped, freeze: FREEZE } : stopped;
+    // At once, in the middle of the history, or never.
+    const reserveAfterMs = draw.of([1, NOW + draw.upTo(10), 0, 0]);
+    return { ...frozen, policy: { ...(queue.policy ?? DEFAULT_POLICY), reserveAfterMs } };
+  }
+
+  #randomPool(name: string): PoolLimit {
+    const pool = randomPool(this.draw, name);
+    return this.draw.chance(0.15) ? { ...pool, freeze: FREEZE } : pool;
+  }
+
+  /** A tenant has a limit now, or none. */
+  #changeTenant(tenant: TenantName): readonly Change[] {
+    const name = tenantKey(tenant);
+    const maxRunningJobs = this.#ofTenants.upTo(12);
+    const limited = maxRunningJobs === 0 ? null : { ...tenant, maxRunningJobs };
+    return this.#set({ kind: "tenant", name, version: this.#next(`tenant ${name}`), tenant: limited });
   }
 
   #changePool(model: string): readonly Change[] {
     const name = `gpu/${model}`;
-    return this.#set({ kind: "pool", name, version: this.#next(`pool ${name}`), pool: randomPool(this.draw, name) });
+    return this.#set({ kind: "pool", name, version: this.#next(`pool ${name}`), pool: this.#randomPool(name) });
   }
 
   #changeCluster(name: string): readonly Change[] {
@@ -276,7 +382,7 @@ export class Truth {
     return [gangChange(after)];
   }
 
-  #set(change: Change & { readonly kind: "queue" | "pool" | "cluster" }): readonly Change[] {
+  #set(change: Change & { readonly kind: "queue" | "pool" | "tenant" | "cluster" }): readonly Change[] {
     this.#others.set(`${change.kind} ${change.name}`, change);
     return [change];
   }

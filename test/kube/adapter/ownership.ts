@@ -15,7 +15,7 @@ import { already, done, ok, type Scene, signal, uidOf, versionOf } from "./scene
 function mpiParts(jobName: string, jobUid: string, workers: number): readonly JsonObject[] {
   const template = { spec: { containers: [{ name: "mpi", image: "i" }] } };
   const sent = { kind: "MPIJob", replicaSpecs: { Launcher: { template }, Worker: { replicas: workers, template } } };
-  const context = { kind: mpiJob, labels: {}, namespaceQueue: null, classPriority: null };
+  const context = { kind: mpiJob, labels: {}, namespaceQueue: null, priorityClass: null };
   return mpiJob.objects({
     jobName,
     jobUid,

@@ -19,6 +19,7 @@ export function inProcessCounters(): Counters {
     grantAll: async (epoch, requests) => state.grantAll(epoch, requests),
     free: async (epoch, allocations) => state.free(epoch, allocations),
     shrink: async (epoch, allocations) => state.shrink(epoch, allocations),
+    turnOver: async (epoch, turns) => state.turnOver(epoch, turns),
     confirm: async (epoch, allocations) => state.confirm(epoch, allocations),
     renew: async (epoch, of) => state.renew(epoch, of),
     stand: async (request) => state.stand(request),

@@ -7,7 +7,8 @@
 --                  (counter of the newest fence of this epoch), channel (of offers), clock (the lease clock, ms),
 --                  silent (ticks since a report), limitsVersion, tokensMax, waitersMax
 --   2 limits       pool scope -> JSON [quota, project default, namespace default],
---                  queue scope -> JSON [ceiling, guarantee, parent]; '' for none
+--                  queue scope -> JSON [ceiling, guarantee, parent]; '' for none;
+--                  either with '1' at the end while it is frozen
 --   3 sums         scope -> used; 'direct' .. queue scope -> use by allocations that name the queue; never 0
 --   4 tokens       token -> JSON [fence, amount, holder, pool, project, namespace, queue, lease, expiry, confirmed]
 --   5 waiters      waiter -> JSON [order, holder, priority, since, grants, then nine fields of each allocation, as in

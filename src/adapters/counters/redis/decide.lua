@@ -51,13 +51,23 @@ local function queueScope(pool, queue)
   return '["queue",' .. pool .. ',' .. queue .. ']'
 end
 
+-- True while a call asks what could fit without freezes.
+local ignoresFreezes = false
+
+-- Returns the limit of a scope: 0 for one that is frozen, unless the call ignores freezes.
+local function limitNow(limit, frozen)
+  return frozen and not ignoresFreezes and 0 or limit
+end
+
 -- Appends the charges to a queue and the queues above, up to the first queue that passes nothing on.
 local function queueCharges(charges, allocation, amount, use)
   local queue, passed, depth = allocation.queue, amount, 0
   while queue ~= '' and passed ~= 0 and depth < QUEUE_DEPTH_MAX do
     local scope = queueScope(allocation.pool, queue)
     local used, limit = use(scope), limitsOf(scope, {'0', '0', ''})
-    charges[#charges + 1] = {scope = scope, used = used, amount = passed, limit = tonumber(limit[1])}
+    charges[#charges + 1] = {
+      scope = scope, used = used, amount = passed, limit = limitNow(tonumber(limit[1]), limit[4]), frozen = limit[4],
+    }
     local guarantee = tonumber(limit[2])
     passed = math.max(0, used + passed - guarantee) - math.max(0, used - guarantee)
     queue, depth = limit[3], depth + 1
@@ -71,7 +81,10 @@ local function chargesOf(allocation, amount, use)
   local project = '["project",' .. projectNames .. ']'
   local namespace = '["namespace",' .. projectNames .. ',' .. allocation.namespace .. ']'
   local limit = limitsOf(pool, {'0', '0', '0'})
-  local charges = {{scope = pool, used = use(pool), amount = amount, limit = tighter(limit[1]), isPool = true}}
+  local quota = limitNow(tighter(limit[1]), limit[4])
+  local charges = {{
+    scope = pool, used = use(pool), amount = amount, limit = quota, isPool = true, frozen = limit[4],
+  }}
   queueCharges(charges, allocation, amount, use)
   charges[#charges + 1] = {
     scope = project, used = use(project), amount = amount, limit = tighter(limit[2], allocation.capProject),
@@ -83,7 +96,7 @@ local function chargesOf(allocation, amount, use)
 end
 
 -- Returns the first refusing scope of the first allocation that does not fit, as {scope, used, limit, requested,
--- reserved, allocation from 1}; nil if all fit.
+-- reserved, allocation from 1, 1 if the scope is frozen, else ''}; nil if all fit.
 local function firstViolation(allocations, usedNow, reservedIn)
   local added = {}
   local function use(scope) return usedNow(scope) + (added[scope] or 0) end
@@ -92,7 +105,10 @@ local function firstViolation(allocations, usedNow, reservedIn)
       local reserved = 0
       if charge.isPool and reservedIn then reserved = reservedIn(allocation.pool) end
       if charge.amount > charge.limit - charge.used - reserved then
-        return {charge.scope, plain(charge.used), plain(charge.limit), plain(charge.amount), plain(reserved), plain(at)}
+        local frozen = charge.frozen and not ignoresFreezes and '1' or ''
+        return {
+          charge.scope, plain(charge.used), plain(charge.limit), plain(charge.amount), plain(reserved), plain(at), frozen,
+        }
       end
       added[charge.scope] = (added[charge.scope] or 0) + charge.amount
     end

@@ -7,6 +7,7 @@ import type {
   Limits,
   Rest,
   StandRequest,
+  TurnOver,
 } from "../../../core/quota/counters.ts";
 import { limitBook } from "../../../core/quota/limits.ts";
 import { scopeKey } from "../../../core/quota/scopes.ts";
@@ -81,15 +82,32 @@ export function restArguments(rests: readonly Rest[]): readonly string[] {
   return rests.flatMap((rest) => [tokenKey(rest), rest.fence.toString(), numberText(rest.amount)]);
 }
 
+/** The arguments of allocations that are turned over, as `turn-over.lua` takes them. */
+export function turnOverArguments(turns: readonly TurnOver[]): readonly string[] {
+  return turns.flatMap(({ from, to }) => [
+    tokenKey(from),
+    from.fence.toString(),
+    numberText(from.kept),
+    tokenKey(to),
+    to.fence.toString(),
+    numberText(to.amount),
+    holderKey(to.holder),
+    nameText(to.project),
+    nameText(to.namespace),
+    to.queue === null ? "" : nameText(to.queue),
+  ]);
+}
+
 export function limitPairs({ pools, queues }: Limits): Pairs {
-  const ofPools = pools.flatMap(({ pool, quota, projectDefault, namespaceDefault }) => [
+  const frozen = (freeze: object | undefined) => (freeze === undefined ? [] : ["1"]);
+  const ofPools = pools.flatMap(({ pool, quota, projectDefault, namespaceDefault, freeze }) => [
     scopeKey({ kind: "pool", pool }),
-    JSON.stringify([quota, projectDefault, namespaceDefault].map(numberText)),
+    JSON.stringify([...[quota, projectDefault, namespaceDefault].map(numberText), ...frozen(freeze)]),
   ]);
-  const ofQueues = queues.flatMap(({ queue, pool, parent, ceiling, guarantee }) => [
-    scopeKey({ kind: "queue", pool, queue }),
-    JSON.stringify([numberText(ceiling), numberText(guarantee), parent === null ? "" : nameText(parent)]),
-  ]);
+  const ofQueues = queues.flatMap(({ queue, pool, parent, ceiling, guarantee, freeze }) => {
+    const limits = [numberText(ceiling), numberText(guarantee), parent === null ? "" : nameText(parent)];
+    return [scopeKey({ kind: "queue", pool, queue }), JSON.stringify([...limits, ...frozen(freeze)])];
+  });
   return [...ofPools, ...ofQueues];
 }
 

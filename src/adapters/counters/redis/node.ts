@@ -127,16 +127,16 @@ export class RedisNode {
   async #evaluate(script: Script, keys: readonly string[], parameters: readonly string[]): Promise<unknown> {
     const connection = this.#connection;
     // One list, since a hundred thousand parameters that are arguments of their own would overflow the stack.
-    const evaluate = () => this.#redis.call("EVALSHA", [script.sha, keys.length, ...keys, ...parameters]);
+    const rest = [keys.length, ...keys, ...parameters];
     try {
-      return await evaluate();
+      return await this.#redis.call("EVALSHA", [script.sha, ...rest]);
     } catch (error) {
       if (!(error instanceof Error && error.message.startsWith("NOSCRIPT"))) throw error;
-      // The server did not know the script, so it did not run it.
-      await this.#redis.script("LOAD", script.text);
       // The parameters contain the run id of the earlier connection.
       if (connection !== this.#connection) throw this.#unavailable("the connection was lost");
-      return await evaluate();
+      // The server did not know the script, so it did not run it. The text goes with the call, since the server could
+      // forget a script that is only loaded before.
+      return await this.#redis.call("EVAL", [script.text, ...rest]);
     }
   }
 

@@ -3,6 +3,7 @@ import {
   checkLease,
   checkRests,
   checkStand,
+  checkTurnOvers,
   holderKey,
   tokenKey,
 } from "../../../core/quota/allocations.ts";
@@ -16,6 +17,7 @@ import {
   numberText,
   refArguments,
   restArguments,
+  turnOverArguments,
   waiterArguments,
 } from "./encoding.ts";
 import { load } from "./load.ts";
@@ -92,7 +94,7 @@ export async function redisCounters(given: RedisCountersOptions): Promise<RedisC
   };
 }
 
-function grants(ask: Ask): Pick<Counters, "grant" | "grantAll" | "free" | "shrink" | "confirm"> {
+function grants(ask: Ask): Pick<Counters, "grant" | "grantAll" | "free" | "shrink" | "turnOver" | "confirm"> {
   const grantAll = async (epoch: number, requests: readonly BatchedGrant[]): Promise<readonly BatchedOutcome[]> => {
     checkGrants(requests);
     return grantOutcomes(await ask("grant", epoch, requests.flatMap(grantArguments)), requests);
@@ -110,6 +112,11 @@ function grants(ask: Ask): Pick<Counters, "grant" | "grantAll" | "free" | "shrin
       checkRests(allocations);
       const answer = await ask("shrink", epoch, restArguments(allocations));
       return answer as "closed" | readonly ("shrunk" | "asItIs" | "notHeld")[];
+    },
+    turnOver: async (epoch, turns) => {
+      checkTurnOvers(turns);
+      const answer = await ask("turnOver", epoch, turnOverArguments(turns));
+      return answer as "closed" | readonly ("turnedOver" | "asItIs" | "notHeld")[];
     },
     confirm: async (epoch, allocations) =>
       (await ask("confirm", epoch, refArguments(allocations))) as "confirmed" | "closed",

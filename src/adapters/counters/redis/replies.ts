@@ -183,13 +183,14 @@ function known(
   return kind === "closed" ? { kind } : null;
 }
 
-function violationOf([scope = "", used, limit, requested, reserved]: Texts): Violation {
+function violationOf([scope = "", used, limit, requested, reserved, _at, frozen]: Texts): Violation {
   return {
     scope: scopeOfKey(scope),
     used: Number(used),
     limit: Number(limit),
     requested: Number(requested),
     reservedForHead: Number(reserved),
+    ...(frozen === "1" ? { frozen: true } : {}),
   };
 }
 

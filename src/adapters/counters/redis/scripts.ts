@@ -15,6 +15,7 @@ export const SCRIPTS = {
   grant: script("grant", WAITING_LINES),
   free: script("free", WAITING_LINES),
   shrink: script("shrink", WAITING_LINES),
+  turnOver: script("turn-over", WAITING_LINES),
   confirm: script("confirm", KEYS),
   renew: script("renew", KEYS),
   stand: script("stand", WAITING_LINES),

@@ -5,9 +5,9 @@
 -- ARGV   epoch, run id, waiter, ms until its place lapses, order, holder, priority, since, grants (1 or 0), then each
 --        allocation as in grant.lua
 -- Reply  {'granted', ...} and {'conflict', ...} as in grant.lua; the waiter has no place then
---        {'waiting', position from 1}, followed by scope, used, limit, requested and reserved if a limit refuses it
---        {'never', scope, used, limit, requested, 0}   the request exceeds a limit even if nothing is in use; the
---                     waiter has no place then
+--        {'waiting', position from 1}, followed by the violation as in decide.lua if a limit refuses it
+--        {'never', scope, used, limit, requested, 0}   the request exceeds a limit even if nothing is in use or
+--                     frozen; the waiter has no place then
 --        {'full', maximum number of tokens}            the waiter has no place then
 --        {'lineFull', maximum number of waiters}
 --        {'closed'}   the domain is not loaded, has another epoch or server, or has no fence left in this epoch
@@ -26,7 +26,9 @@ local before = waiterOf(id)
 local function refusal()
   local held = known(entry.holder, entry.allocations)
   if held then return held end
+  ignoresFreezes = true
   local violation = firstViolation(entry.allocations, function() return 0 end)
+  ignoresFreezes = false
   if violation then
     violation[2] = plain(usedOf(violation[1]))
     return {'never', unpack(violation)}

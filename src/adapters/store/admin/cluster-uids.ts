@@ -10,15 +10,20 @@ export type TellsUid = { readonly cluster: string; readonly uid: string };
  * the same time, the second waits for the first's row and is refused.
  */
 export async function claimUid(tx: Executor, told: TellsUid): Promise<UidRefusal | null> {
-  await takeCluster(tx, told.cluster);
-  await tx.query(FREE_FORGOTTEN);
-  await tx.query(CLAIM_UID, [told.uid, told.cluster]);
+  if (await takeCluster(tx, told.cluster)) {
+    await tx.query(FREE_FORGOTTEN);
+    await tx.query(CLAIM_UID, [told.uid, told.cluster]);
+  }
   return uidRefusal(tx, told);
 }
 
-/** Keeps the cluster's record until the transaction ends. Clusters are locked before their uids. */
-async function takeCluster(tx: Executor, cluster: string): Promise<void> {
-  await tx.query("select 1 from clusters where name = $1 for key share", [cluster]);
+/**
+ * Keeps the cluster's record until the transaction ends. Clusters are locked before their uids. False: there is none;
+ * one that is made from here on is not locked.
+ */
+async function takeCluster(tx: Executor, cluster: string): Promise<boolean> {
+  const locked = await tx.query("select 1 from clusters where name = $1 for key share", [cluster]);
+  return locked.length === 1;
 }
 
 /** Takes the uid away from clusters that were forgotten: what they were may be registered again. */
@@ -59,7 +64,7 @@ select u.uid, u.cluster from cluster_uids u join clusters c on c.name = u.cluste
  * cluster that was deleted meanwhile gets none.
  */
 export async function setUid(tx: Executor, { cluster, uid }: TellsUid): Promise<void> {
-  await takeCluster(tx, cluster);
+  if (!(await takeCluster(tx, cluster))) return;
   await tx.query(FREE_OTHERS, [uid, cluster]);
   await tx.query(SET_UID, [uid, cluster]);
 }

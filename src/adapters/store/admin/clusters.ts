@@ -1,6 +1,7 @@
 import type { ChangeOutcome } from "../../../core/admin/change-outcome.ts";
 import type { ClusterRecord } from "../../../core/admin/cluster.ts";
-import type { Executor } from "../db/db.ts";
+import type { Db, Executor } from "../db/db.ts";
+import { appendAudit } from "./audit.ts";
 import { CAPACITY_ENTRIES, type CapacityColumns, withCapacity } from "./cluster-capacity.ts";
 
 /** True for a simulated cluster that takes no gangs, since a real one is registered. */
@@ -12,19 +13,26 @@ const COLUMNS = `
   ${CAPACITY_ENTRIES} as entries, gang_scheduler as "gangScheduler",
   (select uid from cluster_uids where cluster = c.name) as uid`;
 
-export async function setCordoned(
-  executor: Executor,
+export function setCordoned(
+  db: Db,
   name: string,
-  cordoned: boolean,
+  { cordoned, nowMs }: { readonly cordoned: boolean; readonly nowMs: number },
 ): Promise<ChangeOutcome<ClusterRecord>> {
-  await executor.query(SET_CORDONED, [name, cordoned]);
-  const record = await getCluster(executor, name);
-  return record === null ? { kind: "notFound" } : { kind: "done", record };
+  return db.tx(async (tx) => {
+    const changed = await tx.query(SET_CORDONED, [name, cordoned]);
+    const record = await getCluster(tx, name);
+    if (record === null) return { kind: "notFound" };
+    const action = cordoned ? "CordonCluster" : "UncordonCluster";
+    const details = { before: { cordoned: !cordoned }, after: { cordoned } };
+    if (changed.length > 0) await appendAudit(tx, { timeMs: nowMs, action, subject: name, details });
+    return { kind: "done", record };
+  });
 }
 
 const SET_CORDONED = `
 update clusters set cordoned = $2, version = version + 1
- where name = $1 and forgotten_ms is null and cordoned <> $2`;
+ where name = $1 and forgotten_ms is null and cordoned <> $2
+returning name`;
 
 export async function getCluster(executor: Executor, name: string): Promise<ClusterRecord | null> {
   const [record] = await selectClusters(executor, name);

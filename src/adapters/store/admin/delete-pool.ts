@@ -29,7 +29,7 @@ export function deletePool(
     if (user !== null) return { kind: "inUse", by: user };
     const { used: _used, tokens: _tokens, ...before } = record;
     await tx.query(DELETE_POOL, [
-      ...auditParams({ timeMs: nowMs, actor, action: "DeletePool", subject: name, reason: "", details: { before } }),
+      ...auditParams(tx, { timeMs: nowMs, actor, action: "DeletePool", subject: name, details: { before } }),
       name,
       record.domain,
     ]);
@@ -57,9 +57,9 @@ select p.*, (${POOL_USER}) as "user" from (${SELECT_POOLS} where p.name = $1) p`
 
 const DELETE_POOL = `
 with raised as (
-  update quota_domains set limits_version = limits_version + 1 where name = $8
+  update quota_domains set limits_version = limits_version + 1 where name = $13
 ), cleared as (
-  delete from allocation_sums where pool = $7
+  delete from allocation_sums where pool = $12
 ), noted as (${INSERT_AUDIT}
 )
-delete from pools where name = $7`;
+delete from pools where name = $12`;

@@ -1,4 +1,4 @@
-import type { PageRequest } from "../../../core/quota/admin.ts";
+import type { PoolQuery } from "../../../core/quota/admin.ts";
 import type { PoolRecord, PoolSettings, RegisteredDomain } from "../../../core/quota/pools.ts";
 import { decodeCursor, encodeCursor } from "../db/cursor.ts";
 import { type Executor, storable } from "../db/db.ts";
@@ -13,8 +13,8 @@ export async function getPool(executor: Executor, name: string): Promise<PoolRec
 /** Selects pools as records, from `pools p`. */
 export const SELECT_POOLS = `
 select p.name, p.quota, p.project_default as "projectDefault", p.namespace_default as "namespaceDefault", p.queue,
-       p.domain, p.default_lease_ms as "defaultLeaseMs", p.max_lease_ms as "maxLeaseMs", p.durability, p.version,
-       p.create_ms as "createTimeMs", p.update_ms as "updateTimeMs",
+       p.domain, p.default_lease_ms as "defaultLeaseMs", p.max_lease_ms as "maxLeaseMs", p.durability,
+       p.frozen as "freeze", p.version, p.create_ms as "createTimeMs", p.update_ms as "updateTimeMs",
        coalesce((select used from allocation_sums where pool = p.name and scope = 'pool'), 0) as used,
        (select count(*) from allocations where pool = p.name and released_ms is null) as tokens
   from pools p`;
@@ -38,19 +38,26 @@ export function listDomains(executor: Executor): Promise<readonly (RegisteredDom
 const ORDER = "pools";
 
 /** Lists the pools whose names begin with `prefix`, by name. */
-export async function listPools(
-  executor: Executor,
-  query: PageRequest & { readonly prefix: string },
-): Promise<PoolPage | "badCursor"> {
+export async function listPools(executor: Executor, query: PoolQuery): Promise<PoolPage | "badCursor"> {
   const key = query.after === null ? [""] : decodeCursor(query.after, ORDER, ["string"]);
   if (key === null) return "badCursor";
-  const rows = await executor.query<PoolRecord>(LIST_POOLS, [storable(query.prefix), key[0], query.pageSize + 1]);
+  const params = [storable(query.prefix), key[0], query.pageSize + 1, query.within ?? null];
+  const rows = await executor.query<PoolRecord>(LIST_POOLS, params);
   const pools = rows.slice(0, query.pageSize);
   const last = pools.at(-1);
   return { pools, next: rows.length > pools.length && last !== undefined ? encodeCursor(ORDER, [last.name]) : null };
 }
 
+/** Whether a pool is one that these prefixes name; it must agree with core's `isPoolShown`. */
+export function poolWithin(pool: string, prefixes: string): string {
+  return `exists (
+    select from unnest(${prefixes}::text[]) prefix
+     where ${pool} = prefix or starts_with(${pool}, prefix || ':') or starts_with(${pool}, prefix || '/'))`;
+}
+
+/** The pools whose names begin with `prefix`, and of these only those that `within` names. Null: all. */
 const LIST_POOLS = `
 ${SELECT_POOLS}
  where starts_with(p.name, $1) and p.name > $2
+   and ($4::text[] is null or ${poolWithin("p.name", "$4")})
  order by p.name limit $3`;

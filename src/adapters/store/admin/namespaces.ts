@@ -7,6 +7,7 @@ import type {
 } from "../../../core/admin/namespace.ts";
 import { UnavailableError } from "../../../runtime/unavailable-error.ts";
 import { type Db, type Executor, json, onlyRow, undoable } from "../db/db.ts";
+import { appendAudit } from "./audit.ts";
 import { keepQueue } from "./queues.ts";
 
 const COLUMNS = `
@@ -60,7 +61,9 @@ export function createNamespace(
     if (!(await keepDefaultQueue(tx, change))) return undo({ kind: "unknownQueue", name: change.defaultQueue });
     if (outcome === "full") return { kind: "full", max: bounds.max };
     if (outcome === "exists") return { kind: "exists" };
-    return { kind: "done", record: { podPolicy: null, ...namespace, version: 1, createTimeMs: bounds.nowMs } };
+    const record = { podPolicy: null, ...namespace, version: 1, createTimeMs: bounds.nowMs };
+    await note(tx, { action: "CreateNamespace", before: null, after: record }, bounds.nowMs);
+    return { kind: "done", record };
   });
 }
 
@@ -77,17 +80,22 @@ function policyJson({ podPolicy }: NamespaceSettings): string | null {
 export function updateNamespace(
   db: Db,
   change: NamespaceChange & { readonly version: number },
+  nowMs: number,
 ): Promise<NamespaceOutcome> {
   return db.tx(async (tx) => {
     const { name, project, defaultQueue, version } = change;
-    await tx.query("select 1 from namespaces where name = $1 for no key update", [name]);
+    const [before] = await tx.query<NamespaceRecord>(LOCK_NAMESPACE, [name]);
+    if (before === undefined) return { kind: "notFound" };
     if (!(await keepDefaultQueue(tx, change))) return { kind: "unknownQueue", name: defaultQueue };
     const params = [name, project, defaultQueue, version, policyJson(change)];
     const [record] = await tx.query<NamespaceRecord>(UPDATE_NAMESPACE, params);
-    if (record !== undefined) return { kind: "done", record };
-    return { kind: (await getNamespace(tx, name)) === null ? "notFound" : "stale" };
+    if (record === undefined) return { kind: "stale" };
+    await note(tx, { action: "UpdateNamespace", before, after: record }, nowMs);
+    return { kind: "done", record };
   });
 }
+
+const LOCK_NAMESPACE = `select ${COLUMNS} from namespaces where name = $1 for no key update`;
 
 const UPDATE_NAMESPACE = `
 update namespaces
@@ -96,7 +104,7 @@ update namespaces
 returning ${COLUMNS}`;
 
 /** Deletes a namespace, unless it has a job's record. */
-export function deleteNamespace(db: Db, name: string): Promise<ChangeOutcome<NamespaceRecord>> {
+export function deleteNamespace(db: Db, name: string, nowMs: number): Promise<ChangeOutcome<NamespaceRecord>> {
   return db.tx(async (tx) => {
     // While the row is locked, no job can be created in the namespace: its foreign key locks the row too.
     const [record] = await tx.query<NamespaceRecord>(`select ${COLUMNS} from namespaces where name = $1 for update`, [
@@ -106,8 +114,29 @@ export function deleteNamespace(db: Db, name: string): Promise<ChangeOutcome<Nam
     const [user] = await tx.query<{ name: string }>("select name from jobs where namespace = $1 limit 1", [name]);
     if (user !== undefined) return { kind: "inUse", by: `job ${name}/${user.name}` };
     await tx.query("delete from namespaces where name = $1", [name]);
+    await tx.query("delete from tenant_limits where kind = $1 and name = $2", ["namespace", name]);
+    await note(tx, { action: "DeleteNamespace", before: record, after: null }, nowMs);
     return { kind: "done", record };
   });
+}
+
+function note(
+  tx: Executor,
+  change: {
+    readonly action: "CreateNamespace" | "UpdateNamespace" | "DeleteNamespace";
+    readonly before: NamespaceRecord | null;
+    readonly after: NamespaceRecord | null;
+  },
+  nowMs: number,
+): Promise<void> {
+  const { action, before, after } = change;
+  const subject = (after ?? before)?.name ?? "";
+  const details = { before: settingsOf(before), after: settingsOf(after) };
+  return appendAudit(tx, { timeMs: nowMs, action, subject, details });
+}
+
+function settingsOf(record: NamespaceRecord | null) {
+  return record && { project: record.project, defaultQueue: record.defaultQueue, podPolicy: record.podPolicy };
 }
 
 export async function getNamespace(executor: Executor, name: string): Promise<NamespaceRecord | null> {

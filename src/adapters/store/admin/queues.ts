@@ -4,21 +4,33 @@
  */
 import type { ChangeOutcome } from "../../../core/admin/change-outcome.ts";
 import type { QueueOutcome, QueueRecord, QueueSettings } from "../../../core/admin/queue.ts";
-import { type StoppableQueue, stopOf } from "../../../core/plan/queue-stop.ts";
+import { freezerOf, stopOf } from "../../../core/plan/queue-stop.ts";
+import { NO_USE, type QueueSum, type QueueUse, queueUses } from "../../../core/plan/state/queue-uses.ts";
 import { type TreeEdge, treeProblem } from "../../../core/quota/check-tree.ts";
-import { GrantBook, type RecordedSum } from "../../../core/quota/grant-book.ts";
-import { queueLimitsOf, type TreeQueue } from "../../../core/quota/tree.ts";
 import { type Db, type Executor, json, onlyRow, storable, undoable } from "../db/db.ts";
 import { QUEUES_DOMAIN, raiseLimitsVersion, takeDomain } from "../ledger/quota-domains.ts";
+import { auditParams, INSERT_AUDIT } from "./audit.ts";
 import { INSERT_POOLS, POOL_FACTS, type PoolBounds, type PoolFacts, poolRefusal } from "./pools.ts";
+import {
+  changedSettings,
+  policyJson,
+  QUEUE_SETTINGS,
+  readSettings,
+  type SettingsRow,
+  type WholeSettings,
+  withPolicy,
+} from "./queue-settings.ts";
 
-export function createQueue(db: Db, queue: QueueSettings, bounds: PoolBounds): Promise<QueueOutcome> {
+/** Who changes a queue, and when. */
+type ChangeBy = { readonly actor: string; readonly nowMs: number };
+
+export function createQueue(db: Db, queue: QueueSettings, by: ChangeBy & PoolBounds): Promise<QueueOutcome> {
   return undoable<QueueOutcome>(db, async (tx, undo) => {
     const taken = await takeQueues(tx, queue);
     if (taken.has(queue.name)) return { kind: "exists" };
-    const made = await tx.query(CREATE_QUEUE, [queue.name, queue.strategy, bounds.nowMs]);
+    const made = await tx.query(CREATE_QUEUE, [queue.name, queue.strategy, by.nowMs]);
     if (made.length === 0) return undo({ kind: "exists" });
-    return writeQueue(tx, queue, bounds, undo);
+    return writeQueue(tx, { before: null, after: changedSettings(null, queue), taken, by, undo });
   });
 }
 
@@ -35,52 +47,85 @@ returning name`;
 export function updateQueue(
   db: Db,
   queue: QueueSettings & { readonly version: number },
-  bounds: PoolBounds,
+  by: ChangeBy & PoolBounds,
 ): Promise<QueueOutcome> {
   return undoable<QueueOutcome>(db, async (tx, undo) => {
-    const current = (await takeQueues(tx, queue)).get(queue.name);
+    const taken = await takeQueues(tx, queue);
+    const current = taken.get(queue.name);
     if (current === undefined) return { kind: "notFound" };
     if (queue.version !== 0 && queue.version !== current) return { kind: "stale" };
-    await tx.query("update queues set version = version + 1, update_ms = $2 where name = $1", [
-      queue.name,
-      bounds.nowMs,
-    ]);
-    return writeQueue(tx, queue, bounds, undo);
+    const before = await readSettings(tx, queue.name);
+    await tx.query("update queues set version = version + 1, update_ms = $2 where name = $1", [queue.name, by.nowMs]);
+    return writeQueue(tx, { before, after: changedSettings(before, queue), taken, by, undo });
   });
 }
 
-/** Locks a queue and its parent. Returns the versions of those that exist. */
-async function takeQueues(tx: Executor, { name, parent = null }: QueueSettings): Promise<ReadonlyMap<string, number>> {
+/**
+ * Locks a queue and its parent. Returns the versions of those that exist. A limit of waiting jobs waits for the jobs
+ * that are being created: those that come after it count them.
+ */
+async function takeQueues(tx: Executor, queue: QueueSettings): Promise<ReadonlyMap<string, number>> {
+  const { name, parent = null, maxWaitingJobs = null } = queue;
   const names = [name, ...(parent === null ? [] : [parent])].map(storable);
-  const rows = await tx.query<{ name: string; version: number }>(TAKE_QUEUES, [names]);
+  const rows = await tx.query<{ name: string; version: number }>(
+    maxWaitingJobs === null ? TAKE_QUEUES : TAKE_QUEUES_ALONE,
+    [names],
+  );
   return new Map(rows.map((row) => [row.name, row.version]));
 }
 
 const TAKE_QUEUES = "select name, version from queues where name = any($1::text[]) order by name for no key update";
+const TAKE_QUEUES_ALONE = "select name, version from queues where name = any($1::text[]) order by name for update";
 
 /**
- * Writes the settings of a queue whose row and whose parent's row are locked. Locks the domain, so that trees change
- * one after the other, and so that the limits bind the ledger from this transaction on.
+ * Writes the settings of a queue whose row is locked, as is its parent's if it is `taken`, and notes who changed them.
+ * Locks the domain, so that trees change one after the other, and so that the limits bind the ledger from this
+ * transaction on.
  */
 async function writeQueue(
   tx: Executor,
-  queue: QueueSettings,
-  bounds: PoolBounds,
-  undo: (outcome: QueueOutcome) => never,
+  of: {
+    /** Null: the queue is new. */
+    readonly before: WholeSettings | null;
+    readonly after: WholeSettings;
+    readonly taken: ReadonlyMap<string, number>;
+    readonly by: ChangeBy & PoolBounds;
+    readonly undo: (outcome: QueueOutcome) => never;
+  },
 ): Promise<QueueOutcome> {
-  const { name, parent = null, strategy, stopPolicy = null, maxRunningJobs = null, quotas } = queue;
+  const { before, after, taken, by, undo } = of;
+  const { name, parent, strategy, stopPolicy, maxRunningJobs, maxWaitingJobs, policy, quotas } = after;
   const flavors = quotas.map((quota) => quota.flavor);
   await takeDomain(tx, QUEUES_DOMAIN);
   const { edges, ...facts } = onlyRow(await tx.query<QueueFacts>(QUEUE_FACTS, [flavors]));
-  const problem = parent === null ? null : treeProblem({ name, parent }, edges);
+  // A parent that was made after queues were locked is not there yet for this transaction.
+  const known = edges.filter((edge) => edge.name !== parent || taken.has(edge.name));
+  const problem = parent === null ? null : treeProblem({ name, parent }, known);
   if (problem !== null) return undo({ kind: "misplaced", problem });
-  const refused = poolRefusal(facts, bounds);
+  const refused = poolRefusal(facts, by);
   if (refused !== null) return undo(refused);
-  await tx.query(WRITE_QUEUE, [flavors, bounds.nowMs, name, strategy, parent, stopPolicy, maxRunningJobs]);
-  await tx.query(WRITE_QUOTAS, [name, json(quotas.map((quota, position) => ({ ...quota, position })))]);
+  const settings = [strategy, parent, stopPolicy, maxRunningJobs, policyJson(policy), maxWaitingJobs];
+  await tx.query(WRITE_QUEUE, [flavors, by.nowMs, name, ...settings]);
+  const noted = audited(tx, { action: before === null ? "CreateQueue" : "UpdateQueue", name, before, after }, by);
+  await tx.query(WRITE_QUOTAS, [...noted, name, json(quotas.map((quota, position) => ({ ...quota, position })))]);
   const [record] = await selectQueues(tx, name);
   if (record === undefined) throw new Error(`queue ${name} is gone in the transaction that wrote it`);
   return { kind: "done", record };
+}
+
+/** The parameters of INSERT_AUDIT for a change of a queue. */
+function audited(
+  tx: Executor,
+  change: {
+    readonly action: "CreateQueue" | "UpdateQueue" | "DeleteQueue";
+    readonly name: string;
+    readonly before: WholeSettings | null;
+    readonly after: WholeSettings | null;
+  },
+  { actor, nowMs }: ChangeBy,
+): readonly unknown[] {
+  const { action, name, before, after } = change;
+  return auditParams(tx, { timeMs: nowMs, actor, action, subject: name, details: { before, after } });
 }
 
 type QueueFacts = PoolFacts & { readonly edges: readonly TreeEdge[] };
@@ -100,30 +145,40 @@ with raised as (
   delete from queue_quotas where queue = $3
 ), made as (${INSERT_POOLS}
 )
-update queues set strategy = $4, parent = $5, stop_policy = coalesce($6, stop_policy), max_running_jobs = $7
+update queues set strategy = $4, parent = $5, stop_policy = $6, max_running_jobs = $7, policy = $8::jsonb,
+       max_waiting_jobs = $9
  where name = $3`;
 
 const WRITE_QUOTAS = `
+with noted as (${INSERT_AUDIT}
+)
 insert into queue_quotas (queue, position, flavor, resource, nominal, borrowing_limit, lending_limit)
-select $1, position, flavor, resource, nominal, "borrowingLimit", "lendingLimit"
-  from json_to_recordset($2::json)
+select $12, position, flavor, resource, nominal, "borrowingLimit", "lendingLimit"
+  from json_to_recordset($13::json)
     as q (position int, flavor text, resource text, nominal bigint, "borrowingLimit" bigint, "lendingLimit" bigint)`;
 
-/** Deletes a queue, unless a live job, tokens, a pool, a namespace or another queue refers to it. */
-export function deleteQueue(db: Db, name: string): Promise<ChangeOutcome<QueueRecord>> {
+/** Deletes a queue, unless a live job, tokens, a pool, a namespace or another queue refers to it, and notes who did. */
+export function deleteQueue(db: Db, name: string, by: ChangeBy): Promise<ChangeOutcome<QueueRecord>> {
   return db.tx(async (tx) => {
-    await tx.query("select 1 from queues where name = $1 for update", [name]);
-    const record = await getQueue(tx, name);
+    const locked = await tx.query("select 1 from queues where name = $1 for update", [name]);
+    // A queue that is made after this statement is not locked, so it is not deleted either.
+    const record = locked.length === 0 ? null : await getQueue(tx, name);
     if (record === null) return { kind: "notFound" };
     // A grant locks the domain too, so the queue's charges do not change from here on.
     await takeDomain(tx, QUEUES_DOMAIN);
     const [user] = await tx.query<{ by: string }>(QUEUE_USER, [name]);
     if (user !== undefined) return { kind: "inUse", by: user.by };
     await raiseLimitsVersion(tx, QUEUES_DOMAIN);
-    await tx.query("delete from queues where name = $1", [name]);
+    const before = changedSettings(null, record);
+    await tx.query(DELETE_QUEUE, [...audited(tx, { action: "DeleteQueue", name, before, after: null }, by), name]);
     return { kind: "done", record };
   });
 }
+
+const DELETE_QUEUE = `
+with noted as (${INSERT_AUDIT}
+)
+delete from queues where name = $12`;
 
 const QUEUE_USER = `
 (select 'job ' || namespace || '/' || name as by from jobs where queue = $1 and completion_ms is null limit 1)
@@ -157,65 +212,31 @@ export async function queueExists(executor: Executor, name: string): Promise<boo
   return rows.length === 1;
 }
 
-/** The use of a queue depends on the queues below it, so this reads the charges of all, also for one queue. */
+/** The use of a queue depends on the others of its tree, so this reads the charges of all, also for one queue. */
 async function selectQueues(executor: Executor, name: string | null): Promise<readonly QueueRecord[]> {
-  const { rows, tree } = onlyRow(
-    await executor.query<{ rows: readonly QueueRow[]; tree: QueueTree }>(READ_QUEUES, [name]),
-  );
-  const book = new GrantBook({ pools: [], queues: queueLimitsOf(tree.queues) }, recordedSums(tree.sums));
-  const used = new Map<string, Record<string, number>>();
-  for (const { scope, used: amount } of book.used()) {
-    if (scope.kind === "queue") used.set(scope.queue, { ...used.get(scope.queue), [scope.pool]: amount });
-  }
-  const queues = new Map(tree.queues.map((queue) => [queue.name, queue]));
+  const { rows, settings, sums } = onlyRow(await executor.query<QueueRows>(READ_QUEUES, [name]));
+  const queues = new Map(settings.map((row) => [row.name, withPolicy(row)]));
+  const uses = queueUses([...queues.values()], sums);
   return rows.map((row) => ({
-    ...row,
+    ...withPolicy(row),
     stoppedBy: stopOf(row.name, queues)?.queue ?? null,
-    used: used.get(row.name) ?? {},
+    frozenBy: freezerOf(row.name, queues)?.queue ?? null,
+    ...(uses.get(row.name) ?? NO_USE),
   }));
 }
 
-type QueueRow = Omit<QueueRecord, "used" | "stoppedBy">;
+type QueueRow = Omit<QueueRecord, "policy" | "stoppedBy" | "frozenBy" | keyof QueueUse> & SettingsRow;
 
-type QueueTree = {
-  readonly queues: readonly (TreeQueue & StoppableQueue)[];
-  readonly sums: readonly { readonly pool: string; readonly queue: string; readonly used: number }[];
+type QueueRows = {
+  readonly rows: readonly QueueRow[];
+  /** Of all queues. */
+  readonly settings: readonly (SettingsRow & Pick<QueueRecord, "freeze">)[];
+  readonly sums: readonly QueueSum[];
 };
 
-function recordedSums(sums: QueueTree["sums"]): readonly RecordedSum[] {
-  return sums.map(({ pool, queue, used }) => ({ scope: { kind: "queue", pool, queue }, used }));
-}
-
-/** A row of queue_quotas as a plan reads it. Omits limits that are null. */
-export const FLAVOR_QUOTA = `
-json_strip_nulls(json_build_object(
-  'flavor', flavor, 'resource', resource, 'nominal', nominal,
-  'borrowingLimit', borrowing_limit, 'lendingLimit', lending_limit
-))`;
-
-const QUEUE_TREE = `
-select coalesce((
-         select json_agg(json_build_object(
-                  'name', name, 'parent', parent, 'stopPolicy', stop_policy, 'quotas', coalesce((
-                  select json_agg(json_build_object(
-                           'pool', flavor, 'nominal', nominal,
-                           'borrowingLimit', borrowing_limit, 'lendingLimit', lending_limit
-                         ))
-                    from queue_quotas where queue = q.name
-                ), '[]')))
-           from queues q
-       ), '[]') as queues,
-       coalesce((
-         select json_agg(json_build_object('pool', pool, 'queue', name, 'used', used))
-           from allocation_sums where scope = 'queue' and used > 0
-       ), '[]') as sums`;
-
 const SELECT_QUEUES = `
-select q.name, q.parent, q.strategy, q.stop_policy as "stopPolicy",
-       q.max_running_jobs as "maxRunningJobs", q.version,
-       q.create_ms as "createTimeMs", q.update_ms as "updateTimeMs",
-       coalesce((select json_agg(${FLAVOR_QUOTA} order by position) from queue_quotas where queue = q.name), '[]')
-         as quotas,
+select ${QUEUE_SETTINGS}, q.frozen as "freeze",
+       q.version, q.create_ms as "createTimeMs", q.update_ms as "updateTimeMs",
        (select count(*) from jobs where queue = q.name and phase = 'WAITING') as waiting,
        (select count(*) from admissions a join jobs j on j.uid = a.job_uid where a.state = 'live' and j.queue = q.name)
          as admitted
@@ -225,4 +246,10 @@ select q.name, q.parent, q.strategy, q.stop_policy as "stopPolicy",
 
 const READ_QUEUES = `
 select coalesce((select json_agg(q) from (${SELECT_QUEUES}) q), '[]') as rows,
-       (select row_to_json(t) from (${QUEUE_TREE}) t) as tree`;
+       coalesce((
+         select json_agg(s) from (select ${QUEUE_SETTINGS}, q.frozen as "freeze" from queues q) s
+       ), '[]') as settings,
+       coalesce((
+         select json_agg(json_build_object('pool', pool, 'queue', name, 'used', used))
+           from allocation_sums where scope = 'queue' and used > 0
+       ), '[]') as sums`;

@@ -39,17 +39,16 @@ export function registerPool(
 ): Promise<StoredOutcome> {
   const { nowMs, poolsMax } = by;
   return undoable<StoredOutcome>(db, async (tx, undo) => {
-    // Queues are locked before domains. No queue has an empty name.
-    await keepQueue(tx, change.queue ?? "");
+    // Queues are locked before domains. No queue has an empty name. One that is made from here on is not known.
+    const knowsQueue = (await keepQueue(tx, change.queue ?? "")) || change.queue == null;
     // Registrations follow each other by the domain that is always there.
     await takeDomain(tx, QUEUES_DOMAIN);
-    const facts = await readFacts(tx, change);
-    const { before } = facts;
+    const { before, pools } = await readFacts(tx, change.name);
     const settings = resolved(change, before);
     const refused =
       versionRefusal(before, by.version) ??
       fixedRefusal(change, settings, before) ??
-      missing(settings, facts, poolsMax);
+      missing(settings, { knowsQueue, isFull: before === null && pools >= poolsMax, poolsMax });
     if (refused !== null) return undo(refused);
     if (before !== null && isSame(before, settings)) return { kind: "done", record: before };
     await writePool(tx, settings, { before, actor: by.actor, nowMs });
@@ -59,17 +58,15 @@ export function registerPool(
   });
 }
 
-/** A pool before its change, whether the queue that it is to name exists, and the number of pools. */
-type Facts = { readonly before: PoolRecord | null; readonly queue: boolean; readonly pools: number };
+/** A pool before its change, and the number of pools. */
+type Facts = { readonly before: PoolRecord | null; readonly pools: number };
 
-async function readFacts(tx: Executor, { name, queue }: PoolChange): Promise<Facts> {
-  return onlyRow(await tx.query<Facts>(FACTS, [storable(name), queue == null ? null : storable(queue)]));
+async function readFacts(tx: Executor, name: string): Promise<Facts> {
+  return onlyRow(await tx.query<Facts>(FACTS, [storable(name)]));
 }
 
-/** Null: the change names no queue. The queue that the pool names already is there: pools refer to it. */
 const FACTS = `
 select (select row_to_json(p) from (${SELECT_POOLS} where p.name = $1) p) as before,
-       $2::text is null or exists (select from queues where name = $2) as queue,
        (select count(*) from pools) as pools`;
 
 function resolved(change: PoolChange, before: PoolRecord | null): PoolSettings {
@@ -116,9 +113,12 @@ function fixedRefusal(change: PoolChange, settings: PoolSettings, before: PoolRe
   return null;
 }
 
-function missing(settings: PoolSettings, { before, queue, pools }: Facts, poolsMax: number): StoredOutcome | null {
-  if (settings.queue !== null && !queue) return { kind: "unknownQueue", name: settings.queue };
-  return before === null && pools >= poolsMax ? { kind: "tooManyPools", poolsMax } : null;
+function missing(
+  { queue }: PoolSettings,
+  of: { readonly knowsQueue: boolean; readonly isFull: boolean; readonly poolsMax: number },
+): StoredOutcome | null {
+  if (queue !== null && !of.knowsQueue) return { kind: "unknownQueue", name: queue };
+  return of.isFull ? { kind: "tooManyPools", poolsMax: of.poolsMax } : null;
 }
 
 /** Writes a pool, the version of its domain's limits, and the audit entry. */
@@ -130,7 +130,7 @@ async function writePool(
   const { name, quota, projectDefault, namespaceDefault, queue, defaultLeaseMs, maxLeaseMs, durability } = settings;
   const details = { before: before && resolved({ ...UNCHANGED, name }, before), after: settings };
   await tx.query(WRITE_POOL, [
-    ...auditParams({ timeMs: nowMs, actor, action: "RegisterResourceQuota", subject: name, reason: "", details }),
+    ...auditParams(tx, { timeMs: nowMs, actor, action: "RegisterResourceQuota", subject: name, details }),
     name,
     settings.domain,
     durability,
@@ -147,7 +147,7 @@ async function writePool(
 /** The pool is written after its domain, which may be new. */
 const WRITE_POOL = `
 with raised as (
-  insert into quota_domains as d (name, epoch, limits_version) values ($8, 0, 1)
+  insert into quota_domains as d (name, epoch, limits_version) values ($13, 0, 1)
   on conflict (name) do update set limits_version = d.limits_version + 1
   returning d.name
 ), noted as (${INSERT_AUDIT}
@@ -156,7 +156,7 @@ insert into pools as p (
   name, domain, durability, quota, project_default, namespace_default, queue,
   default_lease_ms, max_lease_ms, create_ms, update_ms
 )
-select $7, r.name, $9, $10::bigint, $11::bigint, $12::bigint, $13, $14::bigint, $15::bigint, $16::bigint, $16::bigint
+select $12, r.name, $14, $15::bigint, $16::bigint, $17::bigint, $18, $19::bigint, $20::bigint, $21::bigint, $21::bigint
   from raised r
 on conflict (name) do update
    set quota = excluded.quota,

@@ -7,6 +7,7 @@ import type { ClusterRecord, RegistrationOutcome, UidRefusal } from "../../../co
 import type { GangSchedulerName } from "../../../core/pods/pod-group.ts";
 import type { JsonObject } from "../../../runtime/json.ts";
 import { type Db, type Executor, json, onlyRow, undoable } from "../db/db.ts";
+import { appendAudit } from "./audit.ts";
 import { claimUid, freeUid } from "./cluster-uids.ts";
 import { getCluster } from "./clusters.ts";
 import { forgetClusters, recheckPlaced } from "./forget-clusters.ts";
@@ -42,7 +43,11 @@ export function registerCluster(db: Db, cluster: NewCluster, bounds: PoolBounds)
     await freeUid(tx, cluster.name);
     const retired = await retireSimulated(tx);
     const outcome = await claimed(tx, cluster, bounds);
-    return outcome.kind === "done" ? { ...outcome, retired } : undo(outcome);
+    if (outcome.kind !== "done") return undo(outcome);
+    const after = { ...settingsOf(outcome.record), credentials: cluster.credentials["kind"] };
+    const details = { before: null, after, retired };
+    await appendAudit(tx, { timeMs: bounds.nowMs, action: "RegisterCluster", subject: cluster.name, details });
+    return { ...outcome, retired };
   });
 }
 
@@ -72,6 +77,8 @@ export function updateCluster(
   bounds: PoolBounds,
 ): Promise<ChangeOutcome<ClusterRecord> | UidRefusal> {
   return undoable<ChangeOutcome<ClusterRecord> | UidRefusal>(db, async (tx, undo) => {
+    await tx.query(LOCK_TO_CHANGE, [cluster.name]);
+    const before = await getCluster(tx, cluster.name);
     const changed = await tx.query(UPDATE_CLUSTER, [
       cluster.name,
       json(cluster.labels),
@@ -80,15 +87,24 @@ export function updateCluster(
       cluster.version,
       cluster.gangScheduler ?? null,
     ]);
-    if (changed.length === 1) {
-      const outcome = await claimed(tx, cluster, bounds);
-      return outcome.kind === "done" ? outcome : undo(outcome);
-    }
-    const record = await getCluster(tx, cluster.name);
-    if (record === null) return undo({ kind: "notFound" });
-    return undo(record.simulated ? { kind: "inUse", by: "this process, which simulates it" } : { kind: "stale" });
+    if (changed.length === 0) return undo(unchanged(before));
+    const outcome = await claimed(tx, cluster, bounds);
+    if (outcome.kind !== "done") return undo(outcome);
+    const replaced = cluster.credentials === null ? {} : { credentials: cluster.credentials["kind"] };
+    const after = { ...settingsOf(outcome.record), ...replaced };
+    const details = { before: before && settingsOf(before), after };
+    await appendAudit(tx, { timeMs: bounds.nowMs, action: "UpdateCluster", subject: cluster.name, details });
+    return outcome;
   });
 }
+
+/** Why an update has changed nothing. */
+function unchanged(record: ClusterRecord | null): ChangeOutcome<ClusterRecord> {
+  if (record === null) return { kind: "notFound" };
+  return record.simulated ? { kind: "inUse", by: "this process, which simulates it" } : { kind: "stale" };
+}
+
+const LOCK_TO_CHANGE = "select 1 from clusters where name = $1 for no key update";
 
 const UPDATE_CLUSTER = `
 update clusters
@@ -129,7 +145,14 @@ async function remove(
   }
   if (forget || simulated) await forgetClusters(tx, { names: [name], simulation: "removed", nowMs });
   else await tx.query("delete from clusters where name = $1", [name]);
+  const details = { before: { simulated }, forgotten: forget, placedGangs: placed };
+  await appendAudit(tx, { timeMs: nowMs, action: "DeleteCluster", subject: name, details });
   return { kind: "done", record: null };
+}
+
+/** Credentials are told by their kind alone. */
+function settingsOf({ labels, flavors, gangScheduler }: ClusterRecord) {
+  return { labels, flavors, gangScheduler };
 }
 
 const LOCK_CLUSTER = "select simulated from clusters where name = $1 and forgotten_ms is null for update";

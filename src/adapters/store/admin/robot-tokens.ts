@@ -1,22 +1,29 @@
 import type { RobotOutcome, RobotPage, RobotToken } from "../../../core/access/robot.ts";
 import { decodeCursor, encodeCursor } from "../db/cursor.ts";
-import { type Executor, onlyRow } from "../db/db.ts";
+import { type Db, type Executor, onlyRow } from "../db/db.ts";
+import { appendAudit } from "./audit.ts";
 
 const COLUMNS = `
 name, owner, create_ms as "createTimeMs", expires_ms as "expiresAtMs", last_use_ms as "lastUseMs",
 revoked_ms as "revokedMs"`;
 
 /** Keeps the hash of a new token. Callers at the same time may together exceed the maximum by a few. */
-export async function makeRobot(
-  executor: Executor,
+export function makeRobot(
+  db: Db,
   { name, owner, expiresAtMs, hash }: Pick<RobotToken, "name" | "owner" | "expiresAtMs"> & { readonly hash: Buffer },
   { nowMs, max }: { readonly nowMs: number; readonly max: number },
 ): Promise<RobotOutcome> {
-  const params = [name, owner, nowMs, expiresAtMs, hash.toString("hex"), max];
-  const [robot] = await executor.query<RobotToken>(MAKE, params);
-  if (robot !== undefined) return { kind: "made", robot };
-  const { exists } = onlyRow(await executor.query<{ exists: boolean }>(EXISTS, [name]));
-  return exists ? { kind: "exists" } : { kind: "full", max };
+  return db.tx(async (tx) => {
+    const params = [name, owner, nowMs, expiresAtMs, hash.toString("hex"), max];
+    const [robot] = await tx.query<RobotToken>(MAKE, params);
+    if (robot === undefined) {
+      const { exists } = onlyRow(await tx.query<{ exists: boolean }>(EXISTS, [name]));
+      return exists ? { kind: "exists" } : { kind: "full", max };
+    }
+    const details = { before: null, after: { owner, expiresAtMs } };
+    await appendAudit(tx, { timeMs: nowMs, action: "CreateRobotToken", subject: name, details });
+    return { kind: "made", robot };
+  });
 }
 
 const MAKE = `
@@ -46,24 +53,37 @@ update robot_tokens set last_use_ms = $2::bigint
  where name = $1 and (last_use_ms is null or last_use_ms < $2::bigint)`;
 
 /** Ends a token for ever. Null: there is no such robot. Revoking again changes nothing. */
-export async function revokeRobot(executor: Executor, name: string, nowMs: number): Promise<RobotToken | null> {
-  const [robot] = await executor.query<RobotToken>(REVOKE, [name, nowMs]);
-  return robot ?? null;
+export function revokeRobot(db: Db, name: string, nowMs: number): Promise<RobotToken | null> {
+  return db.tx(async (tx) => {
+    const [robot] = await tx.query<RobotToken>(REVOKE, [name, nowMs]);
+    if (robot === undefined) return (await tx.query<RobotToken>(GET, [name]))[0] ?? null;
+    const details = { before: { owner: robot.owner, expiresAtMs: robot.expiresAtMs }, after: null };
+    await appendAudit(tx, { timeMs: nowMs, action: "RevokeRobotToken", subject: name, details });
+    return robot;
+  });
 }
 
 const REVOKE = `
-update robot_tokens set revoked_ms = coalesce(revoked_ms, $2::bigint)
- where name = $1
+update robot_tokens set revoked_ms = $2::bigint
+ where name = $1 and revoked_ms is null
 returning ${COLUMNS}`;
 
-/** A page by name, revoked robots included. */
+const GET = `select ${COLUMNS} from robot_tokens where name = $1`;
+
+/** A page by name, revoked robots included. Who read of credentials is in the audit log. */
 export async function listRobots(
-  executor: Executor,
+  db: Db,
   { after, pageSize }: { readonly after: string | null; readonly pageSize: number },
+  nowMs: number,
 ): Promise<RobotPage | "badCursor"> {
   const key = after === null ? [null] : decodeCursor(after, ORDER, ["string"]);
   if (key === null) return "badCursor";
-  const rows = await executor.query<RobotToken>(LIST, [key[0] ?? null, pageSize + 1]);
+  const rows = await db.tx(async (tx) => {
+    const read = await tx.query<RobotToken>(LIST, [key[0] ?? null, pageSize + 1]);
+    const details = { robots: Math.min(read.length, pageSize) };
+    await appendAudit(tx, { timeMs: nowMs, action: "ListRobotTokens", subject: "", details });
+    return read;
+  });
   const robots = rows.slice(0, pageSize);
   const last = robots.at(-1);
   return { robots, next: rows.length > pageSize && last !== undefined ? encodeCursor(ORDER, [last.name]) : null };

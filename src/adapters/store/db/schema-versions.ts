@@ -42,6 +42,17 @@ export const SCHEMA_VERSIONS: SchemaVersions = [
     "0011_refusals-in-line",
     "0012_queue-stop",
     "0013_running-jobs",
+    "0014_queue-policy",
+    "0015_priority-classes",
+    "0016_token-heirs",
+    "0017_access",
+    "0018_waiting-jobs",
+    "0019_freezes",
+    "0020_audit",
+    "0021_queue-preemptions",
+    "0022_listed-jobs",
+    "0023_quota-grants",
+    "0024_tenant-limits",
   ],
 ];
 

@@ -1,10 +1,16 @@
 import type { JobEvent } from "../../../core/job/event.ts";
 import type { Job } from "../../../core/job/job.ts";
+import { endsNomination } from "../../../core/job/nomination.ts";
 import type { SentJob } from "../../../core/job/sent.ts";
 import { bareSpec } from "../../../core/job/spec.ts";
+import type { NoRoom } from "../../../core/job/tenant-limits.ts";
+import { appendAudit } from "../admin/audit.ts";
 import { type Db, type Executor, json } from "../db/db.ts";
+import { changeHeirs } from "../ledger/give-back.ts";
 import { appendChanges } from "./append.ts";
+import { updatedNote } from "./audit-job.ts";
 import { lockJobByName } from "./load-job.ts";
+import { findNoRoomToGrow, lockRoomsToGrow } from "./rooms.ts";
 import { type ChangeTime, updateJob } from "./write-job.ts";
 
 /**
@@ -18,15 +24,16 @@ export type DecideChange<Other> = (
 
 /**
  * Changes a job's spec and labels as `decide` says. If `decide` returns anything but a change, writes nothing and
- * returns that.
+ * returns that. So it does if the namespace or the project has no room for the pods that the change adds.
  */
 export function changeJob<Other extends { readonly kind: string }>(
   db: Db,
   which: { readonly namespace: string; readonly name: string },
   decide: DecideChange<Other>,
   { nowMs, kinds }: ChangeTime,
-): Promise<ReturnType<DecideChange<Other>> | { readonly kind: "notFound" }> {
+): Promise<ReturnType<DecideChange<Other>> | { readonly kind: "notFound" } | NoRoom> {
   return db.tx(async (tx) => {
+    const rooms = await lockRoomsToGrow(tx, which);
     const before = await lockJobByName(tx, which);
     if (before === null) return { kind: "notFound" };
     const [row] = await tx.query<{ sent: SentJob }>("select sent from jobs where uid = $1", [before.uid]);
@@ -34,9 +41,13 @@ export function changeJob<Other extends { readonly kind: string }>(
     const decided = decide(before, row.sent);
     if (!isChange(decided)) return decided;
     const { job: after, event } = decided;
+    const noRoom = findNoRoomToGrow(before, after, rooms);
+    if (noRoom !== null) return noRoom;
     await writeSpec(tx, after);
     await updateJob(tx, { before, after, recheckAtMs: nowMs }, kinds);
     await appendChanges(tx, [{ before, after, events: [event] }], nowMs);
+    if (endsNomination(before, after)) await changeHeirs(tx, { named: [], withdrawn: [after.uid] }, nowMs);
+    await appendAudit(tx, updatedNote(before, after, nowMs));
     return decided;
   });
 }

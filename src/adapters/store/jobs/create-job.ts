@@ -1,13 +1,17 @@
 import { createdEvent } from "../../../core/job/create-and-end.ts";
 import type { CreateOutcome, NewJob, OutdatedCheck } from "../../../core/job/requests.ts";
 import type { SentJob } from "../../../core/job/sent.ts";
+import type { NoRoom } from "../../../core/job/tenant-limits.ts";
 import type { Registry } from "../../../core/kinds/registry.ts";
 import { canonicalJson } from "../../../runtime/json.ts";
+import { appendAudit } from "../admin/audit.ts";
 import { ensureNamespace } from "../admin/namespaces.ts";
 import { type Db, type Executor, json, undoable } from "../db/db.ts";
 import { appendChanges } from "./append.ts";
+import { createdNote } from "./audit-job.ts";
 import { loadJob } from "./load-job.ts";
-import { insertJob } from "./write-job.ts";
+import { findNoRoom, lockRooms } from "./rooms.ts";
+import { insertJobs } from "./write-job.ts";
 
 /**
  * The settings of namespaces that are created on first use, and the most namespaces. Null: only admins create
@@ -43,7 +47,7 @@ async function create(
   opening: NamespaceDefaults,
   kinds: Registry,
 ): Promise<CreateOutcome | OutdatedCheck> {
-  const { job, sent, requestId } = request;
+  const { job } = request;
   const replay = await claimRequestId(tx, request);
   if (replay !== null) return replay;
   if (opening !== null) {
@@ -51,15 +55,35 @@ async function create(
     const outcome = await ensureNamespace(tx, { name: job.namespace, ...opening }, bounds);
     if (outcome === "full") return { kind: "tooManyNamespaces", max: opening.namespacesMax };
   }
-  if (!(await insertJob(tx, { job, sent }, kinds))) {
-    const found = await conflict(tx, request);
-    if (found.kind === "unchanged" && requestId !== "") {
-      await tx.query(NAME_REQUEST, [job.namespace, requestId, found.job.uid]);
-    }
-    return found;
-  }
+  const entered = await enter(tx, request, kinds);
+  if (entered !== "entered") return unentered(tx, request, entered);
   await appendChanges(tx, [{ before: null, after: job, events: [createdEvent(job)] }], job.createTimeMs);
+  await appendAudit(tx, createdNote(job));
   return { kind: "created", job };
+}
+
+/** Inserts the job, if its queue, namespace and project have room for it. */
+async function enter(tx: Executor, { job, sent }: NewJob, kinds: Registry): Promise<"entered" | "conflict" | NoRoom> {
+  const rooms = await lockRooms(tx, [job]);
+  const noRoom = findNoRoom(job, rooms);
+  if (noRoom !== null) return noRoom;
+  const inserted = await insertJobs(tx, { jobs: [{ job, sent }], rooms }, kinds);
+  return inserted.has(job.uid) ? "entered" : "conflict";
+}
+
+/** The answer for a job that was not inserted. A repeated call gets its job also if there is no room any more. */
+async function unentered(
+  tx: Executor,
+  request: NewJob,
+  reason: "conflict" | NoRoom,
+): Promise<CreateOutcome | OutdatedCheck> {
+  const { job, requestId } = request;
+  const found = await conflict(tx, request);
+  if (found.kind === "outdated" && reason !== "conflict") return reason;
+  if (found.kind === "unchanged" && requestId !== "") {
+    await tx.query(NAME_REQUEST, [job.namespace, requestId, found.job.uid]);
+  }
+  return found;
 }
 
 /** Null if this call has claimed its request id, or has none. Else the result of the earlier call with that id. */
@@ -98,7 +122,7 @@ const NAME_REQUEST = "update request_ids set job_uid = $3 where namespace = $1 a
 /**
  * Why the job was not inserted. A job of that name with the same payload answers the call, unless the name was
  * generated: each such call wants a job of its own. Without such a job, the namespace or the queue is gone, or a job of
- * that name was deleted at this moment.
+ * that name was deleted at this moment; or the queue has just got a limit of waiting jobs, or has no room for one.
  */
 async function conflict(tx: Executor, { job, sent }: NewJob): Promise<CreateOutcome | OutdatedCheck> {
   const [taken] = await tx.query<{ uid: string; sent: SentJob }>(

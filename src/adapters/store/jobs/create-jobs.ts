@@ -2,21 +2,24 @@ import { createdEvent } from "../../../core/job/create-and-end.ts";
 import type { CreatedJob, NewJob } from "../../../core/job/requests.ts";
 import type { Registry } from "../../../core/kinds/registry.ts";
 import { compareText } from "../../../runtime/compare-text.ts";
+import { appendAudit } from "../admin/audit.ts";
 import { ensureNamespace } from "../admin/namespaces.ts";
 import { type Db, type Executor, json } from "../db/db.ts";
 import { appendChanges } from "./append.ts";
+import { createdNote } from "./audit-job.ts";
 import type { NamespaceDefaults } from "./create-job.ts";
+import { findNoRoom, lockRooms, NO_ROOMS, type Rooms, roomKeysOf, takeRoom } from "./rooms.ts";
 import { insertJobs } from "./write-job.ts";
 
 /**
  * Makes a group of jobs durable in one transaction of a few statements. Clients that submit many jobs need it: a commit
  * for each job would be far slower.
  *
- * Creates the jobs whose name and request id are free, and whose namespace and queue exist. Answers null for each
- * other one, also if only an earlier job of the group has the name; `createJob` then tells why. Locks rows as
- * `createJob` does: request ids first, then namespaces, queues and jobs, each in the order of their names, and jobs of
- * one name in the order given. So groups never wait for each other in a circle. Dry runs only look, each as if it came
- * alone: of two with one name both are `created`.
+ * Creates the jobs whose name and request id are free, whose namespace and queue exist, and which have room.
+ * Answers null for each other one, also if only an earlier job of the group has the name or took the room;
+ * `createJob` then tells why. Locks rows as `createJob` does: request ids first, then namespaces, queues and jobs, each
+ * in the order of their names, and jobs of one name in the order given. So groups never wait for each other in a
+ * circle. Dry runs only look, each as if it came alone: of two with one name both are `created`.
  */
 export async function createJobs(
   db: Db,
@@ -32,8 +35,8 @@ export async function createJobs(
 }
 
 /**
- * The uids of the jobs whose names and request ids are free, whose queues exist, and whose namespaces exist or may be
- * created.
+ * The uids of the jobs whose names and request ids are free, whose queues exist, and whose namespaces exist or
+ * may be created. Leaves out jobs of queues, namespaces and projects with limits.
  */
 async function findFree(db: Db, requests: readonly NewJob[], opening: NamespaceDefaults): Promise<ReadonlySet<string>> {
   const free = await db.query<{ uid: string }>(FREE, [
@@ -42,6 +45,7 @@ async function findFree(db: Db, requests: readonly NewJob[], opening: NamespaceD
     requests.map(({ requestId }) => requestId),
     requests.map(({ job }) => job.uid),
     requests.map(({ job }) => job.spec.runPolicy.schedulingPolicy.queue),
+    requests.map(({ job }) => job.project),
     opening?.namespacesMax ?? 0,
   ]);
   return new Set(free.map(({ uid }) => uid));
@@ -49,12 +53,15 @@ async function findFree(db: Db, requests: readonly NewJob[], opening: NamespaceD
 
 const FREE = `
 select r.uid
-  from unnest($1::text[], $2::text[], $3::text[], $4::uuid[], $5::text[]) as r (namespace, name, request_id, uid, queue)
+  from unnest($1::text[], $2::text[], $3::text[], $4::uuid[], $5::text[], $6::text[])
+         as r (namespace, name, request_id, uid, queue, project)
  where not exists (select from jobs j where j.namespace = r.namespace and j.name = r.name)
    and not exists (select from request_ids q where q.namespace = r.namespace and q.request_id = r.request_id)
-   and exists (select from queues q where q.name = r.queue)
+   and exists (select from queues q where q.name = r.queue and q.max_waiting_jobs is null)
+   and not exists (select from tenant_limits l
+                    where l.kind = 'namespace' and l.name = r.namespace or l.kind = 'project' and l.name = r.project)
    and (exists (select from namespaces n where n.name = r.namespace)
-        or (select count(*) from namespaces) < $6::bigint)`;
+        or (select count(*) from namespaces) < $7::bigint)`;
 
 /** Creates the jobs whose names and request ids are free, and returns their uids. */
 async function createFree(
@@ -64,8 +71,7 @@ async function createFree(
   kinds: Registry,
 ): Promise<ReadonlySet<string>> {
   const claimed = await claimRequestIds(tx, requests);
-  const free = withoutOvertaking(requests, claimed).sort((a, b) => compareText(keyOf(a), keyOf(b)));
-  const inserted = free.length === 0 ? new Set<string>() : await insertFree(tx, free, opening, kinds);
+  const inserted = await insertFree(tx, { requests, claimed }, opening, kinds);
   const unused = [...claimed].filter((uid) => !inserted.has(uid));
   if (unused.length > 0) await tx.query("delete from request_ids where job_uid = any($1::uuid[])", [unused]);
   return inserted;
@@ -73,20 +79,30 @@ async function createFree(
 
 async function insertFree(
   tx: Executor,
-  asked: readonly NewJob[],
+  { requests, claimed }: { readonly requests: readonly NewJob[]; readonly claimed: ReadonlySet<string> },
   opening: NamespaceDefaults,
   kinds: Registry,
 ): Promise<ReadonlySet<string>> {
+  const isFree = ({ requestId, job }: NewJob) => requestId === "" || claimed.has(job.uid);
+  const asked = withoutOvertaking(requests, { isFree, rooms: NO_ROOMS });
+  if (asked.length === 0) return new Set();
   const nowMs = Math.max(...asked.map(({ job }) => job.createTimeMs));
   const refused = opening === null ? new Set() : await ensureNamespaces(tx, asked, opening, nowMs);
-  const free = asked.filter(({ job }) => !refused.has(job.namespace));
-  const inserted = await insertJobs(tx, free, kinds);
-  const jobs = free.map(({ job }) => job).filter((job) => inserted.has(job.uid));
+  const rooms = await lockRooms(
+    tx,
+    asked.map(({ job }) => job),
+  );
+  const isOpen = (request: NewJob) => isFree(request) && !refused.has(request.job.namespace);
+  const entering = withoutOvertaking(requests, { isFree: isOpen, rooms });
+  entering.sort((a, b) => compareText(keyOf(a), keyOf(b)));
+  const inserted = await insertJobs(tx, { jobs: entering, rooms }, kinds);
+  const jobs = entering.map(({ job }) => job).filter((job) => inserted.has(job.uid));
   await appendChanges(
     tx,
     jobs.map((job) => ({ before: null, after: job, events: [createdEvent(job)] })),
     nowMs,
   );
+  await appendAudit(tx, ...jobs.map(createdNote));
   return inserted;
 }
 
@@ -106,15 +122,23 @@ async function ensureNamespaces(
 }
 
 /**
- * The requests that have their request ids. Leaves out those behind an earlier one of the same name that has not: that
- * one is tried alone, and must come first.
+ * The requests that are free and have room. Leaves out those behind an earlier one that is left out, if both have the
+ * same name or enter the same queue, namespace or project with a limit: that one is tried alone, and must come first.
  */
-function withoutOvertaking(requests: readonly NewJob[], claimed: ReadonlySet<string>): NewJob[] {
+function withoutOvertaking(
+  requests: readonly NewJob[],
+  { isFree, rooms }: { readonly isFree: (request: NewJob) => boolean; readonly rooms: Rooms },
+): NewJob[] {
   const left = new Set<string>();
+  const taken: Parameters<typeof takeRoom>[2] = new Map();
   return requests.filter((request) => {
-    const isFree = request.requestId === "" || claimed.has(request.job.uid);
-    if (!isFree || left.has(keyOf(request))) left.add(keyOf(request));
-    return !left.has(keyOf(request));
+    const { job } = request;
+    // The key of a room has no slash, so it is not the key of a job.
+    const keys = [keyOf(request), ...roomKeysOf(job, rooms)];
+    const goes = isFree(request) && !keys.some((key) => left.has(key)) && findNoRoom(job, rooms, taken) === null;
+    if (goes) takeRoom(job, rooms, taken);
+    else for (const key of keys) left.add(key);
+    return goes;
   });
 }
 

@@ -9,9 +9,10 @@ export const FILTER_CONDITION = `
   and (cardinality($4::text[]) = 0 or j.phase = any($4::text[]))
   and ($5 = '' or j.queue = $5)
   and ($6 = '' or j.cluster = $6)
-  and j.labels @> $7::jsonb`;
+  and j.labels @> $7::jsonb
+  and ($8::text[] is null or j.namespace = any($8::text[]))`;
 
-export const FILTER_PARAMS = 7;
+export const FILTER_PARAMS = 8;
 
 export function filterParams(filter: JobFilter): readonly unknown[] {
   return [
@@ -22,5 +23,6 @@ export function filterParams(filter: JobFilter): readonly unknown[] {
     filter.queue,
     filter.cluster ?? "",
     json(filter.labels),
+    filter.namespaces ?? null,
   ];
 }

@@ -6,6 +6,7 @@ import { currentAdmission, type Job } from "../../../core/job/job.ts";
 import { type JobOrder, type JobPage, type JobQuery, PAGE_BYTES_MAX, type ShownJob } from "../../../core/job/list.ts";
 import { decodeCursor, encodeCursor } from "../db/cursor.ts";
 import { type Db, type Executor, onlyRow, readSnapshot } from "../db/db.ts";
+import { AGEING, effectivePrioritySql } from "./effective-priority.ts";
 import { FILTER_CONDITION, FILTER_PARAMS, filterParams } from "./job-filter.ts";
 import { JOB_COLUMNS, JOB_READING, type JobRow, jobOf } from "./job-row.ts";
 
@@ -51,7 +52,7 @@ const ORDERS: Readonly<Record<JobOrder, Order>> = {
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 
 /** One page of jobs. The next page starts after its last row, even if jobs were made or deleted in between. */
-export function listJobs(db: Db, query: JobQuery): Promise<JobPage | "badCursor"> {
+export function listJobs(db: Db, query: JobQuery, nowMs: number): Promise<JobPage | "badCursor"> {
   const order = ORDERS[query.order];
   const key = query.after === null ? [] : decodeCursor(query.after, query.order, order.types);
   if (key === null || (query.order !== "name" && key.length > 0 && !UUID.test(String(key.at(-1))))) {
@@ -64,7 +65,7 @@ export function listJobs(db: Db, query: JobQuery): Promise<JobPage | "badCursor"
     const pageSize = Math.trunc(query.pageSize);
     const rows = await tx.query<PageRow>(pageOf({ order, after, pageSize }, reading), params);
     const counted = await tx.query<{ total: number }>(COUNT, filterParams(query.filter));
-    const shownJobs = await shown(tx, rows.map(reading.jobOf));
+    const shownJobs = await shown(tx, rows.map(reading.jobOf), nowMs);
     const jobs = shownJobs.map((one) => ({ ...one, cursor: encodeCursor(query.order, order.key(one.job)) }));
     const isLast = rows.length === (rows[0]?.found ?? 0);
     return { jobs, next: isLast ? null : (jobs.at(-1)?.cursor ?? null), total: onlyRow(counted).total };
@@ -109,52 +110,69 @@ select count(*) as total from (select 1 from jobs j where ${FILTER_CONDITION} li
 export async function getJob(
   executor: Executor,
   which: { namespace: string; name: string } | { uid: string },
+  nowMs: number,
 ): Promise<ShownJob | null> {
   if ("uid" in which && !UUID.test(which.uid)) return null;
   const [condition, params] =
     "uid" in which ? ["j.uid = $1", [which.uid]] : ["j.namespace = $1 and j.name = $2", [which.namespace, which.name]];
   const rows = await executor.query<JobRow>(`select ${JOB_COLUMNS} from jobs j where ${condition}`, params);
-  const [only] = await shown(executor, rows.map(jobOf));
+  const [only] = await shown(executor, rows.map(jobOf), nowMs);
   return only ?? null;
 }
 
-async function shown(tx: Executor, jobs: readonly Job[]): Promise<readonly ShownJob[]> {
-  const positions = await positionsOf(tx, jobs);
+async function shown(tx: Executor, jobs: readonly Job[], nowMs: number): Promise<readonly ShownJob[]> {
+  const places = await placesOf(tx, jobs, nowMs);
   const tokens = await tokensOf(tx, jobs);
-  return jobs.map((job) => ({ job, position: positions.get(job.uid) ?? null, tokens: tokens.get(job.uid) ?? [] }));
+  return jobs.map((job) => {
+    const place = places.get(job.uid);
+    const effectivePriority = place?.effective ?? null;
+    return { job, position: place?.position ?? null, effectivePriority, tokens: tokens.get(job.uid) ?? [] };
+  });
 }
 
 /**
- * The positions of waiting jobs in their queues. Counts for one job; for more, numbers the jobs of their queues once.
+ * The places of waiting jobs in their queues. Counts for one job, unless its queue lets priorities grow; else numbers
+ * the jobs of their queues once.
  */
-async function positionsOf(executor: Executor, jobs: readonly Job[]): Promise<ReadonlyMap<string, number>> {
+async function placesOf(
+  executor: Executor,
+  jobs: readonly Job[],
+  nowMs: number,
+): Promise<ReadonlyMap<string, PlaceRow>> {
   const uids = jobs.filter((job) => job.status.phase === "WAITING").map((job) => job.uid);
   if (uids.length === 0) return new Map();
-  const rows =
-    uids.length === 1
-      ? await executor.query<PositionRow>(POSITION, uids)
-      : await executor.query<PositionRow>(POSITIONS, [uids]);
-  return new Map(rows.map((row) => [row.uid, row.position]));
+  const counted = uids.length === 1 ? await executor.query<PlaceRow & { ages: boolean }>(POSITION, uids) : [];
+  const isCounted = uids.length === 1 && counted[0]?.ages !== true;
+  const rows = isCounted ? counted : await executor.query<PlaceRow>(POSITIONS, [uids, nowMs]);
+  return new Map(rows.map((row) => [row.uid, row]));
 }
 
-type PositionRow = { readonly uid: string; readonly position: number };
+type PlaceRow = {
+  readonly uid: string;
+  readonly position: number;
+  /** The priority that decides about the position. */
+  readonly effective: number;
+};
 
 const POSITION = `
-select j.uid, (
+select j.uid, j.priority as effective, ${AGEING} is not null as ages, (
          select count(*) from jobs o
           where o.phase = 'WAITING' and o.cancel is null and o.delete_ms is null and o.queue = j.queue
             and (o.priority > j.priority or (o.priority = j.priority and (o.create_ms, o.uid) <= (j.create_ms, j.uid)))
        ) as position
-  from jobs j
+  from jobs j left join queues q on q.name = j.queue
  where j.uid = $1 and j.phase = 'WAITING' and j.cancel is null and j.delete_ms is null`;
 
 const POSITIONS = `
-select uid, position
+select uid, position, effective
   from (
-    select uid, row_number() over (partition by queue order by priority desc, create_ms, uid) as position
-      from jobs
-     where phase = 'WAITING' and cancel is null and delete_ms is null
-       and queue in (select queue from jobs where uid = any($1::uuid[]))
+    select uid, effective, row_number() over (partition by queue order by effective desc, create_ms, uid) as position
+      from (
+        select j.uid, j.queue, j.create_ms, ${effectivePrioritySql("$2::bigint")} as effective
+          from jobs j left join queues q on q.name = j.queue
+         where j.phase = 'WAITING' and j.cancel is null and j.delete_ms is null
+           and j.queue in (select queue from jobs where uid = any($1::uuid[]))
+      ) waiting
   ) line
  where uid = any($1::uuid[])`;
 

@@ -4,6 +4,7 @@ import { deletedEvent } from "../../../core/job/create-and-end.ts";
 import { endedAttempt } from "../../../core/job/ended-attempt.ts";
 import type { JobEvent } from "../../../core/job/event.ts";
 import type { Job } from "../../../core/job/job.ts";
+import { endsNomination } from "../../../core/job/nomination.ts";
 import type { Decision, RecordOutcome } from "../../../core/reconcile/decision.ts";
 import type { Db, Executor } from "../db/db.ts";
 import { giveBack, type JobAdmission, type ShrunkAdmission } from "../ledger/give-back.ts";
@@ -49,7 +50,11 @@ export function recordSteps(
     );
     await giveBack(
       tx,
-      { released: [...changes.flatMap(releasedBy), ...left], shrunk: changes.flatMap(shrunkBy) },
+      {
+        released: [...changes.flatMap(releasedBy), ...left],
+        shrunk: changes.flatMap(shrunkBy),
+        withdrawn: [...changes.flatMap(noMoreNominated), ...forgotten.map(({ uid }) => uid)],
+      },
       nowMs,
     );
     return outcomes;
@@ -136,6 +141,10 @@ function releasedBy({ before, after, admissions }: StepChange): readonly JobAdmi
 
 function shrunkBy({ before, after, admissions }: StepChange): readonly ShrunkAdmission[] {
   return admissions.shrunk.map((admission) => ({ jobUid: after.uid, spec: before.spec, admission }));
+}
+
+function noMoreNominated({ before, after }: StepChange): readonly string[] {
+  return endsNomination(before, after) ? [after.uid] : [];
 }
 
 async function clearClusters(tx: Executor, changes: readonly StepChange[]): Promise<void> {

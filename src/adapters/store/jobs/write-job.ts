@@ -7,22 +7,19 @@ import type { Registry } from "../../../core/kinds/registry.ts";
 import { type Executor, json, storable } from "../db/db.ts";
 import { askParameters, changedGangColumns, gangColumns, writeAsks } from "./gang-columns.ts";
 import { clusterOf, statusDocument } from "./job-row.ts";
+import { countedQueues, type Rooms } from "./rooms.ts";
 
 /** A job that has no row yet. */
 type InsertedJob = { readonly job: Job; readonly sent: SentJob };
 
-/** Inserts a job's row, due at once. False: its name is taken, or its namespace or queue does not exist. */
-export async function insertJob(tx: Executor, inserted: InsertedJob, kinds: Registry): Promise<boolean> {
-  return (await insertJobs(tx, [inserted], kinds)).has(inserted.job.uid);
-}
-
 /**
  * Inserts jobs in this order, due at once. Returns the uids of those whose name was free, and whose namespace and queue
- * exist. Others cannot delete these namespaces and queues until the transaction ends.
+ * exist. Others cannot delete these namespaces and queues until the transaction ends. Leaves out jobs of a queue that
+ * limits its waiting jobs and is not in `rooms`, where `lockRooms` has counted them.
  */
 export async function insertJobs(
   tx: Executor,
-  jobs: readonly InsertedJob[],
+  { jobs, rooms }: { readonly jobs: readonly InsertedJob[]; readonly rooms: Rooms },
   kinds: Registry,
 ): Promise<ReadonlySet<string>> {
   const gangs = jobs.map(({ job }) => gangColumns(job, kinds));
@@ -54,6 +51,7 @@ export async function insertJobs(
     gangs.map(({ asked }) => asked.hash),
     gangs.map(({ documented }) => documented),
     ...askParameters(gangs.map(({ asked }) => asked)),
+    countedQueues(rooms),
   ]);
   return new Set(inserted.map((row) => row.uid));
 }
@@ -63,7 +61,9 @@ with asked as (${writeAsks("$27", "$28")}
 ), kept_namespaces as (
   select name from namespaces where name = any($2::text[]) order by name for key share
 ), kept_queues as (
-  select name from queues where name = any($6::text[]) order by name for key share
+  select name from queues
+   where name = any($6::text[]) and (max_waiting_jobs is null or name = any($29::text[]))
+   order by name for key share
 )
 insert into jobs (
   uid, namespace, name, project, kind, queue, priority, phase, completion_ms, cluster, labels, annotations, created_by,

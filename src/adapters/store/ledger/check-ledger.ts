@@ -2,10 +2,10 @@ import type { LedgerCheck } from "../../../core/quota/ledger.ts";
 import { type Db, type Executor, readSnapshot } from "../db/db.ts";
 import { LEDGER_COLUMNS, type LedgerColumns, ledgerRow } from "./ledger-row.ts";
 import { takeDomainsOf } from "./quota-domains.ts";
-import { reduceAllocations } from "./reduce-allocations.ts";
+import { REDUCIBLE_TOO, type Reducible, reduceAllocations } from "./reduce-allocations.ts";
 import { LIVE_SUMS, type SumKey, scopeOfSum, takePools } from "./sums.ts";
 
-type LedgerFindings = LedgerCheck & { readonly orphanIds: readonly number[] };
+type LedgerFindings = LedgerCheck & { readonly orphanRows: readonly Reducible[] };
 
 /** Compares the ledger with itself and with the records of jobs, in one snapshot. Null: all pools. */
 export async function checkLedger(db: Db, pool: string | null): Promise<LedgerCheck> {
@@ -22,8 +22,8 @@ export function repairLedger(db: Db, pool: string | null, nowMs: number): Promis
     const pools = pool === null ? await allPools(tx) : [pool];
     await takeDomainsOf(tx, pools);
     await takePools(tx, pools);
-    const { sums, orphans, orphanIds } = await find(tx, pools);
-    const ended = orphanIds.map((id) => ({ id, kept: 0, reason: "reconciled" as const }));
+    const { sums, orphans, orphanRows } = await find(tx, pools);
+    const ended = orphanRows.map((row) => ({ row, kept: 0, reason: "reconciled" as const }));
     await reduceAllocations(tx, ended, { nowMs, anew: pools });
     return { sums, orphans };
   });
@@ -38,11 +38,11 @@ async function allPools(tx: Executor): Promise<readonly string[]> {
 
 async function find(tx: Executor, pools: readonly string[] | null): Promise<LedgerFindings> {
   const sums = await tx.query<SumKey & { recorded: number; live: number }>(WRONG_SUMS, [pools]);
-  const orphans = await tx.query<LedgerColumns & { id: number }>(ORPHANS, [pools]);
+  const orphans = await tx.query<LedgerColumns & Reducible>(ORPHANS, [pools]);
   return {
     sums: sums.map(({ recorded, live, ...key }) => ({ scope: scopeOfSum(key), recorded, live })),
     orphans: orphans.map(ledgerRow),
-    orphanIds: orphans.map(({ id }) => id),
+    orphanRows: orphans,
   };
 }
 
@@ -56,11 +56,13 @@ select pool, scope, name, coalesce(r.used, 0) as recorded, coalesce(l.used, 0) a
  where coalesce(r.used, 0) <> coalesce(l.used, 0)
  order by pool, scope, name`;
 
+/** The holds of a nominee have no admission yet. They live as long as its nomination. */
 const ORPHANS = `
-select ${LEDGER_COLUMNS}, a.id
+select ${LEDGER_COLUMNS}, ${REDUCIBLE_TOO}
   from allocations a
  where a.released_ms is null and a.job_uid is not null and ($1::text[] is null or a.pool = any($1))
    and not exists (
      select from admissions m where m.job_uid = a.job_uid and m.number = a.admission and m.tokens_released_ms is null
    )
+   and not (a.hold and exists (select from token_heirs h where h.job_uid = a.job_uid and h.pool = a.pool))
  order by a.id`;

@@ -1,6 +1,6 @@
 /** Serves users and callers who were granted tokens: records each grant once, and only within the limits in force. */
 
-import { FENCES_PER_EPOCH, sameHolder, tokenKey } from "../../../core/quota/allocations.ts";
+import { FENCES_PER_EPOCH, holderKey, sameHolder, tokenKey } from "../../../core/quota/allocations.ts";
 import type { LedgerRow } from "../../../core/quota/counters.ts";
 import { GrantBook } from "../../../core/quota/grant-book.ts";
 import type { CommitOutcome, LedgerGrant, Tombstone } from "../../../core/quota/ledger.ts";
@@ -8,7 +8,8 @@ import { type Db, type Executor, json } from "../db/db.ts";
 import { NEW_ROW, NEW_ROW_TYPES, newRow } from "./ledger-row.ts";
 import { type TakenDomain, takeDomain } from "./quota-domains.ts";
 import type { LimitBounds } from "./quota-limits.ts";
-import { type KnownRow, readGrantFacts } from "./read-grants.ts";
+import { type HoldRow, type KnownRow, readGrantFacts } from "./read-grants.ts";
+import { type Reduction, reduceAllocations } from "./reduce-allocations.ts";
 import { sharesOf, takePools } from "./sums.ts";
 import { takeLeases } from "./take-leases.ts";
 import { forgetTombstonesIn, tombstonesOn } from "./tombstones.ts";
@@ -40,12 +41,13 @@ export async function commitGrantsIn(
   const counts = await takeLeases(tx, grants);
   const taken = await takeDomain(tx, domain);
   if (taken.epoch !== epoch) return grants.map(() => ({ kind: "epochMoved" }));
-  const pools = [...new Set(grants.flatMap(({ allocations }) => allocations.map(({ pool }) => pool)))];
+  const pools = [...new Set(grants.flatMap(({ allocations, needs = [] }) => [...allocations, ...needs]).map(poolOf))];
   await takePools(tx, pools);
-  const facts = await readGrantFacts(tx, { domain, grants, pools }, taken, bounds);
+  const facts = await readGrantFacts(tx, { domain, grants, pools, nowMs }, taken, bounds);
   const rows = new RowBook(facts.rows);
   const book = new GrantBook(facts.limits, facts.sums);
   const graves = new Graves(facts.tombstones);
+  const holds = new HoldBook(facts.holds);
   const granted: LedgerGrant[] = [];
   const outcomes = grants.map((grant) => {
     const known = rows.outcomeOf(grant, taken);
@@ -55,20 +57,68 @@ export async function commitGrantsIn(
       rows.add(grant, false);
       return { kind: "gone" as const };
     }
-    const violation = book.take(grant.allocations);
+    const own = holds.of(grant);
+    if (!coversNeeds(grant, own)) return { kind: "lacksHolds" as const };
+    const violation = book.take(grant.needs ?? grant.allocations, own);
     if (violation !== null) return { kind: "over" as const, violation };
+    holds.board(grant);
     rows.add(grant, true);
     granted.push(grant);
     return { kind: "committed" as const };
   });
-  await writeAllocations(tx, { granted, voided: graves.voided }, nowMs);
-  await forgetTombstonesIn(tx, domain, graves.used);
+  await writeAllocations(tx, { granted, voided: graves.voided, boarded: holds.boarded }, nowMs);
+  // A tombstone that is kept refuses once more, and the reaper deletes it: only so many statements may follow the lock.
+  if (holds.unused.length > 0) await reduceAllocations(tx, holds.unused, { nowMs });
+  else await forgetTombstonesIn(tx, domain, graves.used);
   return outcomes;
 }
 
 /** The rows that a grant has in the ledger. */
 function rowsOf({ allocations, holder, fence }: LedgerGrant): readonly LedgerRow[] {
   return allocations.map(({ caps: _caps, ...allocation }) => ({ ...allocation, holder, fence }));
+}
+
+function poolOf({ pool }: { readonly pool: string }): string {
+  return pool;
+}
+
+/** True if a grant and the holds of its job have all that its admission needs. */
+function coversNeeds({ allocations, needs = [] }: LedgerGrant, holds: readonly HoldRow[]): boolean {
+  const has = (pool: string) =>
+    [...allocations, ...holds].reduce((sum, one) => (one.pool === pool ? sum + one.amount : sum), 0);
+  return needs.every(({ pool, amount }) => has(pool) >= amount);
+}
+
+/** The holds of nominees. With its admission, a nominee is none any more: its holds are allocations like others. */
+class HoldBook {
+  readonly #byJob = new Map<string, HoldRow[]>();
+  readonly boarded: HoldRow[] = [];
+  /** What admissions do not need of the holds of their jobs. */
+  readonly unused: Reduction[] = [];
+
+  constructor(holds: readonly HoldRow[]) {
+    for (const hold of holds) {
+      const key = holderKey(hold.holder);
+      this.#byJob.set(key, [...(this.#byJob.get(key) ?? []), hold]);
+    }
+  }
+
+  /** The holds of a new admission. They are its own from the beginning. */
+  of({ holder, needs }: LedgerGrant): readonly HoldRow[] {
+    return needs === undefined ? [] : (this.#byJob.get(holderKey(holder)) ?? []);
+  }
+
+  /** Gives the holds to their admission, the oldest first, up to what its grant leaves out. */
+  board(grant: LedgerGrant): void {
+    const left = new Map(grant.needs?.map(({ pool, amount }) => [pool, amount]));
+    for (const { pool, amount } of grant.allocations) left.set(pool, (left.get(pool) ?? 0) - amount);
+    for (const hold of this.of(grant)) {
+      const kept = Math.max(0, Math.min(hold.amount, left.get(hold.pool) ?? 0));
+      left.set(hold.pool, (left.get(hold.pool) ?? 0) - kept);
+      this.boarded.push(hold);
+      if (kept < hold.amount) this.unused.push({ row: hold.row, kept, reason: "released" });
+    }
+  }
 }
 
 /** The tombstones of the grants' tokens. Each refuses one grant. */
@@ -109,6 +159,8 @@ class RowBook {
     const own = grant.allocations.map((allocation) =>
       this.#rowsOf(allocation).find(({ fence }) => fence === grant.fence),
     );
+    // Of the ledger's own holds alone. Their records tell whether they count.
+    if (own.length === 0) return null;
     if (own.some((row) => row?.live === false)) return { kind: "gone" };
     const other = this.#otherOf(grant);
     if (other !== null) return takenBy(other);
@@ -139,18 +191,25 @@ function takenBy({ pool, token, holder, amount, fence }: LedgerRow): CommitOutco
   return { kind: "taken", pool, token, holder, amount, fence };
 }
 
-/** Writes new grants with their sums, and voided allocations. */
+type WrittenAllocations = {
+  readonly granted: readonly LedgerGrant[];
+  readonly voided: readonly LedgerRow[];
+  readonly boarded: readonly HoldRow[];
+};
+
+/** Writes new grants with their sums, and voided allocations. Makes holds allocations of their admissions. */
 async function writeAllocations(
   tx: Executor,
-  { granted, voided }: { readonly granted: readonly LedgerGrant[]; readonly voided: readonly LedgerRow[] },
+  { granted, voided, boarded }: WrittenAllocations,
   nowMs: number,
 ): Promise<void> {
   const rows = granted.flatMap(rowsOf);
-  if (rows.length + voided.length === 0) return;
+  if (rows.length + voided.length + boarded.length === 0) return;
   await tx.query(WRITE_ALLOCATIONS, [
     json([...rows.map(newRow), ...voided.map((row) => ({ ...newRow(row), voided: true }))]),
     json(sharesOf(rows)),
     nowMs,
+    boarded.map(({ row }) => row.id),
   ]);
 }
 
@@ -162,7 +221,12 @@ with charged as (
     from json_to_recordset($2::json) as c (pool text, scope text, name text, amount bigint)
    order by pool, scope, name
   on conflict (pool, scope, name) do update set used = s.used + excluded.used
+), boarded as (
+  update allocations set hold = false where id = any($4::bigint[])
+), written as (
+  insert into allocations (${NEW_ROW}, granted_ms, released_ms, release_reason)
+  select ${NEW_ROW}, $3::bigint, case when voided then $3::bigint end, case when voided then 'voided' end
+    from json_to_recordset($1::json) as l (${NEW_ROW_TYPES}, voided boolean)
 )
-insert into allocations (${NEW_ROW}, granted_ms, released_ms, release_reason)
-select ${NEW_ROW}, $3::bigint, case when voided then $3::bigint end, case when voided then 'voided' end
-  from json_to_recordset($1::json) as l (${NEW_ROW_TYPES}, voided boolean)`;
+delete from token_heirs
+ where (job_uid, pool) in (select job_uid, pool from allocations where id = any($4::bigint[]))`;

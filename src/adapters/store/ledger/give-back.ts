@@ -1,11 +1,13 @@
-/** Serves records of steps: gives back the tokens of admissions that have ended or that lost members. */
+/** Serves records of jobs: gives back the tokens of admissions that have ended or lost members, and unused holds. */
 import type { JobSpec } from "../../../core/job/spec.ts";
 import type { Admission } from "../../../core/job/status.ts";
 import { askMembers } from "../../../core/plan/ask.ts";
 import { flavoredAmounts } from "../../../core/plan/flavors.ts";
 import { memberGroups } from "../../../core/plan/gang.ts";
+import { holdPrefix } from "../../../core/quota/heirs.ts";
 import type { Executor } from "../db/db.ts";
-import { type Reduction, reduceAllocations } from "./reduce-allocations.ts";
+import { type NamedHeir, nameHeirs } from "./name-heirs.ts";
+import { REDUCIBLE, type Reducible, type Reduction, reduceAllocations } from "./reduce-allocations.ts";
 import { takePools } from "./sums.ts";
 
 /** An admission of a job. */
@@ -14,53 +16,98 @@ export type JobAdmission = { readonly jobUid: string; readonly admission: number
 /** An admission that keeps only the tokens of its remaining members. */
 export type ShrunkAdmission = { readonly jobUid: string; readonly spec: JobSpec; readonly admission: Admission };
 
+/** Changes of nominations. */
+export type HeirChanges = {
+  /** Nominees. What their victims hold is turned over to them once it is released, up to what they lack. */
+  readonly named: readonly NamedHeir[];
+  /** Jobs that are nominees no more: their holds are released, and nothing is turned over to them any more. */
+  readonly withdrawn: readonly string[];
+};
+
+type GivenBack = {
+  readonly released: readonly JobAdmission[];
+  readonly shrunk: readonly ShrunkAdmission[];
+  readonly withdrawn: readonly string[];
+};
+
 /**
- * Releases all tokens of some admissions and reduces those of others to what their members need. The caller has locked
- * the jobs' rows, so that the admissions get no new tokens meanwhile. It locks pools, for which grants wait, so it is
- * the last part of its transaction. The counters learn of all this later, with retries. Meanwhile they count too much,
- * never too little.
+ * Releases all tokens of some admissions and the holds of some jobs, and reduces the tokens of other admissions to what
+ * their members need. What ends for heirs is turned over to them. The caller has locked the jobs' rows, so that the
+ * admissions get no new tokens meanwhile. It locks pools, for which grants wait, so it is the last part of its
+ * transaction. The counters learn of all this later, with retries. Meanwhile they count too much, never too little.
  */
-export async function giveBack(
+export async function giveBack(tx: Executor, given: GivenBack, nowMs: number): Promise<void> {
+  await change(tx, { ...given, named: [] }, nowMs);
+}
+
+/**
+ * Names nominees as heirs, then withdraws other nominations: releases their holds, visible in the ledger like every
+ * release, or turns them over to nominees that were named as their heirs. Naming a nominee again replaces what it needs
+ * and adds victims. A job that is no nominee is withdrawn without effect.
+ *
+ * The caller has locked the nominees and the victims. It locks pools, for which grants wait, so it is the last part of
+ * its transaction, and is called once.
+ */
+export async function changeHeirs(tx: Executor, { named, withdrawn }: HeirChanges, nowMs: number): Promise<void> {
+  await change(tx, { released: [], shrunk: [], named, withdrawn }, nowMs);
+}
+
+async function change(
   tx: Executor,
-  { released, shrunk }: { readonly released: readonly JobAdmission[]; readonly shrunk: readonly ShrunkAdmission[] },
+  { released, shrunk, named, withdrawn }: GivenBack & HeirChanges,
   nowMs: number,
 ): Promise<void> {
   const admissions = [...released, ...shrunk.map(({ jobUid, admission }) => ({ jobUid, admission: admission.number }))];
-  const pools = await poolsHeld(tx, admissions);
+  const held = await poolsHeld(tx, admissions, withdrawn);
+  const pools = [...new Set([...held, ...named.flatMap(({ needs }) => needs.map(({ pool }) => pool))])];
   if (pools.length === 0) return;
   await takePools(tx, pools);
-  const rows = await tx.query<HeldRow>(HELD, columnsOf(admissions));
+  if (named.length > 0) await nameHeirs(tx, named);
+  if (withdrawn.length > 0) await tx.query(FORGET_HEIRS, [withdrawn]);
+  if (held.length === 0) return;
+  const rows = await tx.query<HeldRow>(HELD, [...columnsOf(admissions), withdrawn]);
   const all = new Set(released.map(keyOf));
   const ended = rows
-    .filter((row) => all.has(keyOf(row)))
-    .map(({ id }): Reduction => ({ id, kept: 0, reason: "released" }));
+    .filter((row) => row.isWithdrawn || all.has(keyOf(row)))
+    .map((row): Reduction => ({ row, kept: 0, reason: "released" }));
   const reduced = shrunk.flatMap((one) => (all.has(keyOf(nameOf(one))) ? [] : reductionsOf(one, rows)));
   await reduceAllocations(tx, [...ended, ...reduced], { nowMs });
 }
 
-/** The pools whose tokens these admissions hold. */
-async function poolsHeld(tx: Executor, admissions: readonly JobAdmission[]): Promise<readonly string[]> {
-  if (admissions.length === 0) return [];
-  const rows = await tx.query<{ pool: string }>(POOLS_HELD, columnsOf(admissions));
+/** The pools whose tokens these admissions hold, or that these nominees lack. */
+async function poolsHeld(
+  tx: Executor,
+  admissions: readonly JobAdmission[],
+  withdrawn: readonly string[],
+): Promise<readonly string[]> {
+  if (admissions.length + withdrawn.length === 0) return [];
+  const rows = await tx.query<{ pool: string }>(POOLS_HELD, [...columnsOf(admissions), withdrawn]);
   return rows.map(({ pool }) => pool);
 }
 
+/** A nominee has holds only in pools that it lacks. */
 const POOLS_HELD = `
-select distinct a.pool
+select a.pool
   from unnest($1::uuid[], $2::int[]) as h (job_uid, admission)
-  join allocations a on a.job_uid = h.job_uid and a.admission = h.admission and a.released_ms is null`;
+  join allocations a on a.job_uid = h.job_uid and a.admission = h.admission and a.released_ms is null
+ union
+select pool from token_heirs where job_uid = any($3::uuid[])`;
 
-type HeldRow = JobAdmission & {
-  readonly id: number;
-  readonly pool: string;
-  readonly token: string;
-  readonly amount: number;
-};
+const FORGET_HEIRS = "delete from token_heirs where job_uid = any($1::uuid[])";
+
+type HeldRow = JobAdmission & Reducible & { readonly isWithdrawn: boolean };
 
 const HELD = `
-select a.id, a.job_uid as "jobUid", a.admission, a.pool, a.token, a.amount
-  from (select distinct job_uid, admission from unnest($1::uuid[], $2::int[]) as h (job_uid, admission)) h
-  join allocations a on a.job_uid = h.job_uid and a.admission = h.admission and a.released_ms is null
+with held as (
+  select a.id, false as withdrawn
+    from (select distinct job_uid, admission from unnest($1::uuid[], $2::int[]) as h (job_uid, admission)) h
+    join allocations a on a.job_uid = h.job_uid and a.admission = h.admission and a.released_ms is null
+   where not a.hold
+  union all
+  select id, true from allocations where job_uid = any($3::uuid[]) and hold and released_ms is null
+)
+select ${REDUCIBLE}, a.job_uid as "jobUid", a.admission, h.withdrawn as "isWithdrawn"
+  from held h join allocations a on a.id = h.id
  order by a.id`;
 
 function columnsOf(admissions: readonly JobAdmission[]) {
@@ -82,15 +129,16 @@ function keyOf({ jobUid, admission }: JobAdmission): string {
 function reductionsOf(shrunk: ShrunkAdmission, rows: readonly HeldRow[]): readonly Reduction[] {
   const { jobUid, admission } = shrunk;
   // Excludes tokens that plugins requested while the job runs. They have other names and do not belong to members.
-  const prefix = `job/${jobUid}/admission/${admission.number}/`;
+  const prefixes = [`job/${jobUid}/admission/${admission.number}/`, holdPrefix(jobUid)];
   const pools = new Set(Object.values(admission.flavors));
   const own = rows.filter((row) => keyOf(row) === keyOf(nameOf(shrunk)));
   const left = new Map(Object.entries(keptAmounts(shrunk)));
-  return own.flatMap(({ id, pool, token, amount }): readonly Reduction[] => {
-    if (!pools.has(pool) || !token.startsWith(prefix)) return [];
+  return own.flatMap((row): readonly Reduction[] => {
+    const { pool, token, amount } = row;
+    if (!pools.has(pool) || !prefixes.some((prefix) => token.startsWith(prefix))) return [];
     const kept = Math.min(amount, left.get(pool) ?? 0);
     left.set(pool, (left.get(pool) ?? 0) - kept);
-    return kept < amount ? [{ id, kept, reason: "released" }] : [];
+    return kept < amount ? [{ row, kept, reason: "released" }] : [];
   });
 }
 

@@ -1,4 +1,5 @@
 import type { LedgerPage, LedgerQuery } from "../../../core/quota/admin.ts";
+import { poolWithin } from "../admin/list-pools.ts";
 import { decodeCursor, encodeCursor } from "../db/cursor.ts";
 import { type Executor, storable } from "../db/db.ts";
 import { LEDGER_COLUMNS, type LedgerColumns, ledgerRow } from "./ledger-row.ts";
@@ -49,10 +50,10 @@ select ${LEDGER_COLUMNS}, a.id, a.granted_ms,
 
 /** SQL conditions with their parameters. The statement holds only the given filters, so that each uses its index. */
 class Conditions {
-  readonly params: (string | number)[] = [];
+  readonly params: (string | number | readonly string[])[] = [];
   readonly #conditions: string[] = [];
 
-  add(condition: (first: string) => string, ...params: readonly (string | number)[]): void {
+  add(condition: (first: string) => string, ...params: readonly (string | number | readonly string[])[]): void {
     this.#conditions.push(condition(`$${this.params.length + 1}`));
     this.params.push(...params.map((param) => (typeof param === "string" ? storable(param) : param)));
   }
@@ -63,7 +64,13 @@ class Conditions {
 }
 
 function addFilter(where: Conditions, filter: LedgerQuery["filter"]): void {
-  const { pool, project, namespace, holder, grantedBeforeMs } = filter;
+  const { pool, project, namespace, holder, grantedBeforeMs, shown } = filter;
+  if (shown)
+    where.add(
+      (at) => `(a.caller = ${at} or ${poolWithin("a.pool", `$${where.params.length + 2}`)})`,
+      shown.holder,
+      shown.pools,
+    );
   if (pool !== null) where.add((at) => `a.pool = ${at}`, pool);
   if (project !== null) where.add((at) => `a.project = ${at}`, project);
   if (namespace !== null) where.add((at) => `a.namespace = ${at}`, namespace);

@@ -4,6 +4,7 @@ import { type Db, type Executor, json, onlyRow } from "../db/db.ts";
 import { LEDGER_COLUMNS, type LedgerColumns, ledgerRow, refText } from "./ledger-row.ts";
 import { type LimitBounds, readLimits } from "./quota-limits.ts";
 import { reduceAllocations } from "./reduce-allocations.ts";
+import { IS_TELLABLE } from "./settle-turn-overs.ts";
 import { takePools } from "./sums.ts";
 
 /**
@@ -47,8 +48,8 @@ update quota_domains set epoch = epoch + 1
 returning epoch`;
 
 /**
- * Confirms releases and reductions, and reads the live rows. Locks released rows in the order of ids, as every
- * statement does. Live rows need no lock: a change of one locks its pool, which is locked here.
+ * Confirms releases, reductions and turn-overs, and reads the live rows. Locks released rows in the order of ids, as
+ * every statement does. Live rows need no lock: a change of one locks its pool, which is locked here.
  */
 const CONFIRM_AND_READ = `
 with pool as (
@@ -58,10 +59,10 @@ with pool as (
    where released_ms is not null and not confirmed and pool in (select name from pool)
    order by id for no key update
 ), confirmed as (
-  update allocations set confirmed = true where id in (select id from released)
-), unshrunk as (
-  update allocations set shrunk = false
-   where shrunk and released_ms is null and pool in (select name from pool)
+  update allocations set confirmed = true, untold = false where id in (select id from released)
+), known as (
+  update allocations set shrunk = false, untold = false
+   where (shrunk or untold) and released_ms is null and pool in (select name from pool)
 )
 select ${LEDGER_COLUMNS}
   from allocations a
@@ -69,7 +70,7 @@ select ${LEDGER_COLUMNS}
  order by a.id`;
 
 /**
- * Reads released allocations that the counters have not freed yet, oldest first. A grant that was voided after its pool
+ * Reads released allocations that the counters are to free now, oldest first. A grant that was voided after its pool
  * was deleted counts in the domain of queues, so that it is not kept for ever.
  */
 export async function unconfirmedReleases(
@@ -84,11 +85,10 @@ export async function unconfirmedReleases(
   return rows.map((row) => ({ ...row, fence: BigInt(row.fence) }));
 }
 
-/** Reads the oldest unconfirmed releases of a domain ($1), up to a number ($2). */
-export const UNCONFIRMED_RELEASES = `
+const UNCONFIRMED_RELEASES = `
 select a.pool, a.token, a.fence::text
   from allocations a left join pools p on p.name = a.pool
- where coalesce(p.domain, 'default') = $1 and a.released_ms is not null and not a.confirmed
+ where coalesce(p.domain, 'default') = $1 and a.released_ms is not null and not a.confirmed and ${IS_TELLABLE}
  order by a.fence, a.pool, a.token limit $2`;
 
 /** Records that the counters have freed these allocations. */

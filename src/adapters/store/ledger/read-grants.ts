@@ -4,7 +4,8 @@ import type { LedgerGrant, Tombstone } from "../../../core/quota/ledger.ts";
 import { type Executor, json, onlyRow } from "../db/db.ts";
 import { LEDGER_COLUMNS, type LedgerColumns, ledgerRow, refText } from "./ledger-row.ts";
 import type { TakenDomain } from "./quota-domains.ts";
-import { type LimitBounds, type LimitsRow, limitsOf, limitsParams, READ_LIMITS } from "./quota-limits.ts";
+import { type LimitBounds, type LimitsRow, limitsOf, limitsParams, readLimitsSql } from "./quota-limits.ts";
+import { REDUCIBLE_TOO, type Reducible } from "./reduce-allocations.ts";
 import { recordedScopes, type SumKey, scopeOfSum, sumKey } from "./sums.ts";
 import { type TombstoneRow, tombstone } from "./tombstones.ts";
 
@@ -20,21 +21,32 @@ export type GrantFacts = {
   readonly sums: readonly RecordedSum[];
   /** The tombstones of the grants' tokens. */
   readonly tombstones: readonly Tombstone[];
+  /** The holds of the jobs whose new admissions the grants are for, oldest first. */
+  readonly holds: readonly HoldRow[];
 };
+
+/** A live hold of a nominee. */
+export type HoldRow = LedgerRow & { readonly row: Reducible };
 
 /**
  * Reads the facts in one statement, since other grants wait meanwhile. The caller has locked the domain and the pools.
  */
 export async function readGrantFacts(
   tx: Executor,
-  of: { readonly domain: string; readonly grants: readonly LedgerGrant[]; readonly pools: readonly string[] },
+  of: {
+    readonly domain: string;
+    readonly grants: readonly LedgerGrant[];
+    readonly pools: readonly string[];
+    readonly nowMs: number;
+  },
   taken: TakenDomain,
   bounds: LimitBounds,
 ): Promise<GrantFacts> {
   const { domain, grants, pools } = of;
   const allocations = grants.flatMap((grant) => grant.allocations.map((one) => ({ ...one, fence: grant.fence })));
   const refs = allocations.map(refText);
-  const scopes = allocations.flatMap(recordedScopes).map(sumKey);
+  const charged = [...allocations, ...grants.flatMap(({ needs = [] }) => needs)];
+  const scopes = charged.flatMap(recordedScopes).map(sumKey);
   const found = onlyRow(
     await tx.query<FactsRow>(READ_FACTS, [
       ...limitsParams(domain, pools),
@@ -42,6 +54,8 @@ export async function readGrantFacts(
       json(scopes.filter(({ scope }) => scope === "project" || scope === "namespace")),
       json(taken.buried ? refs : []),
       refs.map(({ token }) => token),
+      grants.flatMap(({ needs, holder }) => (needs !== undefined && holder.kind === "admission" ? holder.jobUid : [])),
+      of.nowMs,
     ]),
   );
   return {
@@ -49,6 +63,7 @@ export async function readGrantFacts(
     limits: limitsOf(found.limits, bounds),
     sums: found.sums.map(({ used, ...key }) => ({ scope: scopeOfSum(key), used })),
     tombstones: found.tombstones.map(tombstone),
+    holds: found.holds.map((row) => ({ ...ledgerRow(row), row })),
   };
 }
 
@@ -57,6 +72,7 @@ type FactsRow = {
   readonly limits: LimitsRow;
   readonly sums: readonly (SumKey & { readonly used: number })[];
   readonly tombstones: readonly TombstoneRow[];
+  readonly holds: readonly (LedgerColumns & Reducible)[];
 };
 
 const READ_FACTS = `
@@ -82,8 +98,13 @@ with known as (
   select distinct t.pool, t.token, t.holder, t.project, t.namespace, t.at_ms as "atMs"
     from json_to_recordset($6::json) as w (pool text, token text)
     join token_tombstones t on t.domain = $1 and t.pool = w.pool and t.token = w.token
+), hold as (
+  select ${LEDGER_COLUMNS}, ${REDUCIBLE_TOO}
+    from allocations a
+   where a.job_uid = any($8::uuid[]) and a.hold and a.released_ms is null and a.pool = any($3::text[])
 )
-select (select row_to_json(limits) from (${READ_LIMITS}) limits) as limits,
+select (select row_to_json(limits) from (${readLimitsSql("$9::bigint")}) limits) as limits,
        coalesce((select json_agg(known) from known), '[]') as rows,
        coalesce((select json_agg(counted) from counted), '[]') as sums,
-       coalesce((select json_agg(buried) from buried), '[]') as tombstones`;
+       coalesce((select json_agg(buried) from buried), '[]') as tombstones,
+       coalesce((select json_agg(hold order by id) from hold), '[]') as holds`;

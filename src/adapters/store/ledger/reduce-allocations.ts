@@ -1,51 +1,119 @@
+import { cutsOf, type Heir } from "../../../core/quota/heirs.ts";
 import type { ReleaseRequest } from "../../../core/quota/ledger.ts";
 import { type Executor, json } from "../db/db.ts";
+import { NEW_ROW, NEW_ROW_TYPES } from "./ledger-row.ts";
 import { COUNTED_IN } from "./sums.ts";
 
+/** A live allocation that can be reduced, as `REDUCIBLE` reads it under the lock of its pool. */
+export type Reducible = {
+  readonly id: number;
+  readonly pool: string;
+  readonly token: string;
+  readonly amount: number;
+  readonly fence: string;
+  /** The first goes first. */
+  readonly heirs: readonly Heir[];
+};
+
+const HEIRS = `
+coalesce((
+  select json_agg(json_build_object(
+           'id', h.id, 'jobUid', h.job_uid, 'admission', h.admission, 'pool', h.pool, 'queue', h.queue,
+           'project', h.project, 'namespace', h.namespace, 'lacks', h.lacks
+         ) order by w.place)
+    from unnest(a.heirs) with ordinality as w (id, place) join token_heirs h on h.id = w.id and h.pool = a.pool
+), '[]') as heirs`;
+
+/** The columns that `LEDGER_COLUMNS` lack of a `Reducible`, from a row `a` of allocations. */
+export const REDUCIBLE_TOO = `a.id, ${HEIRS}`;
+
+/** The columns of a `Reducible`, from a row `a` of allocations. */
+export const REDUCIBLE = `a.id, a.pool, a.token, a.amount, a.fence::text as fence, ${HEIRS}`;
+
 /** What a live allocation keeps of its amount. 0: it ends, for this reason. */
-export type Reduction = { readonly id: number; readonly kept: number; readonly reason: ReleaseRequest["reason"] };
+export type Reduction = {
+  readonly row: Reducible;
+  readonly kept: number;
+  readonly reason: ReleaseRequest["reason"];
+};
 
 /**
- * Ends or reduces live allocations and lowers the sums, in one statement, since grants wait meanwhile. The caller has
- * locked the pools. Recomputes the sums of a pool from its live rows if one of them is too small to be lowered: a
- * program that keeps fewer sums wrote those rows. It also recomputes those of the pools `anew`.
+ * Ends or reduces live allocations, turns what they lose over to their heirs, and moves the sums, in one statement,
+ * since grants wait meanwhile. The caller has locked the pools. Recomputes the sums of a pool from its live rows if one
+ * of them is too small to be lowered: a program that keeps fewer sums wrote those rows. It also recomputes those of the
+ * pools `anew`.
  */
 export async function reduceAllocations(
   tx: Executor,
   reductions: readonly Reduction[],
   { nowMs, anew = [] }: { readonly nowMs: number; readonly anew?: readonly string[] },
 ): Promise<void> {
-  if (reductions.length + anew.length > 0) await tx.query(REDUCE, [json(reductions), nowMs, anew]);
+  if (reductions.length + anew.length === 0) return;
+  const lines = reductions.map(({ row, kept, reason }) => ({ id: row.id, kept, reason }));
+  await tx.query(REDUCE, [json(lines), nowMs, anew, json(cutColumns(reductions))]);
 }
 
+function cutColumns(reductions: readonly Reduction[]) {
+  return cutsOf(reductions.map(({ row, kept }) => ({ ...row, kept }))).map(({ line, heir, amount, kept }) => ({
+    heir: heir.id,
+    pool: line.pool,
+    fence: line.fence,
+    cut_token: line.token,
+    cut_kept: kept,
+    queue: heir.queue,
+    project: heir.project,
+    namespace: heir.namespace,
+    amount,
+    job_uid: heir.jobUid,
+    admission: heir.admission,
+  }));
+}
+
+/**
+ * The parts that nothing reads run after the statement, the last one first. The fence of a cut is that of the
+ * allocation that it was taken from. Nobody can guess its token, and so be in its way.
+ */
 const REDUCE = `
 with line as (
   select * from json_to_recordset($1::json) as l (id bigint, kept bigint, reason text)
+), cut as (
+  select * from json_to_recordset($4::json) as c (${NEW_ROW_TYPES}, heir bigint, cut_token text, cut_kept bigint)
 ), share as (
-  select a.pool, s.scope, s.name, sum(a.amount - l.kept)::bigint as amount
-    from line l join allocations a on a.id = l.id and a.released_ms is null
-   cross join lateral ${COUNTED_IN}
-   where s.name is not null
-   group by a.pool, s.scope, s.name
+  select c.pool, c.scope, c.name, sum(c.amount)::bigint as amount
+    from (
+      select a.pool, s.scope, s.name, l.kept - a.amount as amount
+        from line l join allocations a on a.id = l.id and a.released_ms is null
+       cross join lateral ${COUNTED_IN}
+       union all
+      select a.pool, s.scope, s.name, a.amount from cut a cross join lateral ${COUNTED_IN}
+    ) c
+   where c.name is not null
+   group by c.pool, c.scope, c.name
 ), wrong as (
   select pool from unnest($3::text[]) as p (pool)
   union
-  select c.pool from share c left join allocation_sums s using (pool, scope, name) where coalesce(s.used, 0) < c.amount
+  select c.pool from share c left join allocation_sums s using (pool, scope, name)
+   where coalesce(s.used, 0) + c.amount < 0
 ), anew as (
   select live.pool, live.scope, live.name, live.used
     from wrong w
    cross join lateral (
-           select a.pool, s.scope, s.name, sum(coalesce(l.kept, a.amount))::bigint as used
-             from allocations a
-             left join line l on l.id = a.id
+           select a.pool, s.scope, s.name, sum(a.amount)::bigint as used
+             from (
+               select o.pool, o.queue, o.project, o.namespace, coalesce(l.kept, o.amount) as amount
+                 from allocations o left join line l on l.id = o.id
+                where o.pool = w.pool and o.released_ms is null
+                union all
+               select c.pool, c.queue, c.project, c.namespace, c.amount from cut c where c.pool = w.pool
+             ) a
             cross join lateral ${COUNTED_IN}
-            where a.pool = w.pool and a.released_ms is null and s.name is not null
+            where s.name is not null
             group by a.pool, s.scope, s.name
          ) live
 ), next as (
-  select s.pool, s.scope, s.name, s.used - c.amount as used
-    from share c join allocation_sums s using (pool, scope, name)
-   where c.pool not in (select pool from wrong)
+  select c.pool, c.scope, c.name, coalesce(s.used, 0) + c.amount as used
+    from share c left join allocation_sums s using (pool, scope, name)
+   where c.amount <> 0 and c.pool not in (select pool from wrong)
   union all
   select pool, scope, name, used from anew
   union all
@@ -53,6 +121,13 @@ with line as (
     from wrong w join allocation_sums s using (pool)
    where s.used <> 0
      and not exists (select from anew n where (n.pool, n.scope, n.name) = (s.pool, s.scope, s.name))
+), turned_over as (
+  insert into allocations (${NEW_ROW}, granted_ms, cut_token, cut_kept, cut_amount, hold, untold)
+  select c.pool, 'job/' || c.job_uid || '/hold/' || gen_random_uuid(), c.queue, c.project, c.namespace, c.amount,
+         c.fence, c.job_uid, c.admission, null, null, $2::bigint, c.cut_token, c.cut_kept,
+         c.amount, true, true
+    from cut c
+   order by c.cut_token, c.cut_kept desc
 ), reduced as (
   update allocations a
      set amount = case when l.kept = 0 then a.amount else l.kept end, shrunk = a.shrunk or l.kept > 0,
@@ -60,6 +135,10 @@ with line as (
          release_reason = case when l.kept = 0 then l.reason end
     from line l
    where a.id = l.id and a.released_ms is null
+), served as (
+  update token_heirs h set lacks = h.lacks - c.amount
+    from (select heir, sum(amount)::bigint as amount from cut group by heir) c
+   where h.id = c.heir
 )
 insert into allocation_sums as s (pool, scope, name, used)
 select pool, scope, name, used from next order by pool, scope, name

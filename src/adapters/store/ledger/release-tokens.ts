@@ -3,7 +3,7 @@ import type { LedgerRow } from "../../../core/quota/counters.ts";
 import type { ReleaseOutcome, ReleaseRequest } from "../../../core/quota/ledger.ts";
 import { type Db, type Executor, json } from "../db/db.ts";
 import { LEDGER_COLUMNS, type LedgerColumns, ledgerRow } from "./ledger-row.ts";
-import { type Reduction, reduceAllocations } from "./reduce-allocations.ts";
+import { REDUCIBLE_TOO, type Reducible, type Reduction, reduceAllocations } from "./reduce-allocations.ts";
 import { takePools } from "./sums.ts";
 import { type LeaseCheck, takeLeases } from "./take-leases.ts";
 
@@ -44,7 +44,7 @@ export async function releaseTokensIn(
     const refused = refusal(request, allocation, row.live_admission);
     if (refused !== null) return refused;
     held.delete(tokenKey(request));
-    ended.push({ id: row.id, kept: 0, reason: request.reason });
+    ended.push({ row, kept: 0, reason: request.reason });
     return {
       kind: "released",
       ref: { pool: allocation.pool, token: allocation.token, fence: allocation.fence },
@@ -55,14 +55,14 @@ export async function releaseTokensIn(
   return outcomes;
 }
 
-type HeldRow = LedgerColumns & { readonly id: number; readonly live_admission: boolean };
+type HeldRow = LedgerColumns & Reducible & { readonly live_admission: boolean };
 
 /**
  * Reads `live_admission` without a lock on admissions. An admission that has ended never becomes live again, and a new
  * admission locks the sums of its pools until it is recorded.
  */
 const HELD = `
-select ${LEDGER_COLUMNS}, a.id,
+select ${LEDGER_COLUMNS}, ${REDUCIBLE_TOO},
        exists (
          select from admissions m join jobs j on j.uid = m.job_uid
           where m.job_uid = a.job_uid and m.number = a.admission and m.state = 'live' and j.completion_ms is null

@@ -1,19 +1,19 @@
 import type { Rest } from "../../../core/quota/counters.ts";
 import { type Db, type Executor, json } from "../db/db.ts";
 import { refText } from "./ledger-row.ts";
+import { IS_TELLABLE } from "./settle-turn-overs.ts";
 import { takePools } from "./sums.ts";
 
-/** Reads the amounts of reduced allocations that the counters still hold in full, oldest first. */
+/** Reads the amounts of reduced allocations that the counters are to reduce now, oldest first. */
 export async function unconfirmedShrinks(executor: Executor, domain: string, limit: number): Promise<readonly Rest[]> {
   const rows = await executor.query<Omit<Rest, "fence"> & { fence: string }>(UNCONFIRMED_SHRINKS, [domain, limit]);
   return rows.map((row) => ({ ...row, fence: BigInt(row.fence) }));
 }
 
-/** Reads the oldest reductions of a domain ($1) that the counters do not have, up to a number ($2). */
-export const UNCONFIRMED_SHRINKS = `
+const UNCONFIRMED_SHRINKS = `
 select a.pool, a.token, a.fence::text, a.amount
   from allocations a join pools p on p.name = a.pool
- where p.domain = $1 and a.shrunk and a.released_ms is null
+ where p.domain = $1 and a.shrunk and a.released_ms is null and ${IS_TELLABLE}
  order by a.fence, a.pool, a.token limit $2`;
 
 /** Records that the counters have reduced these allocations. Skips an allocation that was reduced further meanwhile. */

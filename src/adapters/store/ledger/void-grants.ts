@@ -3,6 +3,7 @@ import type { VoidOutcome } from "../../../core/quota/ledger.ts";
 import { type Db, json } from "../db/db.ts";
 import { NEW_ROW, NEW_ROW_TYPES, newRow, refText } from "./ledger-row.ts";
 import { takeDomainsOf } from "./quota-domains.ts";
+import { IS_TELLABLE } from "./settle-turn-overs.ts";
 
 /**
  * Prevents later commits of grants that the ledger does not know: writes their allocations as voided unless they are
@@ -29,8 +30,8 @@ select ${NEW_ROW}, $2, $2, 'voided'
 on conflict (pool, token, fence) do nothing`;
 
 const READ_BACK = `
-select case when a.released_ms is null then 'live' when a.release_reason = 'voided' then 'voided' else 'gone' end
-         as outcome
+select case when a.released_ms is null then 'live' when a.release_reason = 'voided' then 'voided'
+            when ${IS_TELLABLE} then 'gone' else 'turnedOver' end as outcome
   from json_array_elements($1::json) with ordinality as w (ref, at)
   join allocations a
     on a.pool = w.ref ->> 'pool' and a.token = w.ref ->> 'token' and a.fence = (w.ref ->> 'fence')::bigint

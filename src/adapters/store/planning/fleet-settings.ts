@@ -1,30 +1,68 @@
+import type { GangHolds } from "../../../core/plan/plan-gang.ts";
+import type { PastPreemption } from "../../../core/plan/preempt/budget.ts";
+import type { LimitedTenant } from "../../../core/plan/running-jobs.ts";
 import type { ClusterCapacity, HeldByCaller, PlanQueue } from "../../../core/plan/snapshot.ts";
 import type { ClusterFacts } from "../../../core/plan/state/cluster-state.ts";
 import type { PoolLimit } from "../../../core/quota/counters.ts";
+import type { Freeze } from "../../../core/quota/freeze.ts";
 import type { RecordedSum } from "../../../core/quota/grant-book.ts";
 import { IS_RETIRED } from "../admin/clusters.ts";
-import { FLAVOR_QUOTA } from "../admin/queues.ts";
+import { QUEUE_SETTINGS, type SettingsRow, withPolicy } from "../admin/queue-settings.ts";
 import type { Executor } from "../db/db.ts";
+import { AGEING } from "../jobs/effective-priority.ts";
 import { type SumKey, scopeOfSum } from "../ledger/sums.ts";
+import { PREEMPTED } from "./queue-preemptions.ts";
 
-export function planQueues(tx: Executor): Promise<readonly PlanQueue[]> {
-  return tx.query<PlanQueue>(PLAN_QUEUES);
+export async function planQueues(tx: Executor): Promise<readonly PlanQueue[]> {
+  const rows = await tx.query<PlannedQueueRow>(PLAN_QUEUES);
+  return rows.map(({ classValues, preempted, ...row }) => {
+    const queue = withFreeze(withPolicy(row));
+    return {
+      ...queue,
+      ...(classValues === null ? {} : { classValues }),
+      ...(preempted === null ? {} : { preempted }),
+    };
+  });
 }
 
+/** The values of priority classes are read only for queues in which priorities grow. */
 const PLAN_QUEUES = `
-select q.name, q.parent, q.strategy, q.stop_policy as "stopPolicy", q.max_running_jobs as "maxRunningJobs",
-       coalesce((select json_agg(${FLAVOR_QUOTA} order by position) from queue_quotas where queue = q.name), '[]')
-         as quotas
+select ${QUEUE_SETTINGS}, q.frozen as "freeze",
+       case when ${AGEING} is not null
+            then (select json_agg(distinct value order by value) from priority_classes) end as "classValues",
+       ${PREEMPTED} as preempted
   from queues q order by q.name`;
 
+type Freezable = { readonly freeze: Freeze | null };
+
+type PlannedQueueRow = SettingsRow &
+  Freezable & {
+    readonly classValues: readonly number[] | null;
+    readonly preempted: readonly PastPreemption[] | null;
+  };
+
+function withFreeze<Row extends Freezable>({ freeze, ...row }: Row): Omit<Row, "freeze"> & { freeze?: Freeze } {
+  return freeze === null ? row : { ...row, freeze };
+}
+
 /** The pools that a gang may be charged in. */
-export function planPools(tx: Executor): Promise<readonly PoolLimit[]> {
-  return tx.query<PoolLimit>(PLAN_POOLS);
+export async function planPools(tx: Executor): Promise<readonly PoolLimit[]> {
+  return (await tx.query<Omit<PoolLimit, "freeze"> & Freezable>(PLAN_POOLS)).map(withFreeze);
 }
 
 const PLAN_POOLS = `
-select name as pool, quota, project_default as "projectDefault", namespace_default as "namespaceDefault"
+select name as pool, quota, project_default as "projectDefault", namespace_default as "namespaceDefault",
+       frozen as "freeze"
   from pools where name in (select flavor from queue_quotas) order by name`;
+
+/** The namespaces and projects that limit their admitted jobs. */
+export function planTenants(tx: Executor): Promise<readonly LimitedTenant[]> {
+  return tx.query<LimitedTenant>(PLAN_TENANTS);
+}
+
+const PLAN_TENANTS = `
+select kind, name, max_running_jobs as "maxRunningJobs"
+  from tenant_limits where max_running_jobs is not null order by kind, name`;
 
 /**
  * The sums of the planner's pools, those of projects and namespaces only for pools that limit them. `transaction`:
@@ -43,6 +81,23 @@ select s.pool, s.scope, s.name, s.used
    and (s.scope in ('pool', 'queue') or s.scope = 'project' and p.project_default is not null
      or s.scope = 'namespace' and p.namespace_default is not null)
    and ($1::text is null and s.used > 0 or age(s.xmin) <= age($1::xid))`;
+
+/** The holds of all nominees. There are a few at most, each until its nominee is admitted. */
+export async function planHolds(tx: Executor): Promise<readonly HeldForGang[]> {
+  return tx.query<HeldForGang>(PLAN_HOLDS);
+}
+
+export type HeldForGang = { readonly uid: string; readonly holds: GangHolds };
+
+const PLAN_HOLDS = `
+select uid, json_build_object('admission', admission, 'amounts', json_object_agg(pool, amount)) as holds
+  from (
+    select job_uid as uid, max(admission) over (partition by job_uid) as last, admission, pool, sum(amount) as amount
+      from allocations where hold and released_ms is null
+     group by job_uid, admission, pool
+  ) h
+ where admission = last
+ group by uid, admission order by uid`;
 
 /** How many tokens of each pool a round reads, the oldest first. It is bounded because callers may hold very many. */
 const CALLER_TOKENS = 200;

@@ -1,4 +1,4 @@
-import { type QueueStop, type StoppableQueue, stopOf } from "../../../core/plan/queue-stop.ts";
+import { haltOf, type QueueStop, type StoppableQueue } from "../../../core/plan/queue-stop.ts";
 import type { Executor } from "../db/db.ts";
 
 /**
@@ -10,7 +10,7 @@ export async function lockQueues(tx: Executor, names: readonly string[]): Promis
   const queues = new Map(rows.map((row) => [row.name, row]));
   const isMoving = rows.some(({ parent }) => parent !== null && !queues.has(parent));
   // Another transaction has put a queue below a parent that is not locked: nothing is admitted or evicted this time.
-  return (queue) => (isMoving ? { queue, drains: false } : stopOf(queue, queues));
+  return (queue) => (isMoving ? { queue, drains: false } : haltOf(queue, queues));
 }
 
 const LOCK_QUEUES = `
@@ -19,5 +19,5 @@ with recursive path as (
    union
   select q.name, q.parent from queues q join path p on q.name = p.parent
 )
-select name, parent, stop_policy as "stopPolicy"
+select name, parent, stop_policy as "stopPolicy", frozen as "freeze"
   from queues where name in (select name from path) order by name for share`;

@@ -3,12 +3,22 @@
  * read is bounded, and what it says about gangs, sums and settings is of one commit.
  */
 import { type GangUpdate, gangVersion } from "../../../core/plan/plan-gang.ts";
+import { tenantKey } from "../../../core/plan/running-jobs.ts";
 import type { Change } from "../../../core/plan/state/changes.ts";
 import type { FleetPlace, FleetRead, KnownFleet } from "../../../core/plan/state/fleet-read.ts";
 import type { RecordedSum } from "../../../core/quota/grant-book.ts";
 import { type Db, type Executor, onlyRow, readSnapshot } from "../db/db.ts";
 import { capacityChanges } from "./fleet-capacity.ts";
-import { type PlanClusterRow, planCallers, planClusters, planPools, planQueues, planSums } from "./fleet-settings.ts";
+import {
+  type PlanClusterRow,
+  planCallers,
+  planClusters,
+  planHolds,
+  planPools,
+  planQueues,
+  planSums,
+  planTenants,
+} from "./fleet-settings.ts";
 import { gangPage, gangsSince, type LogBounds } from "./gang-updates.ts";
 import type { GangReading } from "./read-gangs.ts";
 import { refreshGangs } from "./refresh-gangs.ts";
@@ -66,7 +76,7 @@ async function follow(db: Db, place: FleetPlace, known: KnownFleet, reading: Gan
   // The gangs have other generations once they are computed.
   if (found !== "gap" && found.head.outdated && (await refreshGangs(db, reading.kinds)) > 0) found = await read();
   if (found === "gap") return begin(db, reading);
-  const { head, gangs, settings, sums, clusters, callers } = found;
+  const { head, gangs, settings, sums, holds, clusters, callers } = found;
   const capacity = await capacityChanges(db, { clusters, known });
   const { epoch: quotaEpoch, limitsVersion, transaction } = head;
   return {
@@ -74,12 +84,16 @@ async function follow(db: Db, place: FleetPlace, known: KnownFleet, reading: Gan
     changes: [
       ...settings.queues.map((queue): Change => ({ kind: "queue", name: queue.name, version: serial, queue })),
       ...settings.pools.map((pool): Change => ({ kind: "pool", name: pool.pool, version: serial, pool })),
+      ...settings.tenants.map(
+        (tenant): Change => ({ kind: "tenant", name: tenantKey(tenant), version: serial, tenant }),
+      ),
       ...sums.map(({ scope, used }): Change => ({ kind: "sum", scope, version: serial, used })),
+      ...holds.map((one): Change => ({ kind: "holds", version: serial, ...one })),
       ...clusters.map((row) => clusterChange(row, serial)),
       ...capacity.changes,
       ...gangs.updates.map(gangChange),
     ],
-    whole: settings.isWhole ? ["queue", "pool", "sum", "cluster"] : ["cluster"],
+    whole: settings.isWhole ? ["queue", "pool", "tenant", "sum", "holds", "cluster"] : ["holds", "cluster"],
     callers,
     quotaEpoch,
     place: { position: gangs.position, loadedTo: null, limitsVersion, transaction, serial },
@@ -95,11 +109,14 @@ async function changesSince(tx: Executor, place: FleetPlace, known: KnownFleet, 
   const isWhole = place.limitsVersion !== head.limitsVersion;
   const queues = isWhole ? await planQueues(tx) : [];
   const pools = isWhole ? await planPools(tx) : [];
+  const tenants = isWhole ? await planTenants(tx) : [];
   const sums = isWhole ? await planSums(tx, null) : await changedSums(tx, place.transaction, known);
+  // A turn-over may change no sum, so they are read each time.
+  const holds = await planHolds(tx);
   const clusters = await planClusters(tx);
   // Callers' tokens come and go with the sums.
   const callers = sums.length > 0 || isWhole ? await planCallers(tx) : null;
-  return { head, gangs, settings: { isWhole, queues, pools }, sums, clusters, callers };
+  return { head, gangs, settings: { isWhole, queues, pools, tenants }, sums, holds, clusters, callers };
 }
 
 /** A transaction that was under way for long makes the database tell more sums than have changed. */

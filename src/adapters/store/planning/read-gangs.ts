@@ -84,8 +84,8 @@ select j.uid, j.namespace, j.name, j.project, j.queue, j.priority, j.create_ms, 
   from jobs j cross join lateral (
     select coalesce(max(number), 0) as last_admission,
            coalesce(json_agg(json_build_object(
-             'number', number, 'cluster', cluster, 'state', state, 'members', members, 'flavors', flavors,
-             'nodeLabels', node_labels, 'tokensReleasedMs', tokens_released_ms, 'goneMs', gone_ms
+             'number', number, 'admitTimeMs', admit_ms, 'cluster', cluster, 'state', state, 'members', members,
+             'flavors', flavors, 'nodeLabels', node_labels, 'tokensReleasedMs', tokens_released_ms, 'goneMs', gone_ms
            ) order by number) filter (where not finished), '[]') as admissions
       from admissions where job_uid = j.uid
   ) a`;

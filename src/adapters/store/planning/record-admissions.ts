@@ -164,20 +164,27 @@ async function commit(
   { records, quotaEpoch, nowMs }: AdmissionBatch,
   bounds: LimitBounds,
 ): Promise<ReadonlyMap<AdmissionRecord, AdmitOutcome>> {
-  const granted = records.filter(({ allocations }) => allocations.length > 0);
+  const granted = records.filter(({ planned }) => planned.allocations.length > 0);
   if (granted.length === 0) return new Map();
   const request = { domain: QUEUES_DOMAIN, epoch: quotaEpoch, grants: granted.map(grantOf), nowMs };
   const outcomes = await commitGrantsIn(tx, request, bounds);
   const failed = new Map<AdmissionRecord, AdmitOutcome>();
   for (const [at, record] of granted.entries()) {
     const kind = outcomes[at]?.kind;
-    if (kind !== "committed") failed.set(record, kind === "epochMoved" ? "stale" : "refusedByLedger");
+    const isStale = kind === "epochMoved" || kind === "lacksHolds";
+    if (kind !== "committed") failed.set(record, isStale ? "stale" : "refusedByLedger");
   }
   return failed;
 }
 
+/** An admission whose holds cover all that it needs has no grant of the counters, so no fence. */
 function grantOf({ planned, allocations, fence }: AdmissionRecord): LedgerGrant {
-  const { jobUid, admission } = planned;
-  if (fence === null) throw new Error(`the planner sent allocations of job ${jobUid} without the fence of their grant`);
-  return { allocations, holder: { kind: "admission", jobUid, admission }, fence };
+  const { kind, jobUid, admission } = planned;
+  if (fence === null && allocations.length > 0) {
+    throw new Error(`the planner sent allocations of job ${jobUid} without the fence of their grant`);
+  }
+  const grant = { allocations, holder: { kind: "admission", jobUid, admission } as const, fence: fence ?? 0n };
+  if (kind === "grow") return grant;
+  const unnamed = { token: "", caps: { project: null, namespace: null }, leaseMs: null };
+  return { ...grant, needs: planned.allocations.map((one) => ({ ...one, ...unnamed })) };
 }

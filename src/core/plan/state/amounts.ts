@@ -37,8 +37,18 @@ export class Amounts {
     for (const [column, amounts] of others.columns.entries()) this.column(column).set(amounts);
   }
 
+  /** True if a slot has other amounts than in `before`. */
+  differs(before: Amounts, slot: number): boolean {
+    for (let column = 0; column < this.columns.length; column++) {
+      if (this.at(column, slot) !== before.at(column, slot)) return true;
+    }
+    return false;
+  }
+
   /** How many pods of a class these amounts of a slot are enough for, at most `max`. */
   podsIn({ columns, amounts }: FitClass, slot: number, max: number): number {
+    const [scarcest] = columns;
+    if (scarcest !== undefined && this.at(scarcest, slot) < (amounts[0] as number)) return 0;
     let least = max;
     for (let at = 0; at < columns.length; at++) {
       const fitting = Math.floor((this.columns[columns[at] as number]?.[slot] ?? 0) / (amounts[at] as number));

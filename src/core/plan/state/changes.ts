@@ -1,6 +1,7 @@
 import type { PoolLimit, Scope } from "../../quota/counters.ts";
 import type { EntryChange } from "../capacity-entry.ts";
-import type { PlanGang } from "../plan-gang.ts";
+import type { GangHolds, PlanGang } from "../plan-gang.ts";
+import type { LimitedTenant } from "../running-jobs.ts";
 import type { PlanQueue } from "../snapshot.ts";
 import type { ClusterFacts } from "./cluster-state.ts";
 import type { Fact } from "./facts.ts";
@@ -12,8 +13,10 @@ import type { Fact } from "./facts.ts";
 export type Change =
   | { readonly kind: "gang"; readonly uid: string; readonly version: number; readonly gang: PlanGang | null }
   | { readonly kind: "sum"; readonly scope: Scope; readonly version: number; readonly used: number }
+  | { readonly kind: "holds"; readonly uid: string; readonly version: number; readonly holds: GangHolds | null }
   | { readonly kind: "queue"; readonly name: string; readonly version: number; readonly queue: PlanQueue | null }
   | { readonly kind: "pool"; readonly name: string; readonly version: number; readonly pool: PoolLimit | null }
+  | { readonly kind: "tenant"; readonly name: string; readonly version: number; readonly tenant: LimitedTenant | null }
   | { readonly kind: "cluster"; readonly name: string; readonly version: number; readonly facts: ClusterFacts | null }
   /** Entries of a cluster's capacity after a place in the numbering of its observers. */
   | {

@@ -1,6 +1,8 @@
 import { CHOICES_MAX, type FlavorChoice, isForTokens, isModel, restrictedResources } from "../flavors.ts";
+import { DEFAULT_POLICY } from "../queue-policy.ts";
 import type { PlanQueue } from "../snapshot.ts";
 import { type SizedAsk, unitsOf } from "./ask-shape.ts";
+import { borrowingLevel } from "./branch-use.ts";
 import type { Lane } from "./gang-lines.ts";
 import type { QuotaBlock, QuotaState } from "./quota-state.ts";
 
@@ -33,23 +35,27 @@ const NO_FLAVORS: readonly Flavors[] = [[]];
 export function flavorChoices(
   lane: LaneAsk,
   queue: PlanQueue,
-  of: { readonly sized: SizedAsk; readonly resources: readonly string[]; readonly quota: QuotaState },
+  of: {
+    readonly sized: SizedAsk;
+    readonly resources: readonly string[];
+    readonly quota: QuotaState;
+    /** True for two flavors that no node has together. Omitted: there are none. */
+    readonly excludes?: (one: string, other: string) => boolean;
+  },
 ): FlavorChoices {
   const { shape } = lane;
   const models = shape.ask.placement.gpuModels;
-  const later = unitsOf(shape.all, of.resources);
-  const amounts = of.sized === shape.all ? later : unitsOf(of.sized, of.resources);
-  const restricted = restrictedResources(queue, Object.keys(later), models);
+  const amounts = unitsOf(of.sized, of.resources);
   const found: Found = { blocks: [], closedBy: [] };
   let choices = NO_FLAVORS;
   let inLine = NO_FLAVORS;
   let cut = false;
-  for (const resource of Object.keys(later)) {
+  for (const { resource, flavors } of flavorsByResource(lane, queue, of.resources)) {
     const need = amounts[resource] ?? 0;
-    const flavors = flavorsFor(queue, resource, restricted.has(resource) ? models : []);
     if (flavors.length === 0) found.blocks.push(noQuota(queue, models[0] ?? resource, { resource, need }));
     const { open, soon } = tryFlavors(lane, flavors, { resource, need, quota: of.quota, found });
-    const [all, allSoon] = [combine(choices, open), combine(inLine, soon)];
+    const inOrder = (some: readonly string[]) => preferred(lane, some, { queue, need, quota: of.quota });
+    const [all, allSoon] = [combine(choices, inOrder(open), of.excludes), combine(inLine, inOrder(soon), of.excludes)];
     cut ||= Math.max(all.length, allSoon.length) > CHOICES_MAX;
     choices = all.slice(0, CHOICES_MAX);
     inLine = allSoon.slice(0, CHOICES_MAX);
@@ -84,6 +90,24 @@ function tryFlavors(
   return { open, soon };
 }
 
+/**
+ * Flavors that a queue may use, in the order in which it takes the first that has room. A queue that tries the next
+ * flavor before it borrows takes one of its own quota first, then one for which it borrows from nearer.
+ */
+function preferred(
+  { account }: LaneAsk,
+  flavors: readonly string[],
+  of: { readonly queue: PlanQueue; readonly need: number; readonly quota: QuotaState },
+): readonly string[] {
+  const { fungibility } = of.queue.policy ?? DEFAULT_POLICY;
+  if (fungibility.whenCanBorrow === "MAY_STOP_SEARCH" || flavors.length < 2) return flavors;
+  const leaf = of.quota.branches.leaf(account.queue);
+  const levels = flavors.map((flavor) => {
+    return { flavor, level: leaf === null ? 0 : borrowingLevel(of.quota, leaf, new Map([[flavor, of.need]])) };
+  });
+  return levels.sort((a, b) => a.level - b.level).map(({ flavor }) => flavor);
+}
+
 /** The flavors of a lane's one flavored resource, in the order of the quotas. Null: it has none, or several. */
 export function flavorsOf(
   { shape }: Pick<Lane, "shape">,
@@ -95,6 +119,16 @@ export function flavorsOf(
   return flavorsFor(queue, resource, shape.ask.placement.gpuModels);
 }
 
+/** The resources that a lane's gangs request, with the flavors of each that they may get, in the quotas' order. */
+export function flavorsByResource({ shape }: Pick<Lane, "shape">, queue: PlanQueue, resources: readonly string[]) {
+  const models = shape.ask.placement.gpuModels;
+  const requested = Object.keys(unitsOf(shape.all, resources));
+  const restricted = restrictedResources(queue, requested, models);
+  return requested.map((resource) => {
+    return { resource, flavors: flavorsFor(queue, resource, restricted.has(resource) ? models : []) };
+  });
+}
+
 /** The flavors of a resource for which a queue has quotas, in their order; of the models only, if there are any. */
 function flavorsFor({ quotas }: PlanQueue, resource: string, models: readonly string[]): readonly string[] {
   const flavors: string[] = [];
@@ -104,15 +138,34 @@ function flavorsFor({ quotas }: PlanQueue, resource: string, models: readonly st
   return flavors;
 }
 
+/** Every choice of flavors for which a lane's queue has quotas, in their order, whether or not they have room now. */
+export function choicesOf(
+  lane: Pick<Lane, "shape">,
+  queue: PlanQueue,
+  of: { readonly resources: readonly string[]; readonly excludes: (one: string, other: string) => boolean },
+): readonly Flavors[] {
+  let choices = NO_FLAVORS;
+  for (const { flavors } of flavorsByResource(lane, queue, of.resources)) {
+    choices = combine(choices, flavors, of.excludes).slice(0, CHOICES_MAX);
+  }
+  return choices;
+}
+
 /** The flavors by resource. */
 export function choiceOf({ shape }: Pick<Lane, "shape">, flavors: Flavors, resources: readonly string[]): FlavorChoice {
   const requested = Object.keys(unitsOf(shape.all, resources));
   return Object.fromEntries(requested.map((resource, at) => [resource, flavors[at] ?? ""]));
 }
 
-function combine(choices: readonly Flavors[], open: readonly string[]): readonly Flavors[] {
+function combine(
+  choices: readonly Flavors[],
+  open: readonly string[],
+  excludes: (one: string, other: string) => boolean = () => false,
+): readonly Flavors[] {
   if (choices === NO_FLAVORS) return open.map((flavor) => [flavor]);
-  return choices.flatMap((choice) => open.map((flavor) => [...choice, flavor]));
+  return choices.flatMap((choice) =>
+    open.flatMap((flavor) => (choice.some((one) => excludes(one, flavor)) ? [] : [[...choice, flavor]])),
+  );
 }
 
 /** Only a change of the queue ends it. */

@@ -13,6 +13,7 @@ import {
   type Rules,
 } from "./fit-classes.ts";
 import { type Fullness, type LabelSum, LabelSums } from "./label-sums.ts";
+import { MostFree } from "./most-free.ts";
 
 const SLOTS_MIN = 8;
 const UNBOUNDED = Number.POSITIVE_INFINITY;
@@ -30,6 +31,7 @@ export class ClusterRoom {
   readonly #slots = new Map<string, number>();
   readonly #classes = new Map<KeySet, Int32Array>();
   readonly #sums = new LabelSums();
+  readonly #most = new MostFree();
   #capacity = 0;
   /** The free amounts that the observer saw, and those that are left after placements. */
   readonly #seen = new Amounts();
@@ -87,12 +89,11 @@ export class ClusterRoom {
     return this.#allocatable.at(column, slot);
   }
 
-  /** Sets what the observer saw of a node. Null removes it. Call `reset` before the next placement. */
+  /** Sets what the observer saw of a node. Null removes it. Call `reset` before the room is used. */
   setNode(name: string, node: NodeCapacity | null): void {
     const slot = this.#slots.get(name);
     if (node !== null) this.#put(slot ?? this.#add(name), node);
     else if (slot !== undefined) this.#remove(name, slot);
-    this.#sums.clear();
   }
 
   /** Takes all placements off the nodes: the room is what the observer saw. */
@@ -102,6 +103,7 @@ export class ClusterRoom {
     this.#trailFits.length = 0;
     this.#trailPods.length = 0;
     this.#sums.clear();
+    this.#most.clear();
   }
 
   /** Remembers the room as it is, for `gained`. */
@@ -120,9 +122,7 @@ export class ClusterRoom {
   }
 
   #hasChanged(slot: number): boolean {
-    for (let column = 0; column < this.#free.columns.length; column++) {
-      if (this.#free.at(column, slot) !== this.#before.at(column, slot)) return true;
-    }
+    if (this.#free.differs(this.#before, slot)) return true;
     for (const [keys, classes] of this.#classes) {
       if (classes[slot] !== (this.#classesBefore.get(keys)?.[slot] ?? NO_NODE)) return true;
     }
@@ -160,15 +160,18 @@ export class ClusterRoom {
     return Math.max(this.#free.at(column, slot), this.#before.at(column, slot));
   }
 
+  /** False: surely no pod of a class fits now. True: one may. */
+  mayTake(fit: FitClass): boolean {
+    const classes = this.#classesOf(fit.rules.keys);
+    return this.#most.mayTake(fit, { placed: this.mark, free: this.#free, classes, slots: this.#nodes.length });
+  }
+
   /** How many more pods of a class fit now, at most `max`. */
   fitting(fit: FitClass, max: number): number {
+    if (!this.mayTake(fit)) return 0;
     const classes = this.#classesOf(fit.rules.keys);
-    const [first = -1] = fit.columns;
-    const scarce = first < 0 ? null : this.#free.column(first);
-    const least = fit.amounts[0] ?? 0;
     let sum = 0;
     for (let slot = 0; slot < this.#nodes.length && sum < max; slot++) {
-      if (scarce !== null && (scarce[slot] as number) < least) continue;
       if (allows(fit.rules, classes[slot] as number)) sum += this.#free.podsIn(fit, slot, max - sum);
     }
     return sum;
@@ -203,7 +206,14 @@ export class ClusterRoom {
     this.#trailSlots.push(slot);
     this.#trailFits.push(fit);
     this.#trailPods.push(pods);
+    if (pods < 0) this.#most.clear();
     this.#move(fit, slot, -pods);
+  }
+
+  /** Puts pods on a node, also above what it has left; below 0 takes them off. Does nothing without such a node. */
+  shift(node: string, fit: FitClass, pods: number): void {
+    const slot = this.#slots.get(node);
+    if (slot !== undefined) this.put(fit, slot, pods);
   }
 
   /** A point to which `undo` can go back. It is void after `reset`. */
@@ -212,15 +222,17 @@ export class ClusterRoom {
   }
 
   undo(mark: number): void {
+    this.#most.undo(mark);
     while (this.#trailSlots.length > mark) {
       const slot = this.#trailSlots.pop() as number;
       this.#move(this.#trailFits.pop() as FitClass, slot, this.#trailPods.pop() as number);
     }
   }
 
-  /** The slots that placements after a mark have used. */
-  placedOn(mark: number): readonly number[] {
-    return this.#trailSlots.slice(mark);
+  /** The placements after a mark. */
+  placedAfter(mark: number): readonly { readonly slot: number; readonly fit: FitClass; readonly pods: number }[] {
+    const at = (place: number) => ({ slot: this.#trailSlots[place] as number, pods: this.#trailPods[place] as number });
+    return this.#trailFits.slice(mark).map((fit, place) => ({ fit, ...at(mark + place) }));
   }
 
   /** Names everything about a slot that pods of these classes can tell apart. */
@@ -367,8 +379,7 @@ export class ClusterRoom {
     for (let at = 0; at < fit.columns.length; at++) {
       const column = fit.columns[at] as number;
       const amount = pods * (fit.amounts[at] as number);
-      const free = this.#free.column(column);
-      free[slot] = (free[slot] as number) + amount;
+      this.#free.column(column)[slot] = this.#free.at(column, slot) + amount;
       this.#sums.add(column, slot, amount);
     }
   }
@@ -376,8 +387,7 @@ export class ClusterRoom {
   #sumOf({ resource, labels }: Fullness): LabelSum {
     const column = this.fits.columns.of(resource);
     const sum: LabelSum = { column, free: 0, allocatable: 0, carried: new Uint8Array(this.#nodes.length) };
-    const free = this.#free.column(column);
-    const allocatable = this.#allocatable.column(column);
+    const [free, allocatable] = [this.#free.column(column), this.#allocatable.column(column)];
     for (const [slot, node] of this.#nodes.entries()) {
       if (node === null || !carries(node.labels, labels)) continue;
       sum.carried[slot] = 1;

@@ -1,8 +1,10 @@
 import { compareText } from "../../../runtime/compare-text.ts";
+import { canonicalJson } from "../../../runtime/json.ts";
 import { readyNode } from "../../pods/node-match.ts";
 import type { PodClass } from "../ask.ts";
 import { podClassOf } from "../ask.ts";
 import { compareDemand, type NodeLabels } from "../fit.ts";
+import type { PlanGang, PlannedFrom } from "../plan-gang.ts";
 import type { BoundMember, NodeCapacity, PlanCluster, UnboundPod } from "../snapshot.ts";
 import { ClusterRoom } from "./cluster-room.ts";
 import type { FitClass, FitClasses } from "./fit-classes.ts";
@@ -15,6 +17,9 @@ export type ClusterFacts = Omit<PlanCluster, "capacity">;
 
 /** Members of a live admission, or pods of others, that no node shows. */
 type Expected = { readonly podClass: PodClass; readonly role: string; readonly count: number };
+
+/** A pod on a node. */
+export type PlacedPod = { readonly node: string; readonly fit: FitClass };
 
 type UnseenGroup = FitGroup & { readonly role: string };
 
@@ -53,6 +58,8 @@ export class ClusterState {
   readonly #unseen = new Map<string, readonly UnseenGroup[]>();
   readonly #unbound = new Map<string, UnboundPod>();
   #stale = false;
+  /** The nodes that show each admission's members. Null: not known since nodes changed. */
+  #places: Map<string, { readonly node: string; readonly role: string }[]> | null = null;
 
   constructor(name: string, fits: FitClasses) {
     this.name = name;
@@ -97,6 +104,28 @@ export class ClusterState {
     return this.watch.sync(isStale);
   }
 
+  /** The pods of an admission that nodes show. Pods that no node shows yet keep their room, whoever is gone. */
+  podsOf({ jobUid, admission, nodeLabels, labelsKey, groups }: LiveMembers): readonly PlacedPod[] {
+    this.#places ??= this.#findPlaces();
+    return (this.#places.get(admissionKey(jobUid, admission)) ?? []).flatMap(({ node, role }) => {
+      const group = groups.find((one) => one.role.toLowerCase() === role);
+      return group === undefined ? [] : [{ node, fit: this.room.fits.of(group.podClass, nodeLabels, labelsKey) }];
+    });
+  }
+
+  #findPlaces(): Map<string, { readonly node: string; readonly role: string }[]> {
+    const places = new Map<string, { readonly node: string; readonly role: string }[]>();
+    for (const [node, members] of this.#members) {
+      for (const { jobUid, admission, role } of members) {
+        const key = admissionKey(jobUid, admission);
+        const known = places.get(key) ?? [];
+        known.push({ node, role });
+        places.set(key, known);
+      }
+    }
+    return places;
+  }
+
   #makeRoom(): void {
     this.#stale = false;
     this.room.reset();
@@ -131,6 +160,7 @@ export class ClusterState {
   }
 
   #setMembers(node: string, members: readonly BoundMember[]): void {
+    this.#places = null;
     const before = this.#members.get(node) ?? [];
     for (const member of before) this.#show(member, -1);
     for (const member of members) this.#show(member, 1);
@@ -169,6 +199,16 @@ export class ClusterState {
       return [{ fit, role, count: missing }];
     });
   }
+}
+
+/** The members of a gang under one of its admissions. */
+export function membersUnder(gang: PlanGang, { number, members, nodeLabels }: PlannedFrom): LiveMembers {
+  const groups = gang.ask.roles.flatMap(({ role, podClass: at }) => {
+    const podClass = gang.ask.podClasses[at];
+    const count = members[role] ?? 0;
+    return count > 0 && podClass !== undefined ? [{ role, podClass, count }] : [];
+  });
+  return { jobUid: gang.uid, admission: number, nodeLabels, labelsKey: canonicalJson(nodeLabels), groups };
 }
 
 function isSame(before: readonly UnseenGroup[], after: readonly UnseenGroup[]): boolean {

@@ -1,46 +1,122 @@
 /**
- * Decides about the first gang of a lane: admits it with all its members, else with the fewest that it accepts, or lets
- * the lane wait for everything that can end its refusal.
+ * Decides about the first gang of a lane: finds what it could get, with all its members or else with the fewest that it
+ * accepts, and admits it with that. Or lets the lane wait for everything that can end its refusal.
  */
 import type { PlanGang } from "../plan-gang.ts";
 import type { PlaceInLine, PlannedAdmission, PlannedAllocation } from "../plan-types.ts";
+import type { PlannedPreemption, PlannedVictim } from "../preemption.ts";
+import { DEFAULT_POLICY } from "../queue-policy.ts";
 import type { PlanQueue } from "../snapshot.ts";
 import { type SizedAsk, unitsOf } from "./ask-shape.ts";
-import { type FlavorChoices, type Flavors, flavorChoices, flavorsOf } from "./choices.ts";
+import type { PoolAmounts } from "./branch-use.ts";
+import { type FlavorChoices, flavorChoices, flavorsOf } from "./choices.ts";
 import { FindRoom } from "./find-room.ts";
+import type { FindVictims, FoundVictims, VictimsAnswer } from "./find-victims.ts";
 import { type Entry, type Lane, type LaneOption, leaveLists } from "./gang-lines.ts";
-import { allocationsOf, placeIn } from "./grow.ts";
+import { allocationsOf, amountsByPool, placeIn } from "./grow.ts";
 import type { QuotaBlock } from "./quota-state.ts";
+import { mayPreempt, rankedChoices } from "./ranked-choices.ts";
 import type { LaneRefusal } from "./refused.ts";
 import type { Request, RoomTry } from "./requests.ts";
 import type { Parts } from "./state-parts.ts";
 
+/** What the first gang of a lane would get now. */
+export type Assignment = {
+  /**
+   * `preempts`: it fits once others gave way. `inLine`: a cluster has room for it, and it lacks only tokens of pools.
+   * `service`: it needs no cluster.
+   */
+  readonly kind: "fits" | "preempts" | "inLine" | "service";
+  /** Null: it needs no cluster. */
+  readonly request: Request | null;
+  /** The amounts that it takes of each pool. */
+  readonly wants: PoolAmounts;
+  /** Who gives way for it, and where. Null: nobody does. */
+  readonly victims: FoundVictims | null;
+};
+
+/** How a gang that preempts others fared: `reserved`: it waits for victims of others. `skipped`: it no longer fits. */
+export type Preempted = PlannedPreemption | "reserved" | "skipped";
+
+const SERVICE: Assignment = { kind: "service", request: null, wants: new Map(), victims: null };
+
 export class DecideLane {
   readonly #parts: Parts;
   readonly #rooms: FindRoom;
-  /** The gang that the round gave the place in the waiting line. */
-  inLine: Omit<PlaceInLine, "after"> | null = null;
+  readonly #victims: FindVictims;
 
-  constructor(parts: Parts, round: number) {
+  constructor(parts: Parts, round: number, victims: FindVictims) {
     this.#parts = parts;
     this.#rooms = new FindRoom(parts, round);
+    this.#victims = victims;
   }
 
-  /** Admits the first gang of a lane; null if it is refused, and the lane sleeps until something can end that. */
-  decide(lane: Lane, entry: Entry): PlannedAdmission | null {
-    const queue = this.#parts.quota.queues.get(lane.line.name);
-    if (queue === undefined) {
-      this.#sleep(lane, { refusal: null, restless: null });
-      return null;
-    }
-    if (lane.shape.ask.service) return serviceAdmission(entry.gang);
-    const { all, fewest } = lane.shape;
-    const first = this.#tryMembers(lane, entry, { sized: all, queue });
-    if ("kind" in first) return first;
-    const last = fewest === null ? first : this.#tryMembers(lane, entry, { sized: fewest, queue });
-    if ("kind" in last) return last;
-    this.#refuse(lane, entry, last);
+  /** Finds what the first gang of a lane would get. Null: it is refused, and the lane sleeps until that may end. */
+  assign(lane: Lane, entry: Entry): Assignment | null {
+    if (lane.shape.ask.service && this.#queueOf(lane) !== undefined) return SERVICE;
+    const found = this.#tryAll(lane, entry);
+    if (found !== null && "kind" in found) return found;
+    const request = found === null ? null : this.#requestInLine(lane, found);
+    if (request !== null) return this.#assignment("inLine", request);
+    this.#refuse(lane, entry, found);
     return null;
+  }
+
+  /** Admits the first gang of a lane with what it was assigned. Null: that no longer fits. */
+  take(lane: Lane, entry: Entry, { request }: Assignment): PlannedAdmission | null {
+    if (request === null) return serviceAdmission(entry.gang);
+    if (!this.#isAllowed(lane, request)) return null;
+    const placed = this.#rooms.place(lane, entry.gang, request);
+    return placed === null ? null : this.#take(entry, request, placed.room);
+  }
+
+  /** Admits a nominee in the cluster that it was nominated for. Null: it does not fit there now. */
+  takeIn(lane: Lane, entry: Entry, { request, cluster }: RoomTry): PlannedAdmission | null {
+    if (!this.#isAllowed(lane, request)) return null;
+    const placed = this.#rooms.place(lane, entry.gang, request, cluster);
+    return placed === null ? null : this.#take(entry, request, placed.room);
+  }
+
+  /** Admits a nominee wherever it fits now without victims. Null: it does not. */
+  takeAny(lane: Lane, entry: Entry): PlannedAdmission | null {
+    const found = this.#tryAll(lane, entry);
+    return found !== null && "kind" in found && found.kind === "fits" ? this.take(lane, entry, found) : null;
+  }
+
+  /** True if the first gang of a lane fits now. */
+  fits(lane: Lane, entry: Entry): boolean {
+    const found = this.#tryAll(lane, entry);
+    return found !== null && "kind" in found && found.kind === "fits";
+  }
+
+  /** Admits a gang with a reservation wherever it fits now, or lets others give way. Null: neither is possible. */
+  boardAny(lane: Lane, entry: Entry): PlannedAdmission | PlannedPreemption | null {
+    const found = this.#tryAll(lane, entry);
+    if (found === null || !("kind" in found)) return null;
+    if (found.kind === "fits") return this.take(lane, entry, found);
+    const outcome = found.kind === "preempts" ? this.preempt(lane, entry, found) : "skipped";
+    return typeof outcome === "string" ? null : outcome;
+  }
+
+  /** Lets the victims of a lane's first gang give way, if it still needs them and no other gang has them. */
+  preempt(lane: Lane, entry: Entry, { request, wants, victims }: Assignment): Preempted {
+    if (request === null || victims === null) return "skipped";
+    const asking = { lane, entry, request, wants };
+    let found: VictimsAnswer = victims;
+    if (this.#victims.overlaps(victims)) found = this.#victims.find(asking);
+    if (found === "waits") {
+      this.#victims.charge(entry, wants);
+      return "reserved";
+    }
+    if (found === null || !this.#victims.stillFits(asking, found)) return "skipped";
+    this.#victims.book(asking, found);
+    return { planned: this.plannedIn(entry, request, found.room), victims: found.victims.map(plannedVictim) };
+  }
+
+  /** Refuses the first gang of a lane. Returns the place that it gets in the waiting line; null if it gets none. */
+  refuse(lane: Lane, entry: Entry): Omit<PlaceInLine, "after"> | null {
+    const tried = this.#tryAll(lane, entry);
+    return this.#refuse(lane, entry, tried !== null && "kind" in tried ? null : tried);
   }
 
   /** Closes the requests for which the round has left no room: their lanes need not be looked at. */
@@ -54,7 +130,7 @@ export class DecideLane {
    */
   staysRefused(lane: Lane): boolean {
     const { quota } = this.#parts;
-    if (lane.refusal === null || lane.restless === "always") return false;
+    if (lane.refusal === null || lane.restless === "always" || lane.restless === "victims") return false;
     // The first gang that lacks only tokens is still to be found.
     if (lane.restless === "tokens" && quota.reserved === null) return false;
     const options = this.#optionsOf(lane);
@@ -118,38 +194,116 @@ export class DecideLane {
     option.block = block;
   }
 
-  #tryMembers(
-    lane: Lane,
-    entry: Entry,
-    of: { readonly sized: SizedAsk; readonly queue: PlanQueue },
-  ): PlannedAdmission | FailedTry {
-    const { resources, quota } = this.#parts;
-    const options = flavorChoices(lane, of.queue, { sized: of.sized, resources, quota });
+  #queueOf({ line }: Lane): PlanQueue | undefined {
+    return this.#parts.quota.queues.get(line.name);
+  }
+
+  #assignment(kind: Assignment["kind"], request: Request): Assignment {
+    return { kind, request, wants: this.wantsOf(request), victims: null };
+  }
+
+  /** The amounts that a request takes of each pool. */
+  wantsOf({ sized, choice }: Request): PoolAmounts {
+    return amountsByPool(unitsOf(sized, this.#parts.resources), choice);
+  }
+
+  /** True if quotas allow a lane's gang what it was assigned. */
+  #isAllowed(lane: Lane, { sized, choice }: Request): boolean {
+    for (const [resource, need] of Object.entries(unitsOf(sized, this.#parts.resources))) {
+      if (!this.#victims.allows({ lane }, choice[resource] ?? "", need)) return false;
+    }
+    return true;
+  }
+
+  /** Tries all members of a lane's gang, then the fewest. Null: its queue does not exist. */
+  #tryAll(lane: Lane, entry: Entry): Assignment | FailedTry | null {
+    const queue = this.#queueOf(lane);
+    if (queue === undefined) return null;
+    const { all, fewest } = lane.shape;
+    const first = this.#tryMembers(lane, entry, { sized: all, queue });
+    return "kind" in first || fewest === null ? first : this.#tryMembers(lane, entry, { sized: fewest, queue });
+  }
+
+  #tryMembers(lane: Lane, entry: Entry, of: TryOf): Assignment | FailedTry {
+    const { resources, quota, excludes } = this.#parts;
+    const options = flavorChoices(lane, of.queue, { sized: of.sized, resources, quota, excludes });
+    if (mayPreempt(of.queue, entry) || isRanked(of.queue, options)) {
+      const found = this.#tryRanked(lane, entry, of);
+      if (found !== null) return found;
+      const requests = options.choices.map((flavors) => this.#parts.requestOf(lane, of.sized, flavors));
+      return { sized: of.sized, options, requests };
+    }
     const requests: Request[] = [];
     for (const flavors of options.choices) {
       const request = this.#parts.requestOf(lane, of.sized, flavors);
       requests.push(request);
-      const placed = this.#rooms.place(lane, entry.gang, request);
-      if (placed !== null) return this.#take(entry, request, placed.room);
+      const found = this.#fitting(lane, request);
+      if (found !== null) return found;
     }
     return { sized: of.sized, options, requests };
   }
 
-  #refuse(lane: Lane, entry: Entry, { sized, options, requests }: FailedTry): void {
-    const stoppedByQuota = options.choices.length === 0;
-    const waitsInLine = stoppedByQuota && options.inLine.length > 0;
-    if (waitsInLine) this.#standInLine(lane, entry, { sized, choices: options.inLine });
+  /** The first flavors that a gang gets, also if others must give way. Nodes are looked at after all quotas. */
+  #tryRanked(lane: Lane, entry: Entry, of: TryOf): Assignment | null {
+    const { sized } = of;
+    const noRoom: Request[] = [];
+    for (const { flavors, fits } of rankedChoices(lane, entry, { ...of, parts: this.#parts, victims: this.#victims })) {
+      const request = this.#parts.requestOf(lane, sized, flavors);
+      const found = fits ? this.#fitting(lane, request) : this.#preempting(lane, entry, request);
+      if (found !== null) return found;
+      if (fits) noRoom.push(request);
+    }
+    for (const request of noRoom) {
+      const found = this.#preempting(lane, entry, request);
+      if (found !== null) return found;
+    }
+    return null;
+  }
+
+  #fitting(lane: Lane, request: Request): Assignment | null {
+    return this.#rooms.hasRoom(lane, request) ? this.#assignment("fits", request) : null;
+  }
+
+  #preempting(lane: Lane, entry: Entry, request: Request): Assignment | null {
+    const wants = this.wantsOf(request);
+    const victims = this.#victims.find({ lane, entry, request, wants });
+    return victims === null || victims === "waits" ? null : { kind: "preempts", request, wants, victims };
+  }
+
+  /** The request for which a gang may wait in the pools' lines, if it lacks only tokens and has a cluster. */
+  #requestInLine(lane: Lane, { sized, options }: FailedTry): Request | null {
+    if (this.#parts.quota.reserved !== null || options.choices.length > 0) return null;
+    for (const flavors of options.inLine) {
+      const request = this.#parts.requestOf(lane, sized, flavors);
+      if (this.#rooms.hasRoom(lane, request)) return request;
+    }
+    return null;
+  }
+
+  #refuse(lane: Lane, entry: Entry, tried: FailedTry | null): Omit<PlaceInLine, "after"> | null {
+    if (tried === null) {
+      this.#sleep(lane, { refusal: null, restless: null });
+      return null;
+    }
+    const { sized, options, requests } = tried;
+    const request = this.#requestInLine(lane, tried);
+    const inLine = request === null ? null : this.#standInLine(lane, entry, request);
     const refusal: LaneRefusal = {
       tried: sized === lane.shape.all ? "all" : "fewest",
       quotas: options.blocks,
       clusters: this.#rooms.blocks(lane, requests),
-      stoppedByQuota,
+      stoppedByQuota: options.choices.length === 0,
+      ...this.#victims.budget.refusalOf(entry),
     };
     const isExact = this.#wait(lane, requests, options.closedBy);
     // Whether such a gang holds up a strict queue depends on more than a lane waits for.
     const isBarred = lane.barred.length > 0 && this.#parts.isStrict(lane.line.name);
-    const tokens = options.blocks.some(concernsTokens) ? "tokens" : null;
-    this.#sleep(lane, { refusal, restless: options.cut || !isExact || isBarred ? "always" : tokens });
+    const preempts = mayPreempt(this.#queueOf(lane), entry);
+    const lacksTokens = options.blocks.some(concernsTokens);
+    const isRestless = options.cut || !isExact || isBarred || (preempts && lacksTokens);
+    const alone = preempts ? "victims" : lacksTokens ? "tokens" : null;
+    this.#sleep(lane, { refusal, restless: isRestless ? "always" : alone });
+    return inLine;
   }
 
   /** Lets a lane wait for all that can end its refusal. False: something that nothing watches can end it, too. */
@@ -174,13 +328,14 @@ export class DecideLane {
   }
 
   #take(entry: Entry, request: Request, room: RoomTry): PlannedAdmission {
-    const planned = this.#planned(entry, request, room);
+    const planned = this.plannedIn(entry, request, room);
     for (const { pool, amount } of planned.allocations) this.#parts.quota.charge(entry.account, pool, amount);
     room.cluster.planned += 1;
     return planned;
   }
 
-  #planned({ gang }: Entry, { sized, choice }: Request, { cluster, labels }: RoomTry): PlannedAdmission {
+  /** The admission that a gang gets in a cluster. */
+  plannedIn({ gang }: Entry, { sized, choice }: Request, { cluster, labels }: RoomTry): PlannedAdmission {
     const units = unitsOf(sized, this.#parts.resources);
     return {
       ...admission(gang, allocationsOf(gang, units, choice)),
@@ -191,26 +346,21 @@ export class DecideLane {
     };
   }
 
-  /**
-   * The first gang that waits for tokens of pools alone gets the place in their lines, if a cluster has room for it.
-   */
-  #standInLine(lane: Lane, entry: Entry, of: { sized: SizedAsk; choices: readonly Flavors[] }): void {
-    const { quota } = this.#parts;
-    if (quota.reserved !== null) return;
+  /** The first gang that waits for tokens of pools alone gets the place in their lines. */
+  #standInLine(lane: Lane, entry: Entry, request: Request): Omit<PlaceInLine, "after"> | null {
     const { gang } = entry;
-    for (const flavors of of.choices) {
-      const request = this.#parts.requestOf(lane, of.sized, flavors);
-      const placed = this.#rooms.place(lane, gang, request);
-      if (placed === null) continue;
-      const planned = this.#planned(entry, request, placed.room);
-      placed.room.cluster.room.undo(placed.mark);
-      const amounts = new Map(planned.allocations.map(({ pool, amount }) => [pool, amount]));
-      quota.reserved = { jobUid: gang.uid, holder: `${gang.namespace}/${gang.name}`, priority: gang.priority, amounts };
-      this.inLine = { planned, priority: gang.priority, sinceMs: gang.createTimeMs };
-      return;
-    }
+    const placed = this.#rooms.place(lane, gang, request);
+    if (placed === null) return null;
+    const planned = this.plannedIn(entry, request, placed.room);
+    placed.room.cluster.room.undo(placed.mark);
+    const amounts = new Map(planned.allocations.map(({ pool, amount }) => [pool, amount]));
+    const holder = `${gang.namespace}/${gang.name}`;
+    this.#parts.quota.reserved = { jobUid: gang.uid, holder, priority: gang.priority, amounts };
+    return { planned, priority: gang.priority, sinceMs: gang.createTimeMs };
   }
 }
+
+type TryOf = { readonly sized: SizedAsk; readonly queue: PlanQueue };
 
 type FailedTry = {
   readonly sized: SizedAsk;
@@ -219,9 +369,22 @@ type FailedTry = {
   readonly requests: readonly Request[];
 };
 
+export function plannedVictim({ gang, reason }: FoundVictims["victims"][number]): PlannedVictim {
+  const { entry, admission, uid: jobUid } = gang;
+  return { jobUid, queue: entry.line.name, admission: admission.number, members: admission.members, reason };
+}
+
 /** True if a pool lacks tokens that others hold, or keeps them for the gang in its waiting line. */
 function concernsTokens({ scope, reason }: QuotaBlock): boolean {
   return scope.kind === "pool" && (reason === "QuotaExhausted" || reason === "Reserved");
+}
+
+/** True if flavors of several resources are compared by how far a gang borrows with all of them. */
+function isRanked(
+  { policy = DEFAULT_POLICY }: PlanQueue,
+  { choices: [first = [], ...others] }: FlavorChoices,
+): boolean {
+  return first.length > 1 && others.length > 0 && policy.fungibility.whenCanBorrow === "TRY_NEXT_FLAVOR";
 }
 
 /** A job without pods needs no room in a cluster, only its turn; its plugin takes the tokens that it needs. */

@@ -1,7 +1,8 @@
 import { canonicalJson } from "../../../runtime/json.ts";
 import type { PoolLimit, Scope } from "../../quota/counters.ts";
 import { scopeKey } from "../../quota/scopes.ts";
-import type { PlanGang } from "../plan-gang.ts";
+import type { GangHolds, PlanGang } from "../plan-gang.ts";
+import type { LimitedTenant } from "../running-jobs.ts";
 import type { BoundMember, NodeCapacity, PlanQueue, UnboundPod } from "../snapshot.ts";
 import type { ClusterFacts } from "./cluster-state.ts";
 
@@ -9,8 +10,11 @@ import type { ClusterFacts } from "./cluster-state.ts";
 export type Fact =
   | { readonly kind: "gang"; readonly uid: string; readonly gang: PlanGang | null }
   | { readonly kind: "sum"; readonly scope: Scope; readonly used: number }
+  | { readonly kind: "holds"; readonly uid: string; readonly holds: GangHolds | null }
   | { readonly kind: "queue"; readonly name: string; readonly queue: PlanQueue | null }
   | { readonly kind: "pool"; readonly name: string; readonly pool: PoolLimit | null }
+  /** `name` is the tenant's `tenantKey`. */
+  | { readonly kind: "tenant"; readonly name: string; readonly tenant: LimitedTenant | null }
   | { readonly kind: "cluster"; readonly name: string; readonly facts: ClusterFacts | null }
   | {
       readonly kind: "node";
@@ -30,10 +34,13 @@ export function factKey(fact: Fact): string {
   switch (fact.kind) {
     case "gang":
       return `gang ${fact.uid}`;
+    case "holds":
+      return `holds ${fact.uid}`;
     case "sum":
       return `sum ${scopeKey(fact.scope)}`;
     case "queue":
     case "pool":
+    case "tenant":
     case "cluster":
       return `${fact.kind} ${fact.name}`;
     case "node":
@@ -49,12 +56,16 @@ export function noFact(fact: Fact): Fact {
   switch (fact.kind) {
     case "gang":
       return { ...fact, gang: null };
+    case "holds":
+      return { ...fact, holds: null };
     case "sum":
       return { ...fact, used: 0 };
     case "queue":
       return { ...fact, queue: null };
     case "pool":
       return { ...fact, pool: null };
+    case "tenant":
+      return { ...fact, tenant: null };
     case "cluster":
       return { ...fact, facts: null };
     case "node":
@@ -71,12 +82,16 @@ export function isNothing(fact: Fact): boolean {
   switch (fact.kind) {
     case "gang":
       return fact.gang === null;
+    case "holds":
+      return fact.holds === null;
     case "sum":
       return fact.used === 0;
     case "queue":
       return fact.queue === null;
     case "pool":
       return fact.pool === null;
+    case "tenant":
+      return fact.tenant === null;
     case "cluster":
       return fact.facts === null;
     case "node":
@@ -93,12 +108,16 @@ export function factText(fact: Fact): string {
   switch (fact.kind) {
     case "gang":
       return fact.gang === null ? "" : gangText(fact.gang);
+    case "holds":
+      return canonicalJson(fact.holds);
     case "sum":
       return String(fact.used);
     case "queue":
       return canonicalJson(fact.queue);
     case "pool":
       return canonicalJson(fact.pool);
+    case "tenant":
+      return canonicalJson(fact.tenant);
     case "cluster":
       return canonicalJson(fact.facts);
     case "node":
@@ -114,7 +133,13 @@ export function factText(fact: Fact): string {
 function gangText({ ask: _ask, admissions, backoff, ...facts }: PlanGang): string {
   const { uid, namespace, name, project, queue, priority, createTimeMs, askHash, generation, lastAdmission } = facts;
   const named = [uid, namespace, name, project, queue, priority, createTimeMs, askHash, generation, lastAdmission];
-  const { suspended, awaitsResult, waits, ends, waitsSinceMs } = facts;
-  const later = [suspended, awaitsResult, waits, ends, waitsSinceMs, backoff?.notBeforeMs, backoff?.lastCluster];
-  return JSON.stringify([named, later]) + (admissions.length === 0 ? "" : canonicalJson(admissions));
+  const { suspended, awaitsResult, waits, ends, waitsSinceMs, nomination, preemptions, maxPreemptions } = facts;
+  const { notBeforeMs, lastCluster } = backoff ?? {};
+  const later = [suspended, awaitsResult, waits, ends, waitsSinceMs, notBeforeMs, lastCluster];
+  const counted = [preemptions, maxPreemptions];
+  const nominated = nomination === undefined ? "" : canonicalJson(nomination);
+  const { maxRuntimeMs, backfill } = facts;
+  const bounded = maxRuntimeMs === undefined && backfill === undefined ? "" : `${maxRuntimeMs} ${backfill}`;
+  const parts = [named, later, counted, bounded];
+  return JSON.stringify(parts) + (admissions.length === 0 ? "" : canonicalJson(admissions)) + nominated;
 }

@@ -1,9 +1,10 @@
 import type { PlanGang } from "../plan-gang.ts";
 import type { AskShape } from "./ask-shape.ts";
+import type { ClusterState } from "./cluster-state.ts";
 import type { FitClass } from "./fit-classes.ts";
 import type { Lane } from "./gang-lines.ts";
 import { type ClusterBlock, type ClusterBlocks, clusterBlocks } from "./refused.ts";
-import { fitsEmpty, placeTry, type Request, type RoomTry, shortOf, tryIn } from "./requests.ts";
+import { fitsEmpty, placeTry, type Request, type RoomTry, shortOf, tryIn, tryRoom } from "./requests.ts";
 import type { Parts } from "./state-parts.ts";
 
 /** A request that was placed, and the point to which its cluster goes back if it is not admitted. */
@@ -19,9 +20,10 @@ export class FindRoom {
     this.#round = round;
   }
 
-  /** Places a request in the fullest cluster that takes it; null if none does. */
-  place(lane: Lane, gang: PlanGang, request: Request): Placed | null {
+  /** Places a request in the fullest cluster that takes it, or only in one. Null: none takes it. */
+  place(lane: Lane, gang: PlanGang, request: Request, only?: ClusterState): Placed | null {
     for (const room of this.#ranked(lane, gang, request)) {
+      if (only !== undefined && room.cluster !== only) continue;
       const { mark } = room.cluster.room;
       const { placed, short } = placeTry(room);
       if (placed) return { room, mark };
@@ -30,10 +32,18 @@ export class FindRoom {
     return null;
   }
 
+  /** True if some cluster takes a request now. Places nothing. */
+  hasRoom(lane: Lane, request: Request): boolean {
+    return this.#openRooms(lane, request).some((room) => {
+      const { placed, short } = tryRoom(room);
+      if (!placed) this.#note(room, short);
+      return placed;
+    });
+  }
+
   /** The clusters that may take a request, the fullest first; last comes the one where the gang was undone last. */
   #ranked(lane: Lane, gang: PlanGang, request: Request): readonly RoomTry[] {
-    if (this.isClosed(request)) return [];
-    const rooms = this.#roomsOf(lane, request).filter((room) => room.lacks === null && !this.#isRefused(room));
+    const rooms = this.#openRooms(lane, request);
     if (rooms.length < 2) return rooms;
     const ranked = rooms.map((room) => {
       const { labels, labelsKey, cluster } = room;
@@ -42,6 +52,12 @@ export class FindRoom {
       return { room, late, full };
     });
     return ranked.sort((a, b) => a.late - b.late || b.full - a.full).map(({ room }) => room);
+  }
+
+  /** The clusters that may take a request, by name. */
+  #openRooms(lane: Lane, request: Request): readonly RoomTry[] {
+    if (this.isClosed(request)) return [];
+    return this.#roomsOf(lane, request).filter((room) => room.lacks === null && !this.#isRefused(room));
   }
 
   /** True if no cluster has room for a request, whatever other pods of its gang take. */

@@ -1,14 +1,16 @@
 import { compareText } from "../../../runtime/compare-text.ts";
 import { canonicalJson } from "../../../runtime/json.ts";
 import { liveAdmission } from "../../job/job.ts";
-import type { PlanGang } from "../plan-gang.ts";
+import type { GangHolds, PlanGang } from "../plan-gang.ts";
 import type { AskShape, SizedAsk } from "./ask-shape.ts";
 import { choiceOf, type Flavors } from "./choices.ts";
-import { type ClusterFacts, ClusterState, type LiveMembers } from "./cluster-state.ts";
+import { type ClusterFacts, ClusterState, type LiveMembers, membersUnder } from "./cluster-state.ts";
 import type { Fact } from "./facts.ts";
 import { FitClasses } from "./fit-classes.ts";
 import { GangLines, type Lane } from "./gang-lines.ts";
 import { HopefulLists } from "./hopeful-lists.ts";
+import { type KeptRoom, liftedKey } from "./kept-room.ts";
+import { passSteps } from "./line-ageing.ts";
 import { QuotaState } from "./quota-state.ts";
 import { QuotaWaits } from "./quota-waits.ts";
 import type { ClusterBlocks } from "./refused.ts";
@@ -26,22 +28,34 @@ export class FleetParts implements Parts {
   readonly hopeful = new HopefulLists<Request>();
   readonly clusters = new Map<string, ClusterState>();
   resources: readonly string[] = [];
+  readonly kept: KeptRoom[] = [];
+  readonly #holds = new Map<string, GangHolds>();
   readonly #fits = new FitClasses();
   #eligible = new WeakMap<AskShape, readonly EligibleCluster[]>();
   #requests = new WeakMap<SizedAsk, Map<string, Request>>();
   #said = new WeakMap<AskShape, Said>();
+  readonly #excludes = new Map<string, boolean>();
   #requestCount = 0;
   #syncs = 0;
   clustersVersion = 0;
+  version = 0;
+  /** When gangs may be preempted that are protected until then. Infinite: none is in the way. */
+  recheckAtMs = Number.POSITIVE_INFINITY;
+  /** The version for which gangs were looked at that may preempt others. */
+  #preemptedAt = -1;
   /** True: something changed that no lane watches, so that all must be looked at. */
   #wakesAll = false;
   #limitsVersion = -1;
 
   /** Moves the state to a fact, which replaces the one about the same entity. */
   set(fact: Fact): void {
+    this.version += 1;
     switch (fact.kind) {
       case "gang":
         this.#setGang(fact.uid, fact.gang);
+        break;
+      case "holds":
+        this.#setHolds(fact.uid, fact.holds);
         break;
       case "sum":
         this.quota.setSum(fact.scope, fact.used);
@@ -51,6 +65,9 @@ export class FleetParts implements Parts {
         break;
       case "pool":
         this.quota.setPool(fact.name, fact.pool);
+        break;
+      case "tenant":
+        this.lines.tenants.set(fact.name, fact.tenant);
         break;
       case "cluster":
         this.#setCluster(fact.name, fact.facts);
@@ -71,10 +88,11 @@ export class FleetParts implements Parts {
   sync(nowMs: number): void {
     const { lines, quota } = this;
     lines.passTime(nowMs);
+    passSteps(lines.lines.values(), nowMs);
     const { limits } = quota;
     if (limits !== undefined && this.#limitsVersion !== quota.version) {
       this.#wakesAll = true;
-      lines.readStops();
+      lines.readQueues();
     }
     this.#limitsVersion = quota.version;
     if (this.#wakesAll) this.#wakeAll();
@@ -86,7 +104,20 @@ export class FleetParts implements Parts {
       this.#syncRoom(cluster);
     }
     this.hopeful.wakeFew(lines);
-    for (const lane of lines.restless) lines.wake(lane);
+    this.#wakeRestless(nowMs);
+  }
+
+  /** Gangs for which others may give way are looked at again after any change, and once victims lose a protection. */
+  #wakeRestless(nowMs: number): void {
+    const mayPreempt = this.#preemptedAt !== this.version || nowMs >= this.recheckAtMs;
+    if (mayPreempt) this.recheckAtMs = Number.POSITIVE_INFINITY;
+    this.#preemptedAt = this.version;
+    for (const lane of this.lines.restless) if (mayPreempt || lane.restless !== "victims") this.lines.wake(lane);
+  }
+
+  /** Notes when gangs may be preempted that are protected until then. */
+  noteRecheck(atMs: number): void {
+    this.recheckAtMs = Math.min(this.recheckAtMs, atMs);
   }
 
   /** Brings the room of one cluster up to date, which is enough for words about it. */
@@ -99,6 +130,29 @@ export class FleetParts implements Parts {
     for (const request of cluster.sync()) {
       request.closedFor = -1;
       this.hopeful.add(request);
+    }
+  }
+
+  /** The tokens that a waiting gang holds for the admission that it would get now, by pool. Null: none. */
+  holdsOf(uid: string): GangHolds["amounts"] | null {
+    const holds = this.#holds.get(uid);
+    const gang = this.lines.entries.get(uid)?.gang;
+    return holds !== undefined && gang?.waits && holds.admission === gang.lastAdmission + 1 ? holds.amounts : null;
+  }
+
+  /**
+   * Takes the holds of nominees off the use for the rest of the round, since they are part of what the nominees need.
+   * `undo` of the quota's state brings them back. A round must charge all that a nominee needs, or has been admitted
+   * with, before it decides about other gangs: what is held for it is not theirs. Wakes the nominees' lanes: what they
+   * wait for comes sooner than others see it.
+   */
+  dischargeHolds(): void {
+    for (const uid of this.#holds.keys()) {
+      const entry = this.lines.entries.get(uid);
+      const amounts = this.holdsOf(uid);
+      if (entry === undefined || amounts === null) continue;
+      for (const [pool, amount] of Object.entries(amounts)) this.quota.discharge(entry.account, pool, amount);
+      if (entry.lane !== null) this.lines.wake(entry.lane);
     }
   }
 
@@ -125,7 +179,7 @@ export class FleetParts implements Parts {
       requests = new Map();
       this.#requests.set(sized, requests);
     }
-    const key = flavors.length === 1 ? (flavors[0] ?? "") : JSON.stringify(flavors);
+    const key = (flavors.length === 1 ? (flavors[0] ?? "") : JSON.stringify(flavors)) + liftedKey(this.kept);
     const known = requests.get(key);
     if (known !== undefined) return known;
     const made = newRequest(this.#requestCount, sized, choiceOf(lane, flavors, this.resources));
@@ -147,6 +201,20 @@ export class FleetParts implements Parts {
     const blocks = known.blocks.get(key) ?? make();
     known.blocks.set(key, blocks);
     return blocks;
+  }
+
+  readonly excludes = (one: string, other: string): boolean => {
+    const key = JSON.stringify([one, other]);
+    const known = this.#excludes.get(key) ?? excludesIn([...this.clusters.values()], one, other);
+    this.#excludes.set(key, known);
+    return known;
+  };
+
+  #setHolds(uid: string, holds: GangHolds | null): void {
+    if (holds === null) this.#holds.delete(uid);
+    else this.#holds.set(uid, holds);
+    const lane = this.lines.entries.get(uid)?.lane ?? null;
+    if (lane !== null) this.lines.lookAgain(lane);
   }
 
   #setGang(uid: string, gang: PlanGang | null): void {
@@ -180,6 +248,7 @@ export class FleetParts implements Parts {
     this.#requests = new WeakMap();
     this.#said = new WeakMap();
     this.clustersVersion += 1;
+    this.#excludes.clear();
     this.hopeful.clear();
     for (const { watch } of this.clusters.values()) watch.clear();
     this.#wakesAll = true;
@@ -207,6 +276,18 @@ function gatesText(facts: ClusterFacts | null): string {
   return facts === null ? "" : canonicalJson({ ...facts, admissionCounter: 0 });
 }
 
+/** True if some cluster has both flavors, and no node of any can have the labels of both. */
+function excludesIn(clusters: readonly ClusterState[], one: string, other: string): boolean {
+  const pairs = clusters.flatMap(({ facts }) => {
+    const of = (name: string) => facts?.flavors.find((flavor) => flavor.name === name)?.nodeLabels;
+    const [a, b] = [of(one), of(other)];
+    return a === undefined || b === undefined
+      ? []
+      : [Object.entries(a).some(([key, value]) => (b[key] ?? value) !== value)];
+  });
+  return pairs.length > 0 && pairs.every((excluded) => excluded);
+}
+
 /** Why a cluster refuses an ask, even if it has room. */
 export function blockOf(
   { ask }: Pick<AskShape, "ask">,
@@ -224,13 +305,5 @@ export function blockOf(
 
 function liveMembers(gang: PlanGang): { readonly cluster: string; readonly members: LiveMembers } | null {
   const live = liveAdmission(gang);
-  if (live === null || live.cluster === null) return null;
-  const { number, members, nodeLabels, cluster } = live;
-  const groups = gang.ask.roles.flatMap(({ role, podClass: at }) => {
-    const podClass = gang.ask.podClasses[at];
-    const count = members[role] ?? 0;
-    return count > 0 && podClass !== undefined ? [{ role, podClass, count }] : [];
-  });
-  const of = { jobUid: gang.uid, admission: number, nodeLabels, labelsKey: canonicalJson(nodeLabels), groups };
-  return { cluster, members: of };
+  return live === null || live.cluster === null ? null : { cluster: live.cluster, members: membersUnder(gang, live) };
 }

@@ -18,7 +18,7 @@ export type FleetPlace = {
 };
 
 /** Entities that a reader can have whole lists of. */
-export type ListedKind = "queue" | "pool" | "cluster" | "sum";
+export type ListedKind = "queue" | "pool" | "tenant" | "cluster" | "sum" | "holds";
 
 /** A bounded part of the way from a place to the present. */
 export type FleetRead = {

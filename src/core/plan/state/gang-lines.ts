@@ -1,14 +1,19 @@
-import { compareText } from "../../../runtime/compare-text.ts";
-import { drainingAdmission, liveAdmission } from "../../job/job.ts";
+import { liveAdmission } from "../../job/job.ts";
 import type { ChargedAllocation } from "../../quota/decide.ts";
+import { type AgeingInBands, ageingOf } from "../ageing.ts";
 import type { PlanGang } from "../plan-gang.ts";
-import { type QueueStop, stopOf } from "../queue-stop.ts";
-import { RunningJobs } from "../running-jobs.ts";
+import { haltOf, isSameStop, type QueueStop } from "../queue-stop.ts";
+import { type LimitedTenant, RunningJobs } from "../running-jobs.ts";
 import { type AskShape, shapeOf } from "./ask-shape.ts";
-import type { Account, QuotaBlock, QuotaState } from "./quota-state.ts";
+import { insertEntry, removeEntry } from "./entry-order.ts";
+import { isHeld, isWaiting, laneKey } from "./gang-place.ts";
+import { newLane, newLine } from "./new-lane.ts";
+import type { Account } from "./quota-levels.ts";
+import type { QuotaBlock, QuotaState } from "./quota-state.ts";
 import type { LevelList } from "./quota-waits.ts";
 import type { LaneRefusal } from "./refused.ts";
 import type { Request } from "./requests.ts";
+import { TenantCounts } from "./tenant-counts.ts";
 
 /** A gang, and the place that it has in its queue. */
 export type Entry = {
@@ -24,15 +29,21 @@ export type Entry = {
 
 /**
  * Waiting gangs that a plan cannot tell apart but by their age. They have one queue, project, namespace, ask and
- * priority, and older admissions of theirs have not left the same clusters. If the first does not fit, none does.
+ * priority, and older admissions of theirs have not left the same clusters. If the first does not fit, none does. Where
+ * gangs age, those that waited before form lanes of their own: in every lane the older one has waited for longer.
  */
 export type Lane = {
   readonly key: string;
+  readonly queue: string;
+  readonly namespace: string;
+  readonly project: string;
   readonly line: Line;
   readonly shape: AskShape;
   readonly account: Account;
   readonly priority: number;
   readonly barred: readonly string[];
+  /** The tenant whose limit of running jobs kept its gangs waiting when the last round looked. Null: none did. */
+  full: LimitedTenant | null;
   /** The oldest first. */
   readonly entries: Entry[];
   /** The place of the first entry that the round has not admitted. */
@@ -41,9 +52,10 @@ export type Lane = {
   awake: boolean;
   /**
    * Why each round looks at it: its lists do not hold everything that can change its refusal. `tokens`: it may become
-   * the gang in the pools' waiting lines, or leaves room for that one. Null: its lists hold everything.
+   * the gang in the pools' waiting lines, or leaves room for that one. `victims`: others may give way for it once any
+   * fact changes, or once they may be preempted. Null: its lists hold everything.
    */
-  restless: "tokens" | "always" | null;
+  restless: "tokens" | "victims" | "always" | null;
   refusal: LaneRefusal | null;
   /** The cause that its gangs were last told of, by its `causeKey`. */
   said: number;
@@ -71,6 +83,8 @@ export type LaneOption = {
 export type Line = {
   readonly name: string;
   readonly lanes: Map<string, Lane>;
+  /** The lanes in the order of their first gangs. Null: not known since gangs came or went. */
+  order: readonly Lane[] | null;
   /** Those that are awake, and some that have fallen asleep. */
   readonly awake: Lane[];
   /** Gangs that wait for themselves. */
@@ -82,8 +96,14 @@ export type Line = {
   readonly running: Set<Entry>;
   /** What stops the queue. Null: its gangs are admitted. */
   stop: QueueStop | null;
+  /** How the gangs age that wait. Null: they do not. */
+  ageing: AgeingInBands | null;
+  /** While the order of its lanes stays as it is. Null: no time changes it. */
+  rankedMs: { readonly from: number; readonly until: number } | null;
   /** The first lane, if the queue is strict and the lane was refused. Null: not known, or it was not. */
   head: Lane | null;
+  /** The first gang with a reservation, if the queue is strict. Others wait behind it, unless they may pass it. */
+  reserved: Entry | null;
   /** The gang behind which the others were last told that they wait. */
   saidHead: string;
   /** The queue that ran as many jobs as it may when the last round ended: this one, or one above it. Null: none did. */
@@ -108,6 +128,9 @@ export class GangLines {
   /** Gangs that wait for a time. */
   readonly timed = new Set<Entry>();
   readonly restless = new Set<Lane>();
+  /** Gangs for which others give way. */
+  readonly nominees = new Set<Entry>();
+  readonly tenants = new TenantCounts();
   readonly #quota: QuotaState;
   /** The gang that the last round gave the planner's place in waiting lines. */
   #inLine: string | null = null;
@@ -157,21 +180,56 @@ export class GangLines {
     }
   }
 
-  /** Finds out which queues are stopped, after a queue has changed. The causes of their gangs are new. */
-  readStops(): void {
+  /**
+   * Finds out which queues are stopped, whose gangs' causes are new, and where gangs age, after a queue has changed.
+   */
+  readQueues(): void {
     for (const line of this.lines.values()) {
-      const stop = stopOf(line.name, this.#quota.queues);
-      if (stop?.queue === line.stop?.queue && stop?.drains === line.stop?.drains) continue;
+      this.#readAgeing(line);
+      const stop = haltOf(line.name, this.#quota.queues);
+      if (isSameStop(stop, line.stop)) continue;
       line.stop = stop;
       for (const entry of waitingIn(line)) this.fresh.add(entry);
     }
   }
 
+  #readAgeing(line: Line): void {
+    const before = line.ageing;
+    line.ageing = ageingOf(this.#quota.queues.get(line.name));
+    line.order = null;
+    if ((before === null) === (line.ageing === null)) return;
+    for (const entry of [...line.lanes.values()].flatMap(({ entries }) => [...entries])) {
+      this.#leaveLane(entry);
+      this.#enterLane(entry);
+    }
+  }
+
   /** Counts the jobs that are admitted now. */
   countRunning(): RunningJobs {
-    const running = new RunningJobs(this.#quota.queues);
-    for (const { name, running: gangs } of this.lines.values()) if (gangs.size > 0) running.add(name, gangs.size);
+    const running = new RunningJobs(this.#quota.queues, this.tenants.limited);
+    for (const { name, running: gangs } of this.lines.values()) if (gangs.size > 0) running.addIn(name, gangs.size);
+    this.tenants.addTo(running);
     return running;
+  }
+
+  /** Notes which lanes wait because of the number of jobs of their tenants. `begins`: the round is about to decide. */
+  noteFullTenants(running: RunningJobs, { begins }: { readonly begins: boolean }): void {
+    if (!this.tenants.areLimited()) return;
+    for (const { lanes } of this.lines.values()) {
+      for (const lane of lanes.values()) this.#noteFullTenant(lane, running.fullTenant(lane), begins);
+    }
+  }
+
+  /**
+   * If it is another tenant, the causes of the lane's gangs are new. Before a round, a strict queue forgets a head that
+   * waits for that, since others may pass it, and a lane that waits for it no more is looked at as if it were new.
+   */
+  #noteFullTenant(lane: Lane, full: LimitedTenant | null, begins: boolean): void {
+    if (begins && full !== null && lane.line.head === lane) lane.line.head = null;
+    if (full === lane.full) return;
+    lane.full = full;
+    for (const entry of lane.entries) this.fresh.add(entry);
+    if (begins && full === null) this.lookAgain(lane);
   }
 
   /** Notes which queue keeps a line's gangs waiting because of its number of jobs. If it is another, causes are new. */
@@ -185,11 +243,6 @@ export class GangLines {
     if (lane.awake) return;
     lane.awake = true;
     lane.line.awake.push(lane);
-  }
-
-  /** Wakes the lanes of a queue that wait for something which may have come. */
-  wakeHopeful(line: Line): void {
-    for (const lane of line.lanes.values()) if (!lane.awake && isHopeful(lane)) this.wake(lane);
   }
 
   /** Lets the next round decide about a lane as if none had. */
@@ -212,11 +265,14 @@ export class GangLines {
     const said = before !== undefined && isWaiting(gang) ? before.said : 0;
     const entry: Entry = { gang, line, account, shape: this.#shapeOf(gang), lane: null, said };
     this.entries.set(gang.uid, entry);
-    if (liveAdmission(gang) !== null) line.running.add(entry);
+    if (liveAdmission(gang) !== null) {
+      line.running.add(entry);
+      this.tenants.count(gang, 1);
+    }
     if (isWaiting(gang)) this.#enter(entry);
     else {
       const list = growthList(entry);
-      if (list !== null) insert(list, entry);
+      if (list !== null) insertEntry(list, entry);
     }
   }
 
@@ -229,12 +285,13 @@ export class GangLines {
       return;
     }
     entry.line.held.add(entry);
+    if (entry.gang.nomination !== undefined) this.nominees.add(entry);
     if (entry.gang.backoff !== null) this.timed.add(entry);
   }
 
   #enterLane(entry: Entry): void {
     const { line } = entry;
-    const key = laneKey(entry.gang);
+    const key = laneKey(entry.gang, line);
     let lane = line.lanes.get(key);
     if (lane === undefined) {
       lane = newLane(key, entry);
@@ -242,25 +299,34 @@ export class GangLines {
       this.wake(lane);
     }
     entry.lane = lane;
-    insert(lane.entries, entry);
+    insertEntry(lane.entries, entry);
     line.head = null;
+    line.order = null;
     this.fresh.add(entry);
   }
 
   #remove(entry: Entry): void {
-    const { gang, line, lane } = entry;
+    const { gang, line } = entry;
     this.entries.delete(gang.uid);
     this.#dropShape(entry.shape);
     this.fresh.delete(entry);
     this.timed.delete(entry);
+    this.nominees.delete(entry);
     line.held.delete(entry);
-    line.running.delete(entry);
+    if (line.running.delete(entry)) this.tenants.count(gang, -1);
     if (isWaiting(gang)) line.waiting -= 1;
     const list = growthList(entry);
-    if (list !== null) remove(list, entry);
+    if (list !== null) removeEntry(list, entry);
+    this.#leaveLane(entry);
+  }
+
+  #leaveLane(entry: Entry): void {
+    const { line, lane } = entry;
     if (lane === null) return;
+    entry.lane = null;
     line.head = null;
-    remove(lane.entries, entry);
+    line.order = null;
+    removeEntry(lane.entries, entry);
     if (lane.entries.length > 0) return;
     line.lanes.delete(lane.key);
     lane.awake = false;
@@ -269,7 +335,9 @@ export class GangLines {
   }
 
   #lineOf(name: string): Line {
-    const line = this.lines.get(name) ?? newLine(name, stopOf(name, this.#quota.queues));
+    const { queues } = this.#quota;
+    const settings = { stop: haltOf(name, queues), ageing: ageingOf(queues.get(name)) };
+    const line = this.lines.get(name) ?? newLine(name, settings);
     this.lines.set(name, line);
     return line;
   }
@@ -289,11 +357,6 @@ export class GangLines {
   }
 }
 
-/** The order within a queue: higher priority first, then age, then uid. */
-export function compareEntries({ gang: a }: Pick<Entry, "gang">, { gang: b }: Pick<Entry, "gang">): number {
-  return b.priority - a.priority || a.createTimeMs - b.createTimeMs || compareText(a.uid, b.uid);
-}
-
 /** The first gang of a lane that the round has not admitted. */
 export function headOf(lane: Lane): Entry | undefined {
   return lane.entries[lane.at];
@@ -304,16 +367,6 @@ export function waitingIn(line: Line): Entry[] {
   return [...[...line.lanes.values()].flatMap(({ entries }) => entries), ...line.held];
 }
 
-function isWaiting(gang: PlanGang): boolean {
-  return gang.waits && liveAdmission(gang) === null;
-}
-
-/** True while a gang waits for something that no other gang could take from it. */
-function isHeld(gang: PlanGang, nowMs: number): boolean {
-  const backsOff = gang.backoff !== null && gang.backoff.notBeforeMs > nowMs;
-  return gang.suspended || gang.awaitsResult !== null || backsOff || drainingAdmission(gang) !== null;
-}
-
 function growthList({ gang, shape, line }: Entry): Entry[] | null {
   const live = liveAdmission(gang);
   if (live === null || gang.ends || gang.suspended || gang.evicted === true) return null;
@@ -322,9 +375,9 @@ function growthList({ gang, shape, line }: Entry): Entry[] | null {
 }
 
 /** True if a gang has the same place in the same lane as before. */
-function staysInLane({ gang: before, lane }: Entry, gang: PlanGang): boolean {
+function staysInLane({ gang: before, lane, line }: Entry, gang: PlanGang): boolean {
   if (lane === null || !isWaiting(gang) || isHeld(gang, Number.NEGATIVE_INFINITY)) return false;
-  return gang.queue === before.queue && gang.createTimeMs === before.createTimeMs && laneKey(gang) === lane.key;
+  return gang.queue === before.queue && gang.createTimeMs === before.createTimeMs && laneKey(gang, line) === lane.key;
 }
 
 /** Takes a lane out of the lists of those that wait. */
@@ -335,61 +388,9 @@ export function leaveLists(lane: Lane): void {
   lane.requests.length = 0;
 }
 
-function isHopeful({ requests, waitsIn }: Lane): boolean {
+/** True if something that a lane waits for may have come. */
+export function isHopeful({ requests, waitsIn }: Lane): boolean {
   for (const { hopeful } of requests) if (hopeful) return true;
   for (const { hopeful } of waitsIn) if (hopeful) return true;
   return false;
-}
-
-function laneKey(gang: PlanGang): string {
-  const barred = barredOf(gang).join();
-  return `${gang.project}\n${gang.namespace}\n${gang.askHash}\n${gang.priority}\n${barred}`;
-}
-
-/** The clusters that older admissions of a gang have not left. */
-function barredOf({ admissions }: PlanGang): readonly string[] {
-  const left = admissions.flatMap(({ cluster, goneMs }) => (goneMs === null && cluster !== null ? [cluster] : []));
-  return left.length < 2 ? left : [...new Set(left)].sort(compareText);
-}
-
-function newLane(key: string, { gang, line, shape, account }: Entry): Lane {
-  const barred = barredOf(gang);
-  const at = {
-    at: 0,
-    awake: false,
-    restless: null,
-    refusal: null,
-    said: 0,
-    requests: [],
-    closedBy: [],
-    waitsIn: [],
-    options: undefined,
-  };
-  return { key, line, shape, account, priority: gang.priority, barred, entries: [], ...at };
-}
-
-function newLine(name: string, stop: QueueStop | null): Line {
-  const lists = { growing: [], stretching: [], held: new Set<Entry>(), running: new Set<Entry>() };
-  const limit = { full: null, passedOver: false };
-  return { name, lanes: new Map(), awake: [], ...lists, ...limit, stop, head: null, saidHead: "", waiting: 0 };
-}
-
-function insert(sorted: Entry[], entry: Entry): void {
-  sorted.splice(placeOf(sorted, entry), 0, entry);
-}
-
-function remove(sorted: Entry[], entry: Entry): void {
-  const at = placeOf(sorted, entry);
-  if (sorted[at] === entry) sorted.splice(at, 1);
-}
-
-/** The first place whose entry does not come before this one. */
-function placeOf(sorted: readonly Entry[], entry: Entry): number {
-  let [low, high] = [0, sorted.length];
-  while (low < high) {
-    const middle = (low + high) >> 1;
-    if (compareEntries(sorted[middle] as Entry, entry) < 0) low = middle + 1;
-    else high = middle;
-  }
-  return low;
 }

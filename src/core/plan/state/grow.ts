@@ -6,6 +6,7 @@ import { addedMembers, type MemberCounts } from "../gang.ts";
 import type { PlanGang, PlannedFrom } from "../plan-gang.ts";
 import type { PlannedAdmission, PlannedAllocation } from "../plan-types.ts";
 import { type SizedAsk, sizedAsk, unitsOf } from "./ask-shape.ts";
+import type { PoolAmounts } from "./branch-use.ts";
 import type { ClusterState } from "./cluster-state.ts";
 import type { Entry } from "./gang-lines.ts";
 import { placeAll } from "./place-all.ts";
@@ -54,12 +55,25 @@ export function allocationsOf(
   units: Readonly<Record<string, number>>,
   choice: FlavorChoice,
 ): readonly PlannedAllocation[] {
+  return [...amountsByPool(units, choice)].map(([pool, amount]) => ({ pool, amount, project, namespace, queue }));
+}
+
+/** The amounts of some units of flavored resources by pool. */
+export function amountsByPool(units: Readonly<Record<string, number>>, choice: FlavorChoice): PoolAmounts {
   const byPool = new Map<string, number>();
   for (const [resource, amount] of Object.entries(units)) {
     const pool = choice[resource] ?? "";
     byPool.set(pool, (byPool.get(pool) ?? 0) + amount);
   }
-  return [...byPool].map(([pool, amount]) => ({ pool, amount, project, namespace, queue }));
+  return byPool;
+}
+
+/** The amounts that all members would take which a running gang lacks. */
+export function missingAmounts({ gang, shape }: Entry, resources: readonly string[]): PoolAmounts {
+  const live = liveAdmission(gang);
+  if (live === null) return new Map();
+  const missing = sizedAsk(shape.ask, addedMembers(live.members, shape.all.members));
+  return amountsByPool(unitsOf(missing, resources), live.flavors);
 }
 
 /** The cluster of an admission or a growth, and the value of its counter when that is recorded in the plan's order. */

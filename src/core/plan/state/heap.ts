@@ -6,7 +6,7 @@ export class Heap<T> {
   constructor(items: readonly T[], before: (a: T, b: T) => boolean) {
     this.#items = [...items];
     this.#before = before;
-    for (let at = (this.#items.length >> 1) - 1; at >= 0; at--) this.#sink(at);
+    this.#order();
   }
 
   get size(): number {
@@ -45,6 +45,10 @@ export class Heap<T> {
   /** Puts the least item at its place after it has changed. */
   settle(): void {
     if (this.#items.length > 1) this.#sink(0);
+  }
+
+  #order(): void {
+    for (let at = (this.#items.length >> 1) - 1; at >= 0; at--) this.#sink(at);
   }
 
   #sink(from: number): void {

@@ -2,8 +2,9 @@
 import { scopeKey } from "../../quota/scopes.ts";
 import type { PlanGang } from "../plan-gang.ts";
 import type { PlannedAdmission, Refusal } from "../plan-types.ts";
+import type { OverBudget } from "../preempt/budget.ts";
 import type { QuotaBlock } from "./quota-state.ts";
-import { type AmountInLine, type Cause, type ClusterBlock, causeKey, keyOf } from "./refused.ts";
+import { type AmountInLine, type Cause, type ClusterBlock, causeKey, type KeptFor, keyOf } from "./refused.ts";
 
 /** A level of a quota that is in the way. */
 export type QuotaCause = Pick<QuotaBlock, "pool" | "scope" | "reason"> & {
@@ -22,6 +23,8 @@ export type Lack = {
   readonly quotas: readonly QuotaCause[];
   readonly clusters: { readonly all: readonly ClusterBlock[] };
   readonly stoppedByQuota: boolean;
+  readonly budget?: OverBudget;
+  readonly keptFor?: KeptFor;
 };
 
 /** Why a gang waits. Every `Cause` is one. */
@@ -44,9 +47,11 @@ function keptCause(cause: Cause): KeptCause {
       return { kind: "behindHead", head: { uid, namespace, name } };
     }
     case "lacks": {
-      const { tried, quotas, clusters, stoppedByQuota } = cause.refusal;
+      const { tried, quotas, clusters, stoppedByQuota, budget, keptFor } = cause.refusal;
       const kept = quotas.map(({ pool, scope, reason, resource }) => ({ pool, scope, reason, resource }));
-      const refusal = { tried, quotas: kept, clusters: { all: clusters.all }, stoppedByQuota };
+      const lacks = { tried, quotas: kept, clusters: { all: clusters.all }, stoppedByQuota };
+      const held = budget === undefined ? lacks : { ...lacks, budget };
+      const refusal = keptFor === undefined ? held : { ...held, keptFor };
       return { kind: "lacks", refusal, inLine: cause.inLine };
     }
     default:
@@ -63,8 +68,9 @@ export function tokensCause(
   const quotas = of.quotas.map(({ flavor: pool, scope, reason, reserved }): QuotaCause => {
     const resource = Object.keys(flavors).find((name) => flavors[name] === pool) ?? "";
     const isKept = reason === "Reserved";
+    const isFrozen = reason === "PoolFrozen" || reason === "QueueFrozen";
     const counters = { asked: amountOf(pool), kept: isKept ? reserved : 0 };
-    return { pool, scope, reason: isKept ? reason : "QuotaExhausted", resource, counters };
+    return { pool, scope, reason: isKept || isFrozen ? reason : "QuotaExhausted", resource, counters };
   });
   const refusal: Lack = { tried: "all", quotas, clusters: { all: [] }, stoppedByQuota: true };
   const inLine = of.inLine ? allocations.map(({ pool, amount }) => ({ pool, amount })) : [];

@@ -98,7 +98,7 @@ class Search {
   }
 
   #describeUsed(): string {
-    const used = [...new Set(this.#room.placedOn(this.#start))];
+    const used = [...new Set(this.#room.placedAfter(this.#start).map(({ slot }) => slot))];
     const kinds = used.map((slot) => `${this.#before.get(slot)} ${this.#room.describe(this.#fits, slot)}`);
     return kinds.sort().join(";");
   }

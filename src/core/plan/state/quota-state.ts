@@ -1,39 +1,20 @@
 import type { Caps, PoolLimit, Scope } from "../../quota/counters.ts";
-import { limitOf, QUEUE_DEPTH_MAX } from "../../quota/decide.ts";
+import { freezeOf, limitOf, QUEUE_DEPTH_MAX } from "../../quota/decide.ts";
 import { type LimitBook, limitBook } from "../../quota/limits.ts";
 import { scopeKey } from "../../quota/scopes.ts";
 import { queueLimitsOf } from "../../quota/tree.ts";
 import type { PlanQueue } from "../snapshot.ts";
 import { treeQueue } from "../tree-queue.ts";
+import { type Branches, type BranchPool, branchesOf } from "./branches.ts";
+import { type Account, type Level, type Path, passedUp, type QuotaRise } from "./quota-levels.ts";
 
 /** A job is limited by pools and queues alone. */
 const NO_CAPS: Caps = { project: null, namespace: null };
 
-/** The queue, project and namespace that a gang is charged to. */
-export type Account = {
-  readonly queue: string;
-  readonly project: string;
-  readonly namespace: string;
-  /** The levels of each pool, for the version of the limits that they were made for. */
-  readonly paths: Map<string, Path>;
-};
-
-/** A level at which an allocation of one pool counts. */
-type Level = {
-  readonly id: number;
-  readonly scope: Scope;
-  readonly limit: number;
-  /** The part that a queue passes nothing of to the queue above it. 0 for other levels. */
-  readonly guarantee: number;
-};
-
-/** Every level of one pool for one account, in the order of the checks. */
-export type Path = {
-  readonly pool: Level;
-  readonly queues: readonly Level[];
-  readonly others: readonly Level[];
-  readonly version: number;
-};
+/** The reason of a level that is frozen. */
+export function frozenReason({ kind }: Scope): "PoolFrozen" | "QueueFrozen" {
+  return kind === "queue" ? "QueueFrozen" : "PoolFrozen";
+}
 
 /** A level that keeps a gang from taking more of a pool. */
 export type QuotaBlock = {
@@ -41,7 +22,7 @@ export type QuotaBlock = {
   /** The number of the level. -1: the queue has no quota. */
   readonly level: number;
   readonly scope: Scope;
-  readonly reason: "QuotaExhausted" | "AboveQuota" | "Reserved" | "NoQuota";
+  readonly reason: "QuotaExhausted" | "AboveQuota" | "Reserved" | "NoQuota" | "PoolFrozen" | "QueueFrozen";
   /** The resource for which the pool was asked. */
   readonly resource: string;
   /** The part of the amount that counts at the level. */
@@ -67,6 +48,8 @@ export type Reservation = {
  */
 export class QuotaState {
   readonly pools = new Map<string, PoolLimit>();
+  /** The pools of which nothing is granted or taken now. */
+  readonly frozen = new Set<string>();
   readonly queues = new Map<string, PlanQueue>();
   /** The levels whose room has grown since `takeWidened` was called, and the least room that each had before. */
   #widened = new Map<number, number>();
@@ -74,6 +57,7 @@ export class QuotaState {
   version = 0;
   reserved: Reservation | null = null;
   #limits: LimitBook | null = null;
+  #branches: Branches | null = null;
   readonly #ids = new Map<string, number>();
   readonly #scopes: Scope[] = [];
   /** By level: the use that counts, and that of the allocations which name the level themselves. */
@@ -84,7 +68,6 @@ export class QuotaState {
   #levels: (Level | undefined)[] = [];
   readonly #queuePaths = new Map<string, Map<string, readonly Level[]>>();
   readonly #accounts = new Map<string, Account>();
-  readonly #shares = new Map<string, readonly { readonly id: number; readonly nominal: number }[]>();
   readonly #trail: number[] = [];
 
   account(queue: string, project: string, namespace: string): Account {
@@ -103,6 +86,8 @@ export class QuotaState {
   setPool(name: string, pool: PoolLimit | null): void {
     if (pool === null) this.pools.delete(name);
     else this.pools.set(name, pool);
+    if (pool?.freeze === undefined) this.frozen.delete(name);
+    else this.frozen.add(name);
     this.#limitsChanged();
   }
 
@@ -121,11 +106,11 @@ export class QuotaState {
     return this.#own[this.#idOf(scope)] as number;
   }
 
-  /** The same limits with nothing used. */
+  /** The same limits with nothing used and nothing frozen. */
   withoutUse(): QuotaState {
     const limits = new QuotaState();
     for (const [name, queue] of this.queues) limits.setQueue(name, queue);
-    for (const [name, pool] of this.pools) limits.setPool(name, pool);
+    for (const [name, { freeze: _, ...pool }] of this.pools) limits.setPool(name, pool);
     return limits;
   }
 
@@ -145,6 +130,20 @@ export class QuotaState {
   get limits(): LimitBook {
     this.#limits ??= this.#load();
     return this.#limits;
+  }
+
+  /** The queues as branches of their trees, for this version of the limits. */
+  get branches(): Branches {
+    if (this.#limits === null) this.#limits = this.#load();
+    this.#branches ??= branchesOf([...this.queues.values()], (queue, pool) =>
+      this.#idOf({ kind: "queue", pool, queue }),
+    );
+    return this.#branches;
+  }
+
+  /** The use of a branch of this version in one pool. */
+  usedIn({ level, ownOnly }: BranchPool): number {
+    return (ownOnly ? this.#own[level] : this.#used[level]) as number;
   }
 
   /** Returns the levels whose room has grown since the last call, and the least room that each had in between. */
@@ -189,7 +188,8 @@ export class QuotaState {
       const reserved = scope.kind === "pool" ? this.reservedIn(pool, of.priority) : 0;
       if (need <= limit - used - reserved) return;
       const exhausted = need <= limit - used ? "Reserved" : "QuotaExhausted";
-      const reason = least.alone > limit ? "AboveQuota" : exhausted;
+      const overQuota = least.alone > limit ? "AboveQuota" : exhausted;
+      const reason = freezeOf(scope, this.limits) === undefined ? overQuota : frozenReason(scope);
       const amounts = { need, used, limit, reserved, leastNeed: least.leastNeed };
       found.push({ pool, level: level.id, scope, reason, resource: of.resource, ...amounts });
     };
@@ -251,6 +251,14 @@ export class QuotaState {
     }
   }
 
+  /**
+   * Takes off what an account was charged, as if it had never been charged. `undo` charges it again. The room that it
+   * makes wakes nobody, because it is not there yet.
+   */
+  discharge(account: Account, pool: string, amount: number): void {
+    this.charge(account, pool, -amount);
+  }
+
   get mark(): number {
     return this.#trail.length;
   }
@@ -259,31 +267,28 @@ export class QuotaState {
     while (this.#trail.length > mark) {
       const amount = this.#trail.pop() as number;
       const at = this.#trail.pop() as number;
-      if (at >= 0) this.#noteLeast(at);
+      if (at >= 0 && amount > 0) this.#noteLeast(at);
       if (at < 0) this.#own[-1 - at] = (this.#own[-1 - at] as number) - amount;
       else this.#used[at] = (this.#used[at] as number) - amount;
     }
   }
 
-  /** The part of its quota that a queue's own allocations use, in the flavor with the largest part; 1 is all of it. */
-  share(name: string): number {
-    let most = 0;
-    for (const { id, nominal } of this.#sharesOf(name)) {
-      const used = this.#own[id] as number;
-      if (used !== 0) most = Math.max(most, used / nominal);
+  /** Makes changes of the use and takes them back. Returns by how much each level would be used more. */
+  riseOf(change: () => void): QuotaRise {
+    const { mark } = this;
+    change();
+    const rise = new Map<number, number>();
+    for (let at = mark; at < this.#trail.length; at += 2) {
+      const level = this.#trail[at] as number;
+      if (level >= 0) rise.set(level, (rise.get(level) ?? 0) + (this.#trail[at + 1] as number));
     }
-    return most;
+    this.undo(mark);
+    return [...rise].filter(([, more]) => more > 0);
   }
 
-  #sharesOf(name: string) {
-    const known = this.#shares.get(name);
-    if (known !== undefined) return known;
-    const quotas = this.queues.get(name)?.quotas ?? [];
-    const made = quotas.map(({ flavor, nominal }) => {
-      return { id: this.#idOf({ kind: "queue", pool: flavor, queue: name }), nominal };
-    });
-    this.#shares.set(name, made);
-    return made;
+  /** `undo` takes it back. */
+  chargeRise(rise: QuotaRise, times: 1 | -1): void {
+    for (const [level, more] of rise) this.#note(level, times * more);
   }
 
   #room(level: Level): number {
@@ -372,10 +377,10 @@ export class QuotaState {
   #limitsChanged(): void {
     this.version += 1;
     this.#limits = null;
+    this.#branches = null;
     this.#levelLimits = [];
     this.#levels = [];
     this.#queuePaths.clear();
-    this.#shares.clear();
   }
 
   /** Makes the limits, and sums up the use of all levels again. */
@@ -392,9 +397,4 @@ export class QuotaState {
     }
     return limits;
   }
-}
-
-/** The part of an amount by which a queue newly exceeds its guarantee: the queue above is charged with it. */
-function passedUp(used: number, amount: number, guarantee: number): number {
-  return Math.max(0, used + amount - guarantee) - Math.max(0, used - guarantee);
 }

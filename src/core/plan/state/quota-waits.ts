@@ -1,6 +1,7 @@
 import type { GangLines, Lane } from "./gang-lines.ts";
 import { HopefulLists, type WaitList } from "./hopeful-lists.ts";
-import type { Account, QuotaBlock, QuotaState } from "./quota-state.ts";
+import type { Account } from "./quota-levels.ts";
+import type { QuotaBlock, QuotaState } from "./quota-state.ts";
 
 /** The lanes that need the same room at a level. */
 export type LevelList = WaitList & { readonly level: number; readonly need: number };

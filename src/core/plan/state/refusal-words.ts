@@ -1,14 +1,26 @@
 import { drainingAdmission } from "../../job/job.ts";
+import type { Nomination } from "../../job/preemption.ts";
+import type { TenantName } from "../../job/tenant-limits.ts";
 import type { PlanGang } from "../plan-gang.ts";
 import type { QuotaRefusal, Refusal } from "../plan-types.ts";
-import { QUEUE_STOPPED, stopOf, stopWords } from "../queue-stop.ts";
+import { budgetWords } from "../preempt/budget.ts";
+import {
+  KEPT_FOR_RESERVATION,
+  keptForWords,
+  PREEMPTING,
+  preemptingWords,
+  RESERVING,
+  reservingWords,
+} from "../preemption-words.ts";
+import { haltOf, isSameStop, stopReason, stopWords } from "../queue-stop.ts";
 import { changed, lineWords, refuse, refuseFor } from "../refuse.ts";
-import { fullWords, QUEUE_FULL, type RunningJobs } from "../running-jobs.ts";
+import { fullWords, QUEUE_FULL, type RunningJobs, TENANT_FULL, tenantKey } from "../running-jobs.ts";
 import { type AskShape, type SizedAsk, shapeOf, wholeUnitsOf } from "./ask-shape.ts";
 import { ClusterWords } from "./cluster-words.ts";
 import type { FleetParts } from "./fleet-parts.ts";
 import { Holders, type OtherHolders } from "./holders.ts";
 import type { KeptCause, Lack, QuotaCause } from "./kept-cause.ts";
+import type { KeptFor } from "./refused.ts";
 
 /**
  * Says why gangs wait, in full: their causes decide the reasons, and the state as it is now has the numbers. A cause
@@ -30,7 +42,7 @@ export class RefusalWords {
     this.#running = parts.lines.countRunning();
     for (const { kind, jobUid } of others.admissions) {
       const entry = parts.lines.entries.get(jobUid);
-      if (kind === "admit" && entry !== undefined) this.#running.add(entry.line.name, 1);
+      if (kind === "admit" && entry !== undefined) this.#running.add(entry.gang);
     }
   }
 
@@ -45,11 +57,17 @@ export class RefusalWords {
       case "unknownQueue":
         return refuse(gang, { reason: "UnknownQueue", message: `there is no queue ${gang.queue}` });
       case "queueStopped":
-        return refuse(gang, { reason: QUEUE_STOPPED, message: stopWords(gang.queue, cause.stop) });
+        return refuse(gang, { reason: stopReason(cause.stop), message: stopWords(gang.queue, cause.stop) });
       case "queueFull": {
         const limit = this.#parts.quota.queues.get(cause.queue)?.maxRunningJobs ?? 0;
-        const message = fullWords(cause.queue, { running: this.#running.of(cause.queue), limit });
+        const message = fullWords(`queue ${cause.queue}`, { running: this.#running.of(cause.queue), limit });
         return refuse(gang, { reason: QUEUE_FULL, message });
+      }
+      case "tenantFull": {
+        const key = tenantKey(cause.tenant);
+        const limit = this.#parts.lines.tenants.limited.get(key)?.maxRunningJobs ?? 0;
+        const message = fullWords(key, { running: this.#running.of(key), limit });
+        return refuse(gang, { reason: TENANT_FULL, message });
       }
       case "suspended":
         return refuse(gang, { reason: "Suspended", message: "it is suspended" });
@@ -66,6 +84,17 @@ export class RefusalWords {
         });
       case "draining":
         return refuse(gang, { reason: "Draining", message: drainingWords(gang) });
+      case "preempting": {
+        const { nomination } = cause;
+        if (nomination.reservation !== undefined) {
+          const message = reservingWords(nomination.cluster, this.#leftOf(nomination), this.#startOf(nomination));
+          return refuse(gang, { reason: RESERVING, message });
+        }
+        return refuse(gang, {
+          reason: PREEMPTING,
+          message: preemptingWords(nomination.cluster, this.#leftOf(nomination)),
+        });
+      }
       case "behindHead": {
         const { namespace, name, uid } = cause.head;
         const message = `waits behind ${namespace}/${name}, the head of the strict queue ${gang.queue}`;
@@ -76,15 +105,47 @@ export class RefusalWords {
     }
   }
 
+  /** The victims whose pods may still run. */
+  #leftOf({ victims }: Nomination): readonly string[] {
+    return victims.flatMap(({ jobUid, admission }) => {
+      const gang = this.#parts.lines.entries.get(jobUid)?.gang;
+      const held = gang?.admissions.find(({ number }) => number === admission);
+      return gang === undefined || held?.tokensReleasedMs !== null ? [] : [`${gang.namespace}/${gang.name}`];
+    });
+  }
+
+  /** When the gangs that a reservation waits for have ended at the latest. Infinite: nobody knows. */
+  #startOf({ victims }: Nomination): number {
+    const ends = victims.map(({ jobUid, admission }) => {
+      const gang = this.#parts.lines.entries.get(jobUid)?.gang;
+      const held = gang?.admissions.find(({ number }) => number === admission);
+      if (gang === undefined || held?.tokensReleasedMs !== null || held.state !== "live") return 0;
+      return held.admitTimeMs + (gang.maxRuntimeMs ?? Number.POSITIVE_INFINITY);
+    });
+    return Math.max(0, ...ends);
+  }
+
+  /** A gang that another one's reservation keeps out. The detail says what it would lack. */
+  #keptFor(refusal: Refusal, { uid, namespace, name, cluster }: KeptFor): Refusal {
+    const nomination = this.#parts.lines.entries.get(uid)?.gang.nomination;
+    const isKept = nomination?.reservation !== undefined;
+    const startMs = isKept ? this.#startOf(nomination) : Number.POSITIVE_INFINITY;
+    const message = keptForWords(`${namespace}/${name}`, cluster, startMs);
+    const kept = { ...refusal, reason: KEPT_FOR_RESERVATION, message };
+    return isKept ? kept : changed(kept);
+  }
+
   /** True if a gang waits no longer for something that only itself could end. */
   #hasEnded(gang: PlanGang, cause: KeptCause): boolean {
     switch (cause.kind) {
       case "unknownQueue":
         return this.#parts.quota.queues.has(gang.queue);
       case "queueStopped":
-        return stopOf(gang.queue, this.#parts.quota.queues)?.queue !== cause.stop.queue;
+        return !isSameStop(haltOf(gang.queue, this.#parts.quota.queues), cause.stop);
       case "queueFull":
         return this.#running.fullAt(gang.queue) !== cause.queue;
+      case "tenantFull":
+        return !isSameTenant(this.#running.fullTenant(gang), cause.tenant);
       case "suspended":
         return !gang.suspended;
       case "awaitsResult":
@@ -93,6 +154,8 @@ export class RefusalWords {
         return gang.backoff?.notBeforeMs !== cause.untilMs;
       case "draining":
         return drainingAdmission(gang) === null;
+      case "preempting":
+        return gang.nomination?.generation !== cause.nomination.generation;
       default:
         return false;
     }
@@ -108,7 +171,7 @@ export class RefusalWords {
     return made;
   }
 
-  #newLackOf(gang: PlanGang, { tried, quotas, clusters, stoppedByQuota }: Lack, more = ""): Refusal {
+  #newLackOf(gang: PlanGang, { tried, quotas, clusters, stoppedByQuota, budget, keptFor }: Lack, more = ""): Refusal {
     const { all, fewest } = this.#shapeOf(gang);
     const sized = tried === "fewest" ? (fewest ?? all) : all;
     const made = refuseFor(gang, {
@@ -116,7 +179,10 @@ export class RefusalWords {
       clusters: clusters.all.map((block) => this.#clusters.refusalOf({ gang, sized }, block)),
       stoppedByQuota,
     });
-    const refusal = { ...made, message: made.message + more };
+    if (keptFor !== undefined) return this.#keptFor(made, keptFor);
+    const heldBack = budget === undefined ? "" : `; ${budgetWords(budget)}`;
+    const retryAtMs = budget?.untilMs ?? made.retryAtMs;
+    const refusal = { ...made, message: made.message + more + heldBack, retryAtMs };
     const areUsable = !stoppedByQuota && clusters.all.some((block) => this.#clusters.isUsable({ gang, sized }, block));
     return areUsable || areOpen(quotas, made.quotas) ? changed(refusal) : refusal;
   }
@@ -133,17 +199,24 @@ export class RefusalWords {
     const asked = counters?.asked ?? wholeUnitsOf(sized, resource);
     if (reason === "NoQuota") return { ...at, need: asked, used: 0, limit: 0, reserved: 0, heldBy: [] };
     const { quota } = this.#parts;
+    const freeze = reason === "PoolFrozen" ? quota.pools.get(flavor)?.freeze : undefined;
     const { need, used, limit } = quota.usageAt(quota.account(queue, project, namespace), scope, asked);
     const isFirst = quota.reserved?.jobUid === gang.uid;
     const kept = scope.kind === "pool" && !isFirst ? quota.reservedIn(flavor, priority) : 0;
-    return { ...at, need, used, limit, reserved: counters?.kept ?? kept, heldBy: this.#holdersOf(block) };
+    const amounts = { need, used, limit, reserved: counters?.kept ?? kept };
+    return { ...at, ...amounts, heldBy: this.#holdersOf(block), ...(freeze === undefined ? {} : { freeze }) };
   }
 
   #holdersOf({ scope, reason, counters }: QuotaCause): readonly string[] {
+    if (reason === "PoolFrozen" || reason === "QueueFrozen") return [];
     if (reason !== "Reserved") return this.#holders.largest(scope);
     const { reserved } = this.#parts.quota;
     return reserved === null || counters !== undefined ? [] : [reserved.holder];
   }
+}
+
+function isSameTenant(one: TenantName | null, other: TenantName): boolean {
+  return one !== null && tenantKey(one) === tenantKey(other);
 }
 
 /** A gang, and the number of its members that is asked about. */
@@ -164,7 +237,8 @@ function areOpen(causes: readonly QuotaCause[], now: readonly QuotaRefusal[]): b
 function backoffWords({ backoff }: PlanGang, untilMs: number): string {
   const until = new Date(untilMs).toISOString();
   const why = backoff?.why === undefined ? "" : ` because ${backoff.why}`;
-  const undone = backoff === null ? "its last admission" : `its admission to ${backoff.lastCluster}`;
+  const cluster = backoff?.lastCluster;
+  const undone = cluster === undefined ? "its last admission" : `its admission to ${cluster}`;
   return `${undone} was undone${why}; it may be admitted again at ${until}`;
 }
 

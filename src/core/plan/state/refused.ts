@@ -1,5 +1,9 @@
+import type { Nomination } from "../../job/preemption.ts";
+import type { TenantName } from "../../job/tenant-limits.ts";
 import type { PlanGang } from "../plan-gang.ts";
+import type { OverBudget } from "../preempt/budget.ts";
 import type { QueueStop } from "../queue-stop.ts";
+import { tenantKey } from "../running-jobs.ts";
 import { hashText } from "./fact-hash.ts";
 import type { QuotaBlock } from "./quota-state.ts";
 
@@ -31,7 +35,14 @@ export type LaneRefusal = {
   readonly clusters: ClusterBlocks;
   /** True if quotas left no choice of flavors. */
   readonly stoppedByQuota: boolean;
+  /** Others could give way for it, but its queue has used up its budget. Omitted: that is not in the way. */
+  readonly budget?: OverBudget;
+  /** The gang without whose reservation it would be admitted now. Omitted: reservations make no difference. */
+  readonly keptFor?: KeptFor;
 };
+
+/** A gang with a reservation in a cluster. */
+export type KeptFor = Pick<PlanGang, "uid" | "namespace" | "name"> & { readonly cluster: string };
 
 /** Why one gang waits. */
 export type Cause =
@@ -39,10 +50,14 @@ export type Cause =
   | { readonly kind: "queueStopped"; readonly stop: QueueStop }
   /** This queue, its own or one above it, runs as many jobs as it may. */
   | { readonly kind: "queueFull"; readonly queue: string }
+  /** Its namespace or its project runs as many jobs as it may. */
+  | { readonly kind: "tenantFull"; readonly tenant: TenantName }
   | { readonly kind: "suspended" }
   | { readonly kind: "awaitsResult" }
   | { readonly kind: "backoff"; readonly untilMs: number }
   | { readonly kind: "draining" }
+  /** It waits until the gangs that are preempted for it have ended. */
+  | { readonly kind: "preempting"; readonly nomination: Nomination }
   /** It stands behind this gang, the head of a strict queue that was refused. */
   | { readonly kind: "behindHead"; readonly head: PlanGang }
   /** `inLine`: the pools in whose waiting lines it is, beside callers, and what they keep for it. Empty: none. */
@@ -72,19 +87,29 @@ function causeText(cause: Cause): string {
     case "backoff":
       return `backoff ${cause.untilMs}`;
     case "queueStopped":
-      return `queueStopped ${cause.stop.queue}`;
+      return stopText(cause.stop);
     case "queueFull":
       return `queueFull ${cause.queue}`;
+    case "tenantFull":
+      return `tenantFull ${tenantKey(cause.tenant)}`;
     case "behindHead":
       return `behindHead ${cause.head.uid}`;
+    case "preempting":
+      return `preempting ${cause.nomination.generation}`;
     default:
       return cause.kind;
   }
 }
 
+function stopText({ queue, freeze }: QueueStop): string {
+  return freeze === undefined ? `queueStopped ${queue}` : `queueFrozen ${queue} ${freeze.atMs}`;
+}
+
 function refusalKey(refusal: LaneRefusal): string {
-  const { tried, quotas, clusters, stoppedByQuota } = refusal;
+  const { tried, quotas, clusters, stoppedByQuota, budget, keptFor } = refusal;
   let key = `${tried} ${stoppedByQuota}`;
+  if (budget !== undefined) key += ` ${budget.queue} ${budget.max} ${budget.untilMs}`;
+  if (keptFor !== undefined) key += ` ${keptFor.uid}`;
   for (const { level, pool, reason } of quotas) key += `\n${level} ${pool} ${reason}`;
   return `${key}\n\n${clusters.key}`;
 }

@@ -79,6 +79,19 @@ export function placeTry(room: RoomTry): { readonly placed: boolean; readonly sh
   return { placed: short === null && placeAll(room.cluster.room, room.groups).all, short };
 }
 
+/** The same, but places nothing. */
+export function tryRoom(room: RoomTry): { readonly placed: boolean; readonly short: FitClass | null } {
+  // Pods of one class are placed whenever enough of them fit.
+  if (room.groups.length < 2) {
+    const short = shortOf(room);
+    return { placed: short === null, short };
+  }
+  const { mark } = room.cluster.room;
+  const tried = placeTry(room);
+  room.cluster.room.undo(mark);
+  return tried;
+}
+
 /** The first class of which too few pods fit now, whatever the others take. Null: each one alone fits. */
 export function shortOf({ cluster, groups }: RoomTry): FitClass | null {
   for (const { fit, count } of groups) if (!cluster.watch.isEnough(fit, count)) return fit;

@@ -32,6 +32,7 @@ export class RoomWatch {
 
   /** True if so many pods of a class fit now. */
   isEnough(fit: FitClass, need: number): boolean {
+    if (!this.#room.mayTake(fit)) return need <= 0;
     const known = this.#counts.get(fit);
     const { touched, slotCount } = this.#room;
     if (known === undefined || known.count < 0) return this.#room.fitting(fit, need) >= need;

@@ -1,12 +1,16 @@
 import { compareText } from "../../../runtime/compare-text.ts";
 import { drainingAdmission } from "../../job/job.ts";
+import type { TenantName } from "../../job/tenant-limits.ts";
 import type { PlanGang } from "../plan-gang.ts";
 import type { PlaceInLine, PlannedAdmission, PlannedEviction } from "../plan-types.ts";
+import type { PlannedPreemption } from "../preemption.ts";
+import { Cycles, type RoundBounds } from "./cycles.ts";
+import { compareEntries } from "./entry-order.ts";
 import { evictionsOf } from "./evictions.ts";
 import type { FleetParts } from "./fleet-parts.ts";
-import { compareEntries, type Entry, headOf, type Lane, type Line, waitingIn } from "./gang-lines.ts";
+import { type Entry, headOf, type Lane, type Line, waitingIn } from "./gang-lines.ts";
 import { Heap } from "./heap.ts";
-import { QueueTurns, type RoundBounds } from "./queue-turns.ts";
+import { compareAged, noteSteps } from "./line-ageing.ts";
 import { type AmountInLine, type Cause, causeKey, type RefusedGang } from "./refused.ts";
 
 /** The decisions of a round. */
@@ -16,6 +20,10 @@ export type FleetPlan = {
   readonly inLine: PlaceInLine | null;
   /** The running gangs whose queue no longer wants them. */
   readonly evictions: readonly PlannedEviction[];
+  /** The waiting gangs for which others are to give way. */
+  readonly preemptions: readonly PlannedPreemption[];
+  /** The jobs whose nomination ends without an admission. None of them is nominated anew. */
+  readonly withdrawn: readonly string[];
   /** The gangs whose cause is another one than a round has said before. */
   readonly refused: readonly RefusedGang[];
   /** When to plan again without a change. Null: only after a change. */
@@ -40,16 +48,19 @@ export function runRound(parts: FleetParts, of: RoundOf, read: ReadRound = () =>
   const { quota } = parts;
   const { reserved } = quota;
   quota.reserved = null;
+  parts.dischargeHolds();
   const marks = [...parts.clusters.values()].map(({ room }) => ({ room, mark: room.mark }));
-  const round = new QueueTurns(parts, of.number, of.bounds);
-  const { admissions, inLine, refused: lanes, more } = round.run();
+  const round = new Cycles(parts, of, of.bounds);
+  const { admissions, inLine, preemptions, withdrawn, refused: lanes, more, recheckAtMs, reserveAtMs } = round.run();
+  parts.noteRecheck(recheckAtMs);
   if (of.isPreview !== true) parts.lines.noteInLine(inLine?.planned.jobUid ?? null);
   const said = of.isPreview === true ? NOTHING_SAID : newCauses(parts, { nowMs: of.nowMs, lanes, bounds: of.bounds });
   const evictions = evictionsOf(parts);
-  const left = { replanAtMs: replanAt(parts, of.nowMs), more: more || said.more };
-  const plan = { admissions, inLine, evictions, refused: said.refused, ...left };
+  const left = { replanAtMs: replanAt(parts, of.nowMs, reserveAtMs), more: more || said.more };
+  const plan = { admissions, inLine, evictions, preemptions, withdrawn, refused: said.refused, ...left };
   read(plan, parts);
   round.end();
+  parts.kept.length = 0;
   if (of.isPreview === true) {
     quota.reserved = reserved;
     for (const lane of lanes) parts.lines.lookAgain(lane);
@@ -85,7 +96,9 @@ function newCauses(
   };
   for (const { entries } of of.lanes.filter(isNewCause)) entries.forEach(say);
   // The order must not depend on that of the changes.
-  const lines = [...parts.lines.lines.values()].filter(isNewHead).sort((a, b) => compareText(a.name, b.name));
+  const lines = [...parts.lines.lines.values()]
+    .filter((line) => isNewHead(line, of.nowMs))
+    .sort((a, b) => compareText(a.name, b.name));
   for (const line of lines) waitingIn(line).sort(compareEntries).forEach(say);
   const untold = new Heap([...fresh], comesBefore);
   while (untold.size > 0 && refused.length < refusalsMax) say(untold.pop() as Entry);
@@ -105,8 +118,8 @@ function isNewCause(lane: Lane): boolean {
 }
 
 /** True if the gangs of a strict queue stand behind another head than they were told of last. */
-function isNewHead(line: Line): boolean {
-  const head = line.head === null ? undefined : headOf(line.head)?.gang.uid;
+function isNewHead(line: Line, nowMs: number): boolean {
+  const head = headIn(line, nowMs)?.gang.uid;
   if (head === undefined || head === line.saidHead) return false;
   line.saidHead = head;
   return true;
@@ -118,10 +131,22 @@ function causeInFull(entry: Entry, queue: string, nowMs: number): Cause | null {
   return isAdmitted(entry.lane, entry) ? null : { kind: "queueFull", queue };
 }
 
+/** Why a gang waits whose namespace or project runs as many jobs as it may. */
+function causeInFullTenant(lane: Lane, entry: Entry, { kind, name }: TenantName): Cause | null {
+  return isAdmitted(lane, entry) ? null : { kind: "tenantFull", tenant: { kind, name } };
+}
+
 /** True if the round has admitted a gang of a lane. */
 function isAdmitted(lane: Lane, entry: Entry): boolean {
   const first = headOf(lane);
   return first === undefined || compareEntries(entry, first) < 0;
+}
+
+/** The gang of a strict queue behind which the others wait. Undefined: none. */
+function headIn({ head, reserved }: Line, nowMs: number): Entry | undefined {
+  const refused = head === null ? undefined : headOf(head);
+  if (reserved === null) return refused;
+  return refused === undefined || compareAged(reserved, refused, nowMs) < 0 ? reserved : refused;
 }
 
 const UNKNOWN_QUEUE: Cause = { kind: "unknownQueue" };
@@ -132,8 +157,11 @@ export function causeOf({ quota }: Pick<FleetParts, "quota">, entry: Entry, nowM
   if (!quota.queues.has(line.name)) return UNKNOWN_QUEUE;
   if (line.stop !== null) return { kind: "queueStopped", stop: line.stop };
   if (line.full !== null) return causeInFull(entry, line.full, nowMs);
-  const head = line.head === null ? undefined : headOf(line.head);
-  if (head !== undefined && compareEntries(head, entry) < 0) return { kind: "behindHead", head: head.gang };
+  if (lane !== null && lane.full !== null) return causeInFullTenant(lane, entry, lane.full);
+  const head = headIn(line, nowMs);
+  const isPassed = entry.gang.nomination !== undefined;
+  if (head !== undefined && !isPassed && compareAged(head, entry, nowMs) < 0)
+    return { kind: "behindHead", head: head.gang };
   if (lane === null) return ownCause(entry.gang, nowMs);
   if (lane.awake || isAdmitted(lane, entry) || lane.refusal === null) return null;
   return { kind: "lacks", refusal: lane.refusal, inLine: lineOf(quota, entry) };
@@ -145,6 +173,10 @@ function lineOf({ reserved }: Pick<FleetParts["quota"], "reserved">, { gang }: E
   return [...reserved.amounts].map(([pool, amount]) => ({ pool, amount }));
 }
 
+function causeOfNominee({ nomination }: PlanGang): Cause | null {
+  return nomination === undefined ? null : { kind: "preempting", nomination };
+}
+
 /** Why a gang waits although others can take nothing from it. */
 function ownCause(gang: PlanGang, nowMs: number): Cause | null {
   if (gang.suspended) return { kind: "suspended" };
@@ -152,12 +184,16 @@ function ownCause(gang: PlanGang, nowMs: number): Cause | null {
   if (gang.backoff !== null && gang.backoff.notBeforeMs > nowMs) {
     return { kind: "backoff", untilMs: gang.backoff.notBeforeMs };
   }
-  return drainingAdmission(gang) === null ? null : { kind: "draining" };
+  return drainingAdmission(gang) === null ? causeOfNominee(gang) : { kind: "draining" };
 }
 
-/** The first time at which a gang that backs off may be admitted. */
-function replanAt(parts: FleetParts, nowMs: number): number | null {
-  let least: number | null = null;
+/**
+ * The first time at which a gang that backs off may be admitted, one that is protected may be preempted, or one that
+ * ages may pass another, or one that waits may get a reservation.
+ */
+function replanAt(parts: FleetParts, nowMs: number, reserveAtMs: number): number | null {
+  const atMs = Math.min(parts.recheckAtMs, reserveAtMs, noteSteps(parts.lines.lines.values(), nowMs));
+  let least = Number.isFinite(atMs) ? atMs : null;
   for (const entry of parts.lines.timed) {
     const cause = causeOf(parts, entry, nowMs);
     if (cause?.kind === "backoff") least = Math.min(least ?? cause.untilMs, cause.untilMs);

@@ -3,6 +3,7 @@ import type { Flavors } from "./choices.ts";
 import type { ClusterFacts, ClusterState } from "./cluster-state.ts";
 import type { GangLines, Lane } from "./gang-lines.ts";
 import type { HopefulLists } from "./hopeful-lists.ts";
+import type { KeptRoom } from "./kept-room.ts";
 import type { QuotaState } from "./quota-state.ts";
 import type { QuotaWaits } from "./quota-waits.ts";
 import type { ClusterBlock, ClusterBlocks } from "./refused.ts";
@@ -26,6 +27,14 @@ export type Parts = {
   readonly isStrict: (queue: string) => boolean;
   /** The resources that some cluster counts by flavor. */
   readonly resources: readonly string[];
+  /** True for two flavors that no node has together: wherever both are, they require different values of a label. */
+  readonly excludes: (one: string, other: string) => boolean;
+  /** The tokens that a waiting gang holds, by pool. They are off the use during a round. Null: none. */
+  readonly holdsOf: (uid: string) => Readonly<Record<string, number>> | null;
+  /** What the round keeps for reservations, the first one first. */
+  readonly kept: KeptRoom[];
+  /** Rises with every fact. */
+  readonly version: number;
   /** The registered clusters by name. */
   readonly clustersFor: (shape: AskShape) => readonly EligibleCluster[];
   /** Rises when a cluster's record changes so that requests could fit otherwise. */

@@ -2,18 +2,18 @@
 // @generated from file gangway/v1/access_service.proto (package gangway.v1, syntax proto3)
 /* eslint-disable */
 
-import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
-import { fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
+import type { GenEnum, GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
+import { enumDesc, fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
 import { file_buf_validate_validate } from "../../buf/validate/validate_pb.ts";
 import type { Duration, Timestamp } from "@bufbuild/protobuf/wkt";
 import { file_google_protobuf_duration, file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
-import type { Message } from "@bufbuild/protobuf";
+import type { Message, UnknownEnum } from "@bufbuild/protobuf";
 
 /**
  * Describes the file gangway/v1/access_service.proto.
  */
 export const file_gangway_v1_access_service: GenFile = /*@__PURE__*/
-  fileDesc("Ch9nYW5nd2F5L3YxL2FjY2Vzc19zZXJ2aWNlLnByb3RvEgpnYW5nd2F5LnYxIg8KDVdob0FtSVJlcXVlc3QiOAoOV2hvQW1JUmVzcG9uc2USJgoIaWRlbnRpdHkYASABKAsyFC5nYW5nd2F5LnYxLklkZW50aXR5InwKCElkZW50aXR5Eg8KB3N1YmplY3QYASABKAkSDgoGZ3JvdXBzGAIgAygJEg4KBm1ldGhvZBgDIAEoCRIOCgZpc3N1ZXIYBCABKAkSLwoLZXhwaXJlX3RpbWUYBSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIu8BCgpSb2JvdFRva2VuEgwKBG5hbWUYASABKAkSDQoFb3duZXIYAiABKAkSLwoLY3JlYXRlX3RpbWUYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi8KC2V4cGlyZV90aW1lGAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIxCg1sYXN0X3VzZV90aW1lGAUgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIvCgtyZXZva2VfdGltZRgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAirgIKF0NyZWF0ZVJvYm90VG9rZW5SZXF1ZXN0EtcBCgRuYW1lGAEgASgJQsgBukjEAboBwAEKF2NyZWF0ZV9yb2JvdF90b2tlbi5uYW1lEm9tdXN0IGJlIGEgRE5TIGxhYmVsOiBhdCBtb3N0IDYzIGxvd2VyLWNhc2UgbGV0dGVycywgZGlnaXRzIGFuZCAnLScsIGJlZ2lubmluZyBhbmQgZW5kaW5nIHdpdGggYSBsZXR0ZXIgb3IgZGlnaXQaNHRoaXMubWF0Y2hlcygnXlthLXowLTldKFstYS16MC05XXswLDYxfVthLXowLTldKT8kJykSOQoDdHRsGAIgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uQhG6SA6qAQsiBQiAiooPMgIIPCJRChhDcmVhdGVSb2JvdFRva2VuUmVzcG9uc2USJQoFcm9ib3QYASABKAsyFi5nYW5nd2F5LnYxLlJvYm90VG9rZW4SDgoGc2VjcmV0GAIgASgJIksKFkxpc3RSb2JvdFRva2Vuc1JlcXVlc3QSHQoJcGFnZV9zaXplGAEgASgFQgq6SAcaBRjoBygAEhIKCnBhZ2VfdG9rZW4YAiABKAkiWgoXTGlzdFJvYm90VG9rZW5zUmVzcG9uc2USJgoGcm9ib3RzGAEgAygLMhYuZ2FuZ3dheS52MS5Sb2JvdFRva2VuEhcKD25leHRfcGFnZV90b2tlbhgCIAEoCSIwChdSZXZva2VSb2JvdFRva2VuUmVxdWVzdBIVCgRuYW1lGAEgASgJQge6SARyAhABIkEKGFJldm9rZVJvYm90VG9rZW5SZXNwb25zZRIlCgVyb2JvdBgBIAEoCzIWLmdhbmd3YXkudjEuUm9ib3RUb2tlbjLqAgoNQWNjZXNzU2VydmljZRI/CgZXaG9BbUkSGS5nYW5nd2F5LnYxLldob0FtSVJlcXVlc3QaGi5nYW5nd2F5LnYxLldob0FtSVJlc3BvbnNlEl0KEENyZWF0ZVJvYm90VG9rZW4SIy5nYW5nd2F5LnYxLkNyZWF0ZVJvYm90VG9rZW5SZXF1ZXN0GiQuZ2FuZ3dheS52MS5DcmVhdGVSb2JvdFRva2VuUmVzcG9uc2USWgoPTGlzdFJvYm90VG9rZW5zEiIuZ2FuZ3dheS52MS5MaXN0Um9ib3RUb2tlbnNSZXF1ZXN0GiMuZ2FuZ3dheS52MS5MaXN0Um9ib3RUb2tlbnNSZXNwb25zZRJdChBSZXZva2VSb2JvdFRva2VuEiMuZ2FuZ3dheS52MS5SZXZva2VSb2JvdFRva2VuUmVxdWVzdBokLmdhbmd3YXkudjEuUmV2b2tlUm9ib3RUb2tlblJlc3BvbnNlYgZwcm90bzM", [file_buf_validate_validate, file_google_protobuf_duration, file_google_protobuf_timestamp]);
+  fileDesc("Ch9nYW5nd2F5L3YxL2FjY2Vzc19zZXJ2aWNlLnByb3RvEgpnYW5nd2F5LnYxIg8KDVdob0FtSVJlcXVlc3QiOAoOV2hvQW1JUmVzcG9uc2USJgoIaWRlbnRpdHkYASABKAsyFC5nYW5nd2F5LnYxLklkZW50aXR5InwKCElkZW50aXR5Eg8KB3N1YmplY3QYASABKAkSDgoGZ3JvdXBzGAIgAygJEg4KBm1ldGhvZBgDIAEoCRIOCgZpc3N1ZXIYBCABKAkSLwoLZXhwaXJlX3RpbWUYBSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIu8BCgpSb2JvdFRva2VuEgwKBG5hbWUYASABKAkSDQoFb3duZXIYAiABKAkSLwoLY3JlYXRlX3RpbWUYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi8KC2V4cGlyZV90aW1lGAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIxCg1sYXN0X3VzZV90aW1lGAUgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIvCgtyZXZva2VfdGltZRgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAirgIKF0NyZWF0ZVJvYm90VG9rZW5SZXF1ZXN0EtcBCgRuYW1lGAEgASgJQsgBukjEAboBwAEKF2NyZWF0ZV9yb2JvdF90b2tlbi5uYW1lEm9tdXN0IGJlIGEgRE5TIGxhYmVsOiBhdCBtb3N0IDYzIGxvd2VyLWNhc2UgbGV0dGVycywgZGlnaXRzIGFuZCAnLScsIGJlZ2lubmluZyBhbmQgZW5kaW5nIHdpdGggYSBsZXR0ZXIgb3IgZGlnaXQaNHRoaXMubWF0Y2hlcygnXlthLXowLTldKFstYS16MC05XXswLDYxfVthLXowLTldKT8kJykSOQoDdHRsGAIgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uQhG6SA6qAQsiBQiAiooPMgIIPCJRChhDcmVhdGVSb2JvdFRva2VuUmVzcG9uc2USJQoFcm9ib3QYASABKAsyFi5nYW5nd2F5LnYxLlJvYm90VG9rZW4SDgoGc2VjcmV0GAIgASgJIksKFkxpc3RSb2JvdFRva2Vuc1JlcXVlc3QSHQoJcGFnZV9zaXplGAEgASgFQgq6SAcaBRjoBygAEhIKCnBhZ2VfdG9rZW4YAiABKAkiWgoXTGlzdFJvYm90VG9rZW5zUmVzcG9uc2USJgoGcm9ib3RzGAEgAygLMhYuZ2FuZ3dheS52MS5Sb2JvdFRva2VuEhcKD25leHRfcGFnZV90b2tlbhgCIAEoCSIwChdSZXZva2VSb2JvdFRva2VuUmVxdWVzdBIVCgRuYW1lGAEgASgJQge6SARyAhABIkEKGFJldm9rZVJvYm90VG9rZW5SZXNwb25zZRIlCgVyb2JvdBgBIAEoCzIWLmdhbmd3YXkudjEuUm9ib3RUb2tlbiJ2CgtBY2Nlc3NTY29wZRIRCgdwcm9qZWN0GAEgASgJSAASEwoJbmFtZXNwYWNlGAIgASgJSAASDwoFcXVldWUYAyABKAlIABIVCgtwb29sX3ByZWZpeBgEIAEoCUgAEhEKB2NsdXN0ZXIYBSABKAlIAEIECgJvZiLDAQoKQWNjZXNzUm9sZRIMCgRuYW1lGAEgASgJEh4KC3Blcm1pc3Npb25zGAIgAygJQgm6SAaSAQMQyAESKAoGc291cmNlGAMgASgOMhguZ2FuZ3dheS52MS5BY2Nlc3NTb3VyY2USGAoQcmVzb3VyY2VfdmVyc2lvbhgEIAEoCRIvCgtjcmVhdGVfdGltZRgFIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASEgoKY3JlYXRlZF9ieRgGIAEoCSKGAgoNQWNjZXNzQmluZGluZxIMCgRuYW1lGAEgASgJEhEKB3N1YmplY3QYAiABKAlIABIPCgVncm91cBgDIAEoCUgAEgwKBHJvbGUYBCABKAkSJgoFc2NvcGUYBSABKAsyFy5nYW5nd2F5LnYxLkFjY2Vzc1Njb3BlEigKBnNvdXJjZRgGIAEoDjIYLmdhbmd3YXkudjEuQWNjZXNzU291cmNlEhgKEHJlc291cmNlX3ZlcnNpb24YByABKAkSLwoLY3JlYXRlX3RpbWUYCCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhIKCmNyZWF0ZWRfYnkYCSABKAlCBAoCdG8iWQoSQ2hlY2tBY2Nlc3NSZXF1ZXN0EhsKCnBlcm1pc3Npb24YASABKAlCB7pIBHICEAESJgoFc2NvcGUYAiABKAsyFy5nYW5nd2F5LnYxLkFjY2Vzc1Njb3BlIiYKE0NoZWNrQWNjZXNzUmVzcG9uc2USDwoHYWxsb3dlZBgBIAEoCCJBChFDcmVhdGVSb2xlUmVxdWVzdBIsCgRyb2xlGAEgASgLMhYuZ2FuZ3dheS52MS5BY2Nlc3NSb2xlQga6SAPIAQEiOgoSQ3JlYXRlUm9sZVJlc3BvbnNlEiQKBHJvbGUYASABKAsyFi5nYW5nd2F5LnYxLkFjY2Vzc1JvbGUiJwoOR2V0Um9sZVJlcXVlc3QSFQoEbmFtZRgBIAEoCUIHukgEcgIQASI3Cg9HZXRSb2xlUmVzcG9uc2USJAoEcm9sZRgBIAEoCzIWLmdhbmd3YXkudjEuQWNjZXNzUm9sZSJFChBMaXN0Um9sZXNSZXF1ZXN0Eh0KCXBhZ2Vfc2l6ZRgBIAEoBUIKukgHGgUY6AcoABISCgpwYWdlX3Rva2VuGAIgASgJIlMKEUxpc3RSb2xlc1Jlc3BvbnNlEiUKBXJvbGVzGAEgAygLMhYuZ2FuZ3dheS52MS5BY2Nlc3NSb2xlEhcKD25leHRfcGFnZV90b2tlbhgCIAEoCSLIAQoRRGVsZXRlUm9sZVJlcXVlc3QSFQoEbmFtZRgBIAEoCUIHukgEcgIQARKbAQoQcmVzb3VyY2VfdmVyc2lvbhgCIAEoCUKAAbpIfboBegocZGVsZXRlX3JvbGUucmVzb3VyY2VfdmVyc2lvbhI7bXVzdCBiZSBlbXB0eSBvciBhIHZlcnNpb24gdGhhdCB3YXMgcmVhZDogYXQgbW9zdCAxNSBkaWdpdHMaHXRoaXMubWF0Y2hlcygnXlswLTldezAsMTV9JCcpIhQKEkRlbGV0ZVJvbGVSZXNwb25zZSJKChRDcmVhdGVCaW5kaW5nUmVxdWVzdBIyCgdiaW5kaW5nGAEgASgLMhkuZ2FuZ3dheS52MS5BY2Nlc3NCaW5kaW5nQga6SAPIAQEiQwoVQ3JlYXRlQmluZGluZ1Jlc3BvbnNlEioKB2JpbmRpbmcYASABKAsyGS5nYW5nd2F5LnYxLkFjY2Vzc0JpbmRpbmciKgoRR2V0QmluZGluZ1JlcXVlc3QSFQoEbmFtZRgBIAEoCUIHukgEcgIQASJAChJHZXRCaW5kaW5nUmVzcG9uc2USKgoHYmluZGluZxgBIAEoCzIZLmdhbmd3YXkudjEuQWNjZXNzQmluZGluZyJIChNMaXN0QmluZGluZ3NSZXF1ZXN0Eh0KCXBhZ2Vfc2l6ZRgBIAEoBUIKukgHGgUY6AcoABISCgpwYWdlX3Rva2VuGAIgASgJIlwKFExpc3RCaW5kaW5nc1Jlc3BvbnNlEisKCGJpbmRpbmdzGAEgAygLMhkuZ2FuZ3dheS52MS5BY2Nlc3NCaW5kaW5nEhcKD25leHRfcGFnZV90b2tlbhgCIAEoCSLPAQoURGVsZXRlQmluZGluZ1JlcXVlc3QSFQoEbmFtZRgBIAEoCUIHukgEcgIQARKfAQoQcmVzb3VyY2VfdmVyc2lvbhgCIAEoCUKEAbpIgAG6AX0KH2RlbGV0ZV9iaW5kaW5nLnJlc291cmNlX3ZlcnNpb24SO211c3QgYmUgZW1wdHkgb3IgYSB2ZXJzaW9uIHRoYXQgd2FzIHJlYWQ6IGF0IG1vc3QgMTUgZGlnaXRzGh10aGlzLm1hdGNoZXMoJ15bMC05XXswLDE1fSQnKSIXChVEZWxldGVCaW5kaW5nUmVzcG9uc2UqeQoMQWNjZXNzU291cmNlEh0KGUFDQ0VTU19TT1VSQ0VfVU5TUEVDSUZJRUQQABIaChZBQ0NFU1NfU09VUkNFX0JVSUxUX0lOEAESFgoSQUNDRVNTX1NPVVJDRV9GSUxFEAISFgoSQUNDRVNTX1NPVVJDRV9DQUxMEAMyrggKDUFjY2Vzc1NlcnZpY2USPwoGV2hvQW1JEhkuZ2FuZ3dheS52MS5XaG9BbUlSZXF1ZXN0GhouZ2FuZ3dheS52MS5XaG9BbUlSZXNwb25zZRJdChBDcmVhdGVSb2JvdFRva2VuEiMuZ2FuZ3dheS52MS5DcmVhdGVSb2JvdFRva2VuUmVxdWVzdBokLmdhbmd3YXkudjEuQ3JlYXRlUm9ib3RUb2tlblJlc3BvbnNlEloKD0xpc3RSb2JvdFRva2VucxIiLmdhbmd3YXkudjEuTGlzdFJvYm90VG9rZW5zUmVxdWVzdBojLmdhbmd3YXkudjEuTGlzdFJvYm90VG9rZW5zUmVzcG9uc2USXQoQUmV2b2tlUm9ib3RUb2tlbhIjLmdhbmd3YXkudjEuUmV2b2tlUm9ib3RUb2tlblJlcXVlc3QaJC5nYW5nd2F5LnYxLlJldm9rZVJvYm90VG9rZW5SZXNwb25zZRJOCgtDaGVja0FjY2VzcxIeLmdhbmd3YXkudjEuQ2hlY2tBY2Nlc3NSZXF1ZXN0Gh8uZ2FuZ3dheS52MS5DaGVja0FjY2Vzc1Jlc3BvbnNlEksKCkNyZWF0ZVJvbGUSHS5nYW5nd2F5LnYxLkNyZWF0ZVJvbGVSZXF1ZXN0Gh4uZ2FuZ3dheS52MS5DcmVhdGVSb2xlUmVzcG9uc2USQgoHR2V0Um9sZRIaLmdhbmd3YXkudjEuR2V0Um9sZVJlcXVlc3QaGy5nYW5nd2F5LnYxLkdldFJvbGVSZXNwb25zZRJICglMaXN0Um9sZXMSHC5nYW5nd2F5LnYxLkxpc3RSb2xlc1JlcXVlc3QaHS5nYW5nd2F5LnYxLkxpc3RSb2xlc1Jlc3BvbnNlEksKCkRlbGV0ZVJvbGUSHS5nYW5nd2F5LnYxLkRlbGV0ZVJvbGVSZXF1ZXN0Gh4uZ2FuZ3dheS52MS5EZWxldGVSb2xlUmVzcG9uc2USVAoNQ3JlYXRlQmluZGluZxIgLmdhbmd3YXkudjEuQ3JlYXRlQmluZGluZ1JlcXVlc3QaIS5nYW5nd2F5LnYxLkNyZWF0ZUJpbmRpbmdSZXNwb25zZRJLCgpHZXRCaW5kaW5nEh0uZ2FuZ3dheS52MS5HZXRCaW5kaW5nUmVxdWVzdBoeLmdhbmd3YXkudjEuR2V0QmluZGluZ1Jlc3BvbnNlElEKDExpc3RCaW5kaW5ncxIfLmdhbmd3YXkudjEuTGlzdEJpbmRpbmdzUmVxdWVzdBogLmdhbmd3YXkudjEuTGlzdEJpbmRpbmdzUmVzcG9uc2USVAoNRGVsZXRlQmluZGluZxIgLmdhbmd3YXkudjEuRGVsZXRlQmluZGluZ1JlcXVlc3QaIS5nYW5nd2F5LnYxLkRlbGV0ZUJpbmRpbmdSZXNwb25zZWIGcHJvdG8z", [file_buf_validate_validate, file_google_protobuf_duration, file_google_protobuf_timestamp]);
 
 /**
  * @generated from message gangway.v1.WhoAmIRequest
@@ -286,7 +286,622 @@ export const RevokeRobotTokenResponseSchema: GenMessage<RevokeRobotTokenResponse
   messageDesc(file_gangway_v1_access_service, 9);
 
 /**
- * Tells who calls, and keeps the tokens of robots.
+ * The part of an installation that a role is bound at. Empty: everything.
+ *
+ * @generated from message gangway.v1.AccessScope
+ */
+export type AccessScope = Message<"gangway.v1.AccessScope"> & {
+  /**
+   * @generated from oneof gangway.v1.AccessScope.of
+   */
+  of: {
+    /**
+     * A project, with the namespaces that belong to it.
+     *
+     * @generated from field: string project = 1;
+     */
+    value: string;
+    case: "project";
+  } | {
+    /**
+     * @generated from field: string namespace = 2;
+     */
+    value: string;
+    case: "namespace";
+  } | {
+    /**
+     * A queue, with all queues below it.
+     *
+     * @generated from field: string queue = 3;
+     */
+    value: string;
+    case: "queue";
+  } | {
+    /**
+     * A pool, and all pools whose names go on after it with `:` or `/`.
+     *
+     * @generated from field: string pool_prefix = 4;
+     */
+    value: string;
+    case: "poolPrefix";
+  } | {
+    /**
+     * @generated from field: string cluster = 5;
+     */
+    value: string;
+    case: "cluster";
+  } | { case: undefined; value?: undefined };
+};
+
+/**
+ * Describes the message gangway.v1.AccessScope.
+ * Use `create(AccessScopeSchema)` to create a new message.
+ */
+export const AccessScopeSchema: GenMessage<AccessScope> = /*@__PURE__*/
+  messageDesc(file_gangway_v1_access_service, 10);
+
+/**
+ * A named set of permissions.
+ *
+ * @generated from message gangway.v1.AccessRole
+ */
+export type AccessRole = Message<"gangway.v1.AccessRole"> & {
+  /**
+   * A DNS label. Required.
+   *
+   * @generated from field: string name = 1;
+   */
+  name: string;
+
+  /**
+   * Such as `jobs.create`; at least one. A role of a later version of the server may have permissions that this one
+   * does not know.
+   *
+   * @generated from field: repeated string permissions = 2;
+   */
+  permissions: string[];
+
+  /**
+   * Output only.
+   *
+   * @generated from field: gangway.v1.AccessSource source = 3;
+   */
+  source: AccessSource;
+
+  /**
+   * Output only. Empty: no call made the role.
+   *
+   * @generated from field: string resource_version = 4;
+   */
+  resourceVersion: string;
+
+  /**
+   * Output only. Omitted: no call made the role.
+   *
+   * @generated from field: google.protobuf.Timestamp create_time = 5;
+   */
+  createTime?: Timestamp | undefined;
+
+  /**
+   * Output only. The subject of the caller that made it. Empty: no call did.
+   *
+   * @generated from field: string created_by = 6;
+   */
+  createdBy: string;
+};
+
+/**
+ * Describes the message gangway.v1.AccessRole.
+ * Use `create(AccessRoleSchema)` to create a new message.
+ */
+export const AccessRoleSchema: GenMessage<AccessRole> = /*@__PURE__*/
+  messageDesc(file_gangway_v1_access_service, 11);
+
+/**
+ * A role that a subject or a group has at a scope.
+ *
+ * @generated from message gangway.v1.AccessBinding
+ */
+export type AccessBinding = Message<"gangway.v1.AccessBinding"> & {
+  /**
+   * A DNS label. Required.
+   *
+   * @generated from field: string name = 1;
+   */
+  name: string;
+
+  /**
+   * Who gets the role, as WhoAmI returns it: a subject or a group. Required.
+   *
+   * @generated from oneof gangway.v1.AccessBinding.to
+   */
+  to: {
+    /**
+     * @generated from field: string subject = 2;
+     */
+    value: string;
+    case: "subject";
+  } | {
+    /**
+     * @generated from field: string group = 3;
+     */
+    value: string;
+    case: "group";
+  } | { case: undefined; value?: undefined };
+
+  /**
+   * The name of the role. Required.
+   *
+   * @generated from field: string role = 4;
+   */
+  role: string;
+
+  /**
+   * Omitted: the installation.
+   *
+   * @generated from field: gangway.v1.AccessScope scope = 5;
+   */
+  scope?: AccessScope | undefined;
+
+  /**
+   * Output only.
+   *
+   * @generated from field: gangway.v1.AccessSource source = 6;
+   */
+  source: AccessSource;
+
+  /**
+   * Output only. Empty: no call made the binding.
+   *
+   * @generated from field: string resource_version = 7;
+   */
+  resourceVersion: string;
+
+  /**
+   * Output only. Omitted: no call made the binding.
+   *
+   * @generated from field: google.protobuf.Timestamp create_time = 8;
+   */
+  createTime?: Timestamp | undefined;
+
+  /**
+   * Output only. The subject of the caller that made it. Empty: no call did.
+   *
+   * @generated from field: string created_by = 9;
+   */
+  createdBy: string;
+};
+
+/**
+ * Describes the message gangway.v1.AccessBinding.
+ * Use `create(AccessBindingSchema)` to create a new message.
+ */
+export const AccessBindingSchema: GenMessage<AccessBinding> = /*@__PURE__*/
+  messageDesc(file_gangway_v1_access_service, 12);
+
+/**
+ * @generated from message gangway.v1.CheckAccessRequest
+ */
+export type CheckAccessRequest = Message<"gangway.v1.CheckAccessRequest"> & {
+  /**
+   * Such as `jobs.create`. Required.
+   *
+   * @generated from field: string permission = 1;
+   */
+  permission: string;
+
+  /**
+   * Omitted: the installation.
+   *
+   * @generated from field: gangway.v1.AccessScope scope = 2;
+   */
+  scope?: AccessScope | undefined;
+};
+
+/**
+ * Describes the message gangway.v1.CheckAccessRequest.
+ * Use `create(CheckAccessRequestSchema)` to create a new message.
+ */
+export const CheckAccessRequestSchema: GenMessage<CheckAccessRequest> = /*@__PURE__*/
+  messageDesc(file_gangway_v1_access_service, 13);
+
+/**
+ * @generated from message gangway.v1.CheckAccessResponse
+ */
+export type CheckAccessResponse = Message<"gangway.v1.CheckAccessResponse"> & {
+  /**
+   * @generated from field: bool allowed = 1;
+   */
+  allowed: boolean;
+};
+
+/**
+ * Describes the message gangway.v1.CheckAccessResponse.
+ * Use `create(CheckAccessResponseSchema)` to create a new message.
+ */
+export const CheckAccessResponseSchema: GenMessage<CheckAccessResponse> = /*@__PURE__*/
+  messageDesc(file_gangway_v1_access_service, 14);
+
+/**
+ * @generated from message gangway.v1.CreateRoleRequest
+ */
+export type CreateRoleRequest = Message<"gangway.v1.CreateRoleRequest"> & {
+  /**
+   * Required.
+   *
+   * @generated from field: gangway.v1.AccessRole role = 1;
+   */
+  role?: AccessRole | undefined;
+};
+
+/**
+ * Describes the message gangway.v1.CreateRoleRequest.
+ * Use `create(CreateRoleRequestSchema)` to create a new message.
+ */
+export const CreateRoleRequestSchema: GenMessage<CreateRoleRequest> = /*@__PURE__*/
+  messageDesc(file_gangway_v1_access_service, 15);
+
+/**
+ * @generated from message gangway.v1.CreateRoleResponse
+ */
+export type CreateRoleResponse = Message<"gangway.v1.CreateRoleResponse"> & {
+  /**
+   * @generated from field: gangway.v1.AccessRole role = 1;
+   */
+  role?: AccessRole | undefined;
+};
+
+/**
+ * Describes the message gangway.v1.CreateRoleResponse.
+ * Use `create(CreateRoleResponseSchema)` to create a new message.
+ */
+export const CreateRoleResponseSchema: GenMessage<CreateRoleResponse> = /*@__PURE__*/
+  messageDesc(file_gangway_v1_access_service, 16);
+
+/**
+ * @generated from message gangway.v1.GetRoleRequest
+ */
+export type GetRoleRequest = Message<"gangway.v1.GetRoleRequest"> & {
+  /**
+   * Required.
+   *
+   * @generated from field: string name = 1;
+   */
+  name: string;
+};
+
+/**
+ * Describes the message gangway.v1.GetRoleRequest.
+ * Use `create(GetRoleRequestSchema)` to create a new message.
+ */
+export const GetRoleRequestSchema: GenMessage<GetRoleRequest> = /*@__PURE__*/
+  messageDesc(file_gangway_v1_access_service, 17);
+
+/**
+ * @generated from message gangway.v1.GetRoleResponse
+ */
+export type GetRoleResponse = Message<"gangway.v1.GetRoleResponse"> & {
+  /**
+   * @generated from field: gangway.v1.AccessRole role = 1;
+   */
+  role?: AccessRole | undefined;
+};
+
+/**
+ * Describes the message gangway.v1.GetRoleResponse.
+ * Use `create(GetRoleResponseSchema)` to create a new message.
+ */
+export const GetRoleResponseSchema: GenMessage<GetRoleResponse> = /*@__PURE__*/
+  messageDesc(file_gangway_v1_access_service, 18);
+
+/**
+ * @generated from message gangway.v1.ListRolesRequest
+ */
+export type ListRolesRequest = Message<"gangway.v1.ListRolesRequest"> & {
+  /**
+   * The most roles that are returned. 0: 100.
+   *
+   * @generated from field: int32 page_size = 1;
+   */
+  pageSize: number;
+
+  /**
+   * next_page_token of the previous page. Empty: the first page.
+   *
+   * @generated from field: string page_token = 2;
+   */
+  pageToken: string;
+};
+
+/**
+ * Describes the message gangway.v1.ListRolesRequest.
+ * Use `create(ListRolesRequestSchema)` to create a new message.
+ */
+export const ListRolesRequestSchema: GenMessage<ListRolesRequest> = /*@__PURE__*/
+  messageDesc(file_gangway_v1_access_service, 19);
+
+/**
+ * @generated from message gangway.v1.ListRolesResponse
+ */
+export type ListRolesResponse = Message<"gangway.v1.ListRolesResponse"> & {
+  /**
+   * In the order of their names.
+   *
+   * @generated from field: repeated gangway.v1.AccessRole roles = 1;
+   */
+  roles: AccessRole[];
+
+  /**
+   * Empty: this is the last page.
+   *
+   * @generated from field: string next_page_token = 2;
+   */
+  nextPageToken: string;
+};
+
+/**
+ * Describes the message gangway.v1.ListRolesResponse.
+ * Use `create(ListRolesResponseSchema)` to create a new message.
+ */
+export const ListRolesResponseSchema: GenMessage<ListRolesResponse> = /*@__PURE__*/
+  messageDesc(file_gangway_v1_access_service, 20);
+
+/**
+ * @generated from message gangway.v1.DeleteRoleRequest
+ */
+export type DeleteRoleRequest = Message<"gangway.v1.DeleteRoleRequest"> & {
+  /**
+   * Required.
+   *
+   * @generated from field: string name = 1;
+   */
+  name: string;
+
+  /**
+   * The version that was read. Empty: any version.
+   *
+   * @generated from field: string resource_version = 2;
+   */
+  resourceVersion: string;
+};
+
+/**
+ * Describes the message gangway.v1.DeleteRoleRequest.
+ * Use `create(DeleteRoleRequestSchema)` to create a new message.
+ */
+export const DeleteRoleRequestSchema: GenMessage<DeleteRoleRequest> = /*@__PURE__*/
+  messageDesc(file_gangway_v1_access_service, 21);
+
+/**
+ * @generated from message gangway.v1.DeleteRoleResponse
+ */
+export type DeleteRoleResponse = Message<"gangway.v1.DeleteRoleResponse"> & {
+};
+
+/**
+ * Describes the message gangway.v1.DeleteRoleResponse.
+ * Use `create(DeleteRoleResponseSchema)` to create a new message.
+ */
+export const DeleteRoleResponseSchema: GenMessage<DeleteRoleResponse> = /*@__PURE__*/
+  messageDesc(file_gangway_v1_access_service, 22);
+
+/**
+ * @generated from message gangway.v1.CreateBindingRequest
+ */
+export type CreateBindingRequest = Message<"gangway.v1.CreateBindingRequest"> & {
+  /**
+   * Required.
+   *
+   * @generated from field: gangway.v1.AccessBinding binding = 1;
+   */
+  binding?: AccessBinding | undefined;
+};
+
+/**
+ * Describes the message gangway.v1.CreateBindingRequest.
+ * Use `create(CreateBindingRequestSchema)` to create a new message.
+ */
+export const CreateBindingRequestSchema: GenMessage<CreateBindingRequest> = /*@__PURE__*/
+  messageDesc(file_gangway_v1_access_service, 23);
+
+/**
+ * @generated from message gangway.v1.CreateBindingResponse
+ */
+export type CreateBindingResponse = Message<"gangway.v1.CreateBindingResponse"> & {
+  /**
+   * @generated from field: gangway.v1.AccessBinding binding = 1;
+   */
+  binding?: AccessBinding | undefined;
+};
+
+/**
+ * Describes the message gangway.v1.CreateBindingResponse.
+ * Use `create(CreateBindingResponseSchema)` to create a new message.
+ */
+export const CreateBindingResponseSchema: GenMessage<CreateBindingResponse> = /*@__PURE__*/
+  messageDesc(file_gangway_v1_access_service, 24);
+
+/**
+ * @generated from message gangway.v1.GetBindingRequest
+ */
+export type GetBindingRequest = Message<"gangway.v1.GetBindingRequest"> & {
+  /**
+   * Required.
+   *
+   * @generated from field: string name = 1;
+   */
+  name: string;
+};
+
+/**
+ * Describes the message gangway.v1.GetBindingRequest.
+ * Use `create(GetBindingRequestSchema)` to create a new message.
+ */
+export const GetBindingRequestSchema: GenMessage<GetBindingRequest> = /*@__PURE__*/
+  messageDesc(file_gangway_v1_access_service, 25);
+
+/**
+ * @generated from message gangway.v1.GetBindingResponse
+ */
+export type GetBindingResponse = Message<"gangway.v1.GetBindingResponse"> & {
+  /**
+   * @generated from field: gangway.v1.AccessBinding binding = 1;
+   */
+  binding?: AccessBinding | undefined;
+};
+
+/**
+ * Describes the message gangway.v1.GetBindingResponse.
+ * Use `create(GetBindingResponseSchema)` to create a new message.
+ */
+export const GetBindingResponseSchema: GenMessage<GetBindingResponse> = /*@__PURE__*/
+  messageDesc(file_gangway_v1_access_service, 26);
+
+/**
+ * @generated from message gangway.v1.ListBindingsRequest
+ */
+export type ListBindingsRequest = Message<"gangway.v1.ListBindingsRequest"> & {
+  /**
+   * The most bindings that are returned. 0: 100.
+   *
+   * @generated from field: int32 page_size = 1;
+   */
+  pageSize: number;
+
+  /**
+   * next_page_token of the previous page. Empty: the first page.
+   *
+   * @generated from field: string page_token = 2;
+   */
+  pageToken: string;
+};
+
+/**
+ * Describes the message gangway.v1.ListBindingsRequest.
+ * Use `create(ListBindingsRequestSchema)` to create a new message.
+ */
+export const ListBindingsRequestSchema: GenMessage<ListBindingsRequest> = /*@__PURE__*/
+  messageDesc(file_gangway_v1_access_service, 27);
+
+/**
+ * @generated from message gangway.v1.ListBindingsResponse
+ */
+export type ListBindingsResponse = Message<"gangway.v1.ListBindingsResponse"> & {
+  /**
+   * In the order of their names.
+   *
+   * @generated from field: repeated gangway.v1.AccessBinding bindings = 1;
+   */
+  bindings: AccessBinding[];
+
+  /**
+   * Empty: this is the last page.
+   *
+   * @generated from field: string next_page_token = 2;
+   */
+  nextPageToken: string;
+};
+
+/**
+ * Describes the message gangway.v1.ListBindingsResponse.
+ * Use `create(ListBindingsResponseSchema)` to create a new message.
+ */
+export const ListBindingsResponseSchema: GenMessage<ListBindingsResponse> = /*@__PURE__*/
+  messageDesc(file_gangway_v1_access_service, 28);
+
+/**
+ * @generated from message gangway.v1.DeleteBindingRequest
+ */
+export type DeleteBindingRequest = Message<"gangway.v1.DeleteBindingRequest"> & {
+  /**
+   * Required.
+   *
+   * @generated from field: string name = 1;
+   */
+  name: string;
+
+  /**
+   * The version that was read. Empty: any version.
+   *
+   * @generated from field: string resource_version = 2;
+   */
+  resourceVersion: string;
+};
+
+/**
+ * Describes the message gangway.v1.DeleteBindingRequest.
+ * Use `create(DeleteBindingRequestSchema)` to create a new message.
+ */
+export const DeleteBindingRequestSchema: GenMessage<DeleteBindingRequest> = /*@__PURE__*/
+  messageDesc(file_gangway_v1_access_service, 29);
+
+/**
+ * @generated from message gangway.v1.DeleteBindingResponse
+ */
+export type DeleteBindingResponse = Message<"gangway.v1.DeleteBindingResponse"> & {
+};
+
+/**
+ * Describes the message gangway.v1.DeleteBindingResponse.
+ * Use `create(DeleteBindingResponseSchema)` to create a new message.
+ */
+export const DeleteBindingResponseSchema: GenMessage<DeleteBindingResponse> = /*@__PURE__*/
+  messageDesc(file_gangway_v1_access_service, 30);
+
+/**
+ * Where a role or a binding comes from.
+ *
+ * @generated from enum gangway.v1.AccessSource
+ */
+export const AccessSource = {
+  /**
+   * @generated from enum value: ACCESS_SOURCE_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED: 0,
+
+  /**
+   * Every installation has it.
+   *
+   * @generated from enum value: ACCESS_SOURCE_BUILT_IN = 1;
+   */
+  BUILT_IN: 1,
+
+  /**
+   * The file GANGWAY_ACCESS_FILE of the server that answers.
+   *
+   * @generated from enum value: ACCESS_SOURCE_FILE = 2;
+   */
+  FILE: 2,
+
+  /**
+   * A call made it.
+   *
+   * @generated from enum value: ACCESS_SOURCE_CALL = 3;
+   */
+  CALL: 3,
+} as const;
+
+/**
+ * Where a role or a binding comes from.
+ *
+ * @generated from enum gangway.v1.AccessSource
+ */
+export type AccessSource = (typeof AccessSource)[keyof typeof AccessSource] | UnknownEnum;
+
+/**
+ * Describes the enum gangway.v1.AccessSource.
+ */
+export const AccessSourceSchema: GenEnum<AccessSource> = /*@__PURE__*/
+  enumDesc(file_gangway_v1_access_service, 0);
+
+/**
+ * Tells who calls and what callers may do, and keeps roles, bindings and the tokens of robots.
+ *
+ * A role is a set of permissions such as `jobs.create`. A binding gives it to a subject or a group at a scope. Where
+ * the service asks for credentials, a call needs a permission, and what no binding allows is denied: with
+ * PERMISSION_DENIED (PERMISSION_DENIED; the details name `permission` and `scope`) if the caller may see the thing, and
+ * with the answer for a thing that does not exist if it may not. A change is UNAVAILABLE (ACCESS_UNKNOWN) while the
+ * server has not read roles and bindings for a minute. Without credentials every caller may do everything.
  *
  * Every call of every service may fail with UNAUTHENTICATED (UNAUTHENTICATED): the service asks for credentials and the
  * call shows none, or it shows one that does not count. The message says why. A stream also ends so when the credential
@@ -309,8 +924,9 @@ export const AccessService: GenService<{
    * Makes a robot with a secret token, and returns the token this one time. A server that takes tokens of robots knows
    * whoever shows it as `robot:` and the name.
    *
-   * ALREADY_EXISTS (ROBOT_EXISTS): a robot has the name, or had it. RESOURCE_EXHAUSTED (TOO_MANY_ROBOTS): there are as
-   * many robots that are not revoked as there may be.
+   * ALREADY_EXISTS (ROBOT_EXISTS): a robot has the name, or had it. PERMISSION_DENIED (BEYOND_CALLER): bindings give
+   * the robot of this name permissions that the caller does not have itself. RESOURCE_EXHAUSTED (TOO_MANY_ROBOTS):
+   * there are as many robots that are not revoked as there may be.
    *
    * @generated from rpc gangway.v1.AccessService.CreateRobotToken
    */
@@ -341,6 +957,118 @@ export const AccessService: GenService<{
     methodKind: "unary";
     input: typeof RevokeRobotTokenRequestSchema;
     output: typeof RevokeRobotTokenResponseSchema;
+  },
+  /**
+   * Tells whether the caller has a permission at a scope.
+   *
+   * INVALID_ARGUMENT: there is no such permission, or the scope is wrong.
+   *
+   * @generated from rpc gangway.v1.AccessService.CheckAccess
+   */
+  checkAccess: {
+    methodKind: "unary";
+    input: typeof CheckAccessRequestSchema;
+    output: typeof CheckAccessResponseSchema;
+  },
+  /**
+   * Creates a role. Recorded for ListAuditEntries.
+   *
+   * ALREADY_EXISTS (ROLE_EXISTS): a role has the name. INVALID_ARGUMENT: fields are wrong. PERMISSION_DENIED
+   * (BEYOND_CALLER): the role has permissions that the caller does not have itself. FAILED_PRECONDITION (ACCESS_FILE):
+   * a file gives all roles and bindings. RESOURCE_EXHAUSTED (TOO_MANY_ROLES): there are as many as there may be.
+   *
+   * @generated from rpc gangway.v1.AccessService.CreateRole
+   */
+  createRole: {
+    methodKind: "unary";
+    input: typeof CreateRoleRequestSchema;
+    output: typeof CreateRoleResponseSchema;
+  },
+  /**
+   * Returns one role.
+   *
+   * NOT_FOUND (ROLE_NOT_FOUND): the role does not exist.
+   *
+   * @generated from rpc gangway.v1.AccessService.GetRole
+   */
+  getRole: {
+    methodKind: "unary";
+    input: typeof GetRoleRequestSchema;
+    output: typeof GetRoleResponseSchema;
+  },
+  /**
+   * Returns all roles, ordered by name.
+   *
+   * @generated from rpc gangway.v1.AccessService.ListRoles
+   */
+  listRoles: {
+    methodKind: "unary";
+    input: typeof ListRolesRequestSchema;
+    output: typeof ListRolesResponseSchema;
+  },
+  /**
+   * Deletes a role. To change a role, create another one, bind that, and delete this one.
+   *
+   * NOT_FOUND (ROLE_NOT_FOUND): the role does not exist. ABORTED (STALE_RESOURCE_VERSION): it has another version than
+   * resource_version. FAILED_PRECONDITION: a binding has the role (ROLE_IN_USE), the role is built in (ROLE_BUILT_IN),
+   * or a file gives it (ACCESS_FILE).
+   *
+   * @generated from rpc gangway.v1.AccessService.DeleteRole
+   */
+  deleteRole: {
+    methodKind: "unary";
+    input: typeof DeleteRoleRequestSchema;
+    output: typeof DeleteRoleResponseSchema;
+  },
+  /**
+   * Gives a role to a subject or a group at a scope. Recorded for ListAuditEntries.
+   *
+   * ALREADY_EXISTS (BINDING_EXISTS): a binding has the name. INVALID_ARGUMENT: fields are wrong, or the role does not
+   * exist. PERMISSION_DENIED (BEYOND_CALLER): the caller does not have all of the role's permissions there itself.
+   * FAILED_PRECONDITION (ACCESS_FILE): a file gives all roles and bindings. RESOURCE_EXHAUSTED (TOO_MANY_BINDINGS):
+   * there are as many as there may be.
+   *
+   * @generated from rpc gangway.v1.AccessService.CreateBinding
+   */
+  createBinding: {
+    methodKind: "unary";
+    input: typeof CreateBindingRequestSchema;
+    output: typeof CreateBindingResponseSchema;
+  },
+  /**
+   * Returns one binding.
+   *
+   * NOT_FOUND (BINDING_NOT_FOUND): the binding does not exist, or is at a scope whose bindings the caller may not see.
+   *
+   * @generated from rpc gangway.v1.AccessService.GetBinding
+   */
+  getBinding: {
+    methodKind: "unary";
+    input: typeof GetBindingRequestSchema;
+    output: typeof GetBindingResponseSchema;
+  },
+  /**
+   * Returns the bindings that the caller may see, ordered by name.
+   *
+   * @generated from rpc gangway.v1.AccessService.ListBindings
+   */
+  listBindings: {
+    methodKind: "unary";
+    input: typeof ListBindingsRequestSchema;
+    output: typeof ListBindingsResponseSchema;
+  },
+  /**
+   * Takes a binding away. Calls are refused within seconds, and streams end. Recorded for ListAuditEntries.
+   *
+   * NOT_FOUND (BINDING_NOT_FOUND): as in GetBinding. ABORTED (STALE_RESOURCE_VERSION): it has another version than
+   * resource_version. FAILED_PRECONDITION (ACCESS_FILE): a file gives it.
+   *
+   * @generated from rpc gangway.v1.AccessService.DeleteBinding
+   */
+  deleteBinding: {
+    methodKind: "unary";
+    input: typeof DeleteBindingRequestSchema;
+    output: typeof DeleteBindingResponseSchema;
   },
 }> = /*@__PURE__*/
   serviceDesc(file_gangway_v1_access_service, 0);

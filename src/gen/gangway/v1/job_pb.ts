@@ -5,15 +5,15 @@
 import type { GenEnum, GenFile, GenMessage } from "@bufbuild/protobuf/codegenv2";
 import { enumDesc, fileDesc, messageDesc } from "@bufbuild/protobuf/codegenv2";
 import { file_buf_validate_validate } from "../../buf/validate/validate_pb.ts";
-import type { Timestamp } from "@bufbuild/protobuf/wkt";
-import { file_google_protobuf_struct, file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
+import type { Duration, Timestamp } from "@bufbuild/protobuf/wkt";
+import { file_google_protobuf_duration, file_google_protobuf_struct, file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
 import type { JsonObject, Message, UnknownEnum } from "@bufbuild/protobuf";
 
 /**
  * Describes the file gangway/v1/job.proto.
  */
 export const file_gangway_v1_job: GenFile = /*@__PURE__*/
-  fileDesc("ChRnYW5nd2F5L3YxL2pvYi5wcm90bxIKZ2FuZ3dheS52MSKHAQoDSm9iEi4KCG1ldGFkYXRhGAEgASgLMhQuZ2FuZ3dheS52MS5NZXRhZGF0YUIGukgDyAEBEikKBHNwZWMYAiABKAsyEy5nYW5nd2F5LnYxLkpvYlNwZWNCBrpIA8gBARIlCgZzdGF0dXMYAyABKAsyFS5nYW5nd2F5LnYxLkpvYlN0YXR1cyLSDAoITWV0YWRhdGES5wEKBG5hbWUYASABKAlC2AG6SNQBugHQAQoNbWV0YWRhdGEubmFtZRJ+bXVzdCBiZSBhIEROUyBsYWJlbCB0aGF0IGJlZ2lucyB3aXRoIGEgbGV0dGVyOiBhdCBtb3N0IDYzIGxvd2VyLWNhc2UgbGV0dGVycywgZGlnaXRzIGFuZCAnLScsIGFuZCBhIGxldHRlciBvciBkaWdpdCBhdCB0aGUgZW5kGj90aGlzID09ICcnIHx8IHRoaXMubWF0Y2hlcygnXlthLXpdKFstYS16MC05XXswLDYxfVthLXowLTldKT8kJykSvgEKDWdlbmVyYXRlX25hbWUYAiABKAlCpgG6SKIBugGeAQoWbWV0YWRhdGEuZ2VuZXJhdGVfbmFtZRJObXVzdCBiZSBhdCBtb3N0IDUwIGxvd2VyLWNhc2UgbGV0dGVycywgZGlnaXRzIGFuZCAnLScsIGFuZCBiZWdpbiB3aXRoIGEgbGV0dGVyGjR0aGlzID09ICcnIHx8IHRoaXMubWF0Y2hlcygnXlthLXpdWy1hLXowLTldezAsNDl9JCcpEuUBCgluYW1lc3BhY2UYAyABKAlC0QG6SM0BugHJAQoSbWV0YWRhdGEubmFtZXNwYWNlEm9tdXN0IGJlIGEgRE5TIGxhYmVsOiBhdCBtb3N0IDYzIGxvd2VyLWNhc2UgbGV0dGVycywgZGlnaXRzIGFuZCAnLScsIGJlZ2lubmluZyBhbmQgZW5kaW5nIHdpdGggYSBsZXR0ZXIgb3IgZGlnaXQaQnRoaXMgPT0gJycgfHwgdGhpcy5tYXRjaGVzKCdeW2EtejAtOV0oWy1hLXowLTldezAsNjF9W2EtejAtOV0pPyQnKRIPCgdwcm9qZWN0GAQgASgJEgsKA3VpZBgFIAEoCRLlBAoGbGFiZWxzGAYgAygLMiAuZ2FuZ3dheS52MS5NZXRhZGF0YS5MYWJlbHNFbnRyeUKyBLpIrgSaAaoEEEAiwAK6AbwCChNtZXRhZGF0YS5sYWJlbHMua2V5ErsBbXVzdCBiZSBhIGxhYmVsIGtleSBvZiBLdWJlcm5ldGVzLCBzdWNoIGFzIHRlYW0gb3IgZXhhbXBsZS5jb20vdGVhbTogYXQgbW9zdCA2MyBsZXR0ZXJzLCBkaWdpdHMsICctJywgJ18nIGFuZCAnLicsIHdpdGggYSBsZXR0ZXIgb3IgZGlnaXQgYXQgYm90aCBlbmRzOyBvcHRpb25hbGx5IGFmdGVyIGEgRE5TIG5hbWUgYW5kICcvJxpndGhpcy5tYXRjaGVzKCdeKFthLXowLTldKFstYS16MC05Ll17MCwyNTF9W2EtejAtOV0pPy8pP1tBLVphLXowLTldKFstQS1aYS16MC05Xy5dezAsNjF9W0EtWmEtejAtOV0pPyQnKSriAboB3gEKFW1ldGFkYXRhLmxhYmVscy52YWx1ZRKAAW11c3QgYmUgYSBsYWJlbCB2YWx1ZSBvZiBLdWJlcm5ldGVzOiBlbXB0eSwgb3IgYXQgbW9zdCA2MyBsZXR0ZXJzLCBkaWdpdHMsICctJywgJ18nIGFuZCAnLicsIHdpdGggYSBsZXR0ZXIgb3IgZGlnaXQgYXQgYm90aCBlbmRzGkJ0aGlzLm1hdGNoZXMoJ14oW0EtWmEtejAtOV0oWy1BLVphLXowLTlfLl17MCw2MX1bQS1aYS16MC05XSk/KT8kJykSOgoLYW5ub3RhdGlvbnMYByADKAsyJS5nYW5nd2F5LnYxLk1ldGFkYXRhLkFubm90YXRpb25zRW50cnkSGAoQcmVzb3VyY2VfdmVyc2lvbhgIIAEoCRIvCgtjcmVhdGVfdGltZRgJIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLwoLZGVsZXRlX3RpbWUYCiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhIKCmNyZWF0ZWRfYnkYCyABKAkaLQoLTGFiZWxzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4ARoyChBBbm5vdGF0aW9uc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEihAMKB0pvYlNwZWMSFQoEa2luZBgBIAEoCUIHukgEcgIQARJGCg1yZXBsaWNhX3NwZWNzGAIgAygLMiUuZ2FuZ3dheS52MS5Kb2JTcGVjLlJlcGxpY2FTcGVjc0VudHJ5Qgi6SAWaAQIQEBIpCgpydW5fcG9saWN5GAMgASgLMhUuZ2FuZ3dheS52MS5SdW5Qb2xpY3kSKgoJa2luZF9zcGVjGAQgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdBIVCghwcmlvcml0eRgFIAEoBUgAiAEBEigKCXBsYWNlbWVudBgGIAEoCzIVLmdhbmd3YXkudjEuUGxhY2VtZW50EicKBmlucHV0cxgHIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3QaTAoRUmVwbGljYVNwZWNzRW50cnkSCwoDa2V5GAEgASgJEiYKBXZhbHVlGAIgASgLMhcuZ2FuZ3dheS52MS5SZXBsaWNhU3BlYzoCOAFCCwoJX3ByaW9yaXR5Iq0BCgtSZXBsaWNhU3BlYxIhCghyZXBsaWNhcxgBIAEoBUIKukgHGgUYkE4oAEgAiAEBEjEKCHRlbXBsYXRlGAIgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdEIGukgDyAEBEjsKDnJlc3RhcnRfcG9saWN5GAMgASgOMhkuZ2FuZ3dheS52MS5SZXN0YXJ0UG9saWN5Qgi6SAWCAQIQAUILCglfcmVwbGljYXMipQUKCVJ1blBvbGljeRI+ChBjbGVhbl9wb2RfcG9saWN5GAEgASgOMhouZ2FuZ3dheS52MS5DbGVhblBvZFBvbGljeUIIukgFggECEAESMAoadHRsX3NlY29uZHNfYWZ0ZXJfZmluaXNoZWQYAiABKAVCB7pIBBoCKABIAIgBARIzChdhY3RpdmVfZGVhZGxpbmVfc2Vjb25kcxgDIAEoA0INukgKIggYgLzg3wsgAEgBiAEBEiMKDWJhY2tvZmZfbGltaXQYBCABKAVCB7pIBBoCKABIAogBARI3ChFzY2hlZHVsaW5nX3BvbGljeRgFIAEoCzIcLmdhbmd3YXkudjEuU2NoZWR1bGluZ1BvbGljeRI5Cg1yZXN0YXJ0X3Njb3BlGAYgASgOMhguZ2FuZ3dheS52MS5SZXN0YXJ0U2NvcGVCCLpIBYIBAhABEioKFHN5c3RlbV9iYWNrb2ZmX2xpbWl0GAcgASgFQge6SAQaAigASAOIAQESNQofaW50ZXJydXB0aWJsZV9mYWlsdXJlX3RocmVzaG9sZBgKIAEoBUIHukgEGgIoAUgEiAEBEhQKB3N1c3BlbmQYCCABKAhIBYgBARIaCg1pbnRlcnJ1cHRpYmxlGAkgASgISAaIAQESGwoJY2FjaGVfa2V5GAsgASgJQgi6SAVyAxj9AUIdChtfdHRsX3NlY29uZHNfYWZ0ZXJfZmluaXNoZWRCGgoYX2FjdGl2ZV9kZWFkbGluZV9zZWNvbmRzQhAKDl9iYWNrb2ZmX2xpbWl0QhcKFV9zeXN0ZW1fYmFja29mZl9saW1pdEIiCiBfaW50ZXJydXB0aWJsZV9mYWlsdXJlX3RocmVzaG9sZEIKCghfc3VzcGVuZEIQCg5faW50ZXJydXB0aWJsZSLWAgoQU2NoZWR1bGluZ1BvbGljeRIjCg1taW5fYXZhaWxhYmxlGAEgASgFQge6SAQaAigBSACIAQESFgoFcXVldWUYAiABKAlCB7pIBHICGD8SLgoYc2NoZWR1bGVfdGltZW91dF9zZWNvbmRzGAMgASgFQge6SAQaAigASAGIAQESTwoNbWluX3Jlc291cmNlcxgEIAMoCzIuLmdhbmd3YXkudjEuU2NoZWR1bGluZ1BvbGljeS5NaW5SZXNvdXJjZXNFbnRyeUIIukgFmgECEEASIAoOcHJpb3JpdHlfY2xhc3MYBSABKAlCCLpIBXIDGP0BGjMKEU1pblJlc291cmNlc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAFCEAoOX21pbl9hdmFpbGFibGVCGwoZX3NjaGVkdWxlX3RpbWVvdXRfc2Vjb25kcyLDAQoJUGxhY2VtZW50EhoKCGNsdXN0ZXJzGAEgAygJQgi6SAWSAQIQQBJEChBjbHVzdGVyX3NlbGVjdG9yGAIgAygLMiouZ2FuZ3dheS52MS5QbGFjZW1lbnQuQ2x1c3RlclNlbGVjdG9yRW50cnkSHAoKZ3B1X21vZGVscxgDIAMoCUIIukgFkgECEEAaNgoUQ2x1c3RlclNlbGVjdG9yRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4ASLZBQoJSm9iU3RhdHVzEiMKBXBoYXNlGAEgASgOMhQuZ2FuZ3dheS52MS5Kb2JQaGFzZRIQCghkcmFpbmluZxgCIAEoCBIsCgpjb25kaXRpb25zGAMgAygLMhguZ2FuZ3dheS52MS5Kb2JDb25kaXRpb24SRAoQcmVwbGljYV9zdGF0dXNlcxgEIAMoCzIqLmdhbmd3YXkudjEuSm9iU3RhdHVzLlJlcGxpY2FTdGF0dXNlc0VudHJ5Ei4KCnN0YXJ0X3RpbWUYBSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEjMKD2NvbXBsZXRpb25fdGltZRgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASKAoJYWRtaXNzaW9uGAcgASgLMhUuZ2FuZ3dheS52MS5BZG1pc3Npb24SJAoHd2FpdGluZxgIIAEoCzITLmdhbmd3YXkudjEuV2FpdGluZxIkCgdmYWlsdXJlGAkgASgLMhMuZ2FuZ3dheS52MS5GYWlsdXJlEiYKCGF0dGVtcHRzGAogASgLMhQuZ2FuZ3dheS52MS5BdHRlbXB0cxIVCg1taW5fYXZhaWxhYmxlGAsgASgFEhYKDnRvdGFsX3JlcGxpY2FzGAwgASgFEiIKBGluZm8YDSABKAsyFC5nYW5nd2F5LnYxLlRhc2tJbmZvEigKBnBsdWdpbhgOIAEoCzIYLmdhbmd3YXkudjEuUGx1Z2luU3RhdHVzEiwKDHBvZF9wcm9ibGVtcxgPIAMoCzIWLmdhbmd3YXkudjEuUG9kUHJvYmxlbRIgCgRwb2RzGBAgAygLMhIuZ2FuZ3dheS52MS5Kb2JQb2QaUQoUUmVwbGljYVN0YXR1c2VzRW50cnkSCwoDa2V5GAEgASgJEigKBXZhbHVlGAIgASgLMhkuZ2FuZ3dheS52MS5SZXBsaWNhU3RhdHVzOgI4ASJ8CgpQb2RQcm9ibGVtEhQKDHJlcGxpY2FfdHlwZRgBIAEoCRIMCgRwb2RzGAIgASgFEg4KBnJlYXNvbhgDIAEoCRIPCgdtZXNzYWdlGAQgASgJEikKBXNpbmNlGAUgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCLcAQoGSm9iUG9kEgwKBG5hbWUYASABKAkSFAoMcmVwbGljYV90eXBlGAIgASgJEg0KBWluZGV4GAMgASgFEg8KB2F0dGVtcHQYBCABKAUSDQoFcGhhc2UYBSABKAkSDAoEbm9kZRgGIAEoCRINCgVyZWFkeRgHIAEoCBIQCghyZXN0YXJ0cxgIIAEoBRIOCgZyZWFzb24YCSABKAkSDwoHbWVzc2FnZRgKIAEoCRIvCgtjcmVhdGVfdGltZRgLIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAi4gEKDFBsdWdpblN0YXR1cxImCgVzdGFnZRgBIAEoDjIXLmdhbmd3YXkudjEuUGx1Z2luU3RhZ2USDwoHYXR0ZW1wdBgCIAEoBRIVCg1zdGF0ZV92ZXJzaW9uGAMgASgFEiYKBXN0YXRlGAQgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdBIUCgxmYWlsZWRfY2FsbHMYBSABKAUSFAoMbGFzdF9mYWlsdXJlGAYgASgJEi4KCm5vdF9iZWZvcmUYByABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIv4CCghUYXNrSW5mbxIhCgRsb2dzGAEgAygLMhMuZ2FuZ3dheS52MS5Mb2dMaW5rEiQKBXBoYXNlGAIgASgOMhUuZ2FuZ3dheS52MS5UYXNrUGhhc2USFQoNcGhhc2VfdmVyc2lvbhgDIAEoAxIOCgZyZWFzb24YBCABKAkSOAoSZXh0ZXJuYWxfcmVzb3VyY2VzGAUgAygLMhwuZ2FuZ3dheS52MS5FeHRlcm5hbFJlc291cmNlEi8KC29jY3VycmVkX2F0GAYgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIvCgtyZXBvcnRlZF9hdBgHIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASOAoSYWRkaXRpb25hbF9yZWFzb25zGAggAygLMhwuZ2FuZ3dheS52MS5BZGRpdGlvbmFsUmVhc29uEiwKC2N1c3RvbV9pbmZvGAkgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdCJICgdMb2dMaW5rEgwKBG5hbWUYASABKAkSCwoDdXJpGAIgASgJEg8KB3JlcGxpY2EYAyABKAkSEQoJY29udGFpbmVyGAQgASgJItYBChBFeHRlcm5hbFJlc291cmNlEhMKC2V4dGVybmFsX2lkGAEgASgJEg0KBWluZGV4GAIgASgDEhUKDXJldHJ5X2F0dGVtcHQYAyABKAMSJAoFcGhhc2UYBCABKA4yFS5nYW5nd2F5LnYxLlRhc2tQaGFzZRItCgxjYWNoZV9zdGF0dXMYBSABKA4yFy5nYW5nd2F5LnYxLkNhY2hlU3RhdHVzEiEKBGxvZ3MYBiADKAsyEy5nYW5nd2F5LnYxLkxvZ0xpbmsSDwoHcmVwbGljYRgHIAEoCSJTChBBZGRpdGlvbmFsUmVhc29uEg4KBnJlYXNvbhgBIAEoCRIvCgtvY2N1cnJlZF9hdBgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAivQEKDEpvYkNvbmRpdGlvbhIMCgR0eXBlGAEgASgJEg4KBnN0YXR1cxgCIAEoCRIOCgZyZWFzb24YAyABKAkSDwoHbWVzc2FnZRgEIAEoCRI0ChBsYXN0X3VwZGF0ZV90aW1lGAUgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBI4ChRsYXN0X3RyYW5zaXRpb25fdGltZRgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAiVAoNUmVwbGljYVN0YXR1cxIOCgZhY3RpdmUYASABKAUSEQoJc3VjY2VlZGVkGAIgASgFEg4KBmZhaWxlZBgDIAEoBRIQCghzZWxlY3RvchgEIAEoCSLcAgoJQWRtaXNzaW9uEg4KBm51bWJlchgBIAEoBRIPCgdjbHVzdGVyGAIgASgJEi4KCmFkbWl0X3RpbWUYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEjMKB21lbWJlcnMYBCADKAsyIi5nYW5nd2F5LnYxLkFkbWlzc2lvbi5NZW1iZXJzRW50cnkSMwoHZmxhdm9ycxgFIAMoCzIiLmdhbmd3YXkudjEuQWRtaXNzaW9uLkZsYXZvcnNFbnRyeRIhCgZ0b2tlbnMYBiADKAsyES5nYW5nd2F5LnYxLlRva2VuEhEKCXNpbXVsYXRlZBgHIAEoCBouCgxNZW1iZXJzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgFOgI4ARouCgxGbGF2b3JzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4ASI0CgVUb2tlbhIMCgRwb29sGAEgASgJEg4KBmFtb3VudBgCIAEoAxINCgVmZW5jZRgDIAEoAyJnCgdXYWl0aW5nEg4KBnJlYXNvbhgBIAEoCRIPCgdtZXNzYWdlGAIgASgJEikKBXNpbmNlGAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIQCghwb3NpdGlvbhgEIAEoBSKIAQoHRmFpbHVyZRIMCgRjb2RlGAEgASgJEiUKBGtpbmQYAiABKA4yFy5nYW5nd2F5LnYxLkZhaWx1cmVLaW5kEg8KB21lc3NhZ2UYAyABKAkSEQoJY29udGFpbmVyGAQgASgJEhYKCWV4aXRfY29kZRgFIAEoBUgAiAEBQgwKCl9leGl0X2NvZGUijwEKCEF0dGVtcHRzEgwKBHVzZXIYASABKAUSDgoGc3lzdGVtGAIgASgFEjQKCHJlcGxpY2FzGAMgAygLMiIuZ2FuZ3dheS52MS5BdHRlbXB0cy5SZXBsaWNhc0VudHJ5Gi8KDVJlcGxpY2FzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgFOgI4ASqhAQoNUmVzdGFydFBvbGljeRIeChpSRVNUQVJUX1BPTElDWV9VTlNQRUNJRklFRBAAEhkKFVJFU1RBUlRfUE9MSUNZX0FMV0FZUxABEh0KGVJFU1RBUlRfUE9MSUNZX09OX0ZBSUxVUkUQAhIYChRSRVNUQVJUX1BPTElDWV9ORVZFUhADEhwKGFJFU1RBUlRfUE9MSUNZX0VYSVRfQ09ERRAEKmAKDFJlc3RhcnRTY29wZRIdChlSRVNUQVJUX1NDT1BFX1VOU1BFQ0lGSUVEEAASGQoVUkVTVEFSVF9TQ09QRV9SRVBMSUNBEAESFgoSUkVTVEFSVF9TQ09QRV9HQU5HEAIqhQEKDkNsZWFuUG9kUG9saWN5EiAKHENMRUFOX1BPRF9QT0xJQ1lfVU5TUEVDSUZJRUQQABIYChRDTEVBTl9QT0RfUE9MSUNZX0FMTBABEhwKGENMRUFOX1BPRF9QT0xJQ1lfUlVOTklORxACEhkKFUNMRUFOX1BPRF9QT0xJQ1lfTk9ORRADKv4BCghKb2JQaGFzZRIZChVKT0JfUEhBU0VfVU5TUEVDSUZJRUQQABIVChFKT0JfUEhBU0VfV0FJVElORxABEhYKEkpPQl9QSEFTRV9BRE1JVFRFRBACEhYKEkpPQl9QSEFTRV9TVEFSVElORxADEhUKEUpPQl9QSEFTRV9SVU5OSU5HEAQSGAoUSk9CX1BIQVNFX1JFU1RBUlRJTkcQBRIXChNKT0JfUEhBU0VfU1VDQ0VFREVEEAYSFAoQSk9CX1BIQVNFX0ZBSUxFRBAHEhcKE0pPQl9QSEFTRV9DQU5DRUxMRUQQCBIXChNKT0JfUEhBU0VfU1VTUEVOREVEEAkqjgEKC1BsdWdpblN0YWdlEhwKGFBMVUdJTl9TVEFHRV9VTlNQRUNJRklFRBAAEhcKE1BMVUdJTl9TVEFHRV9IQU5ETEUQARIWChJQTFVHSU5fU1RBR0VfQUJPUlQQAhIZChVQTFVHSU5fU1RBR0VfRklOQUxJWkUQAxIVChFQTFVHSU5fU1RBR0VfRE9ORRAEKskCCglUYXNrUGhhc2USGgoWVEFTS19QSEFTRV9VTlNQRUNJRklFRBAAEhgKFFRBU0tfUEhBU0VfTk9UX1JFQURZEAESJAogVEFTS19QSEFTRV9XQUlUSU5HX0ZPUl9SRVNPVVJDRVMQAhIgChxUQVNLX1BIQVNFX1dBSVRJTkdfRk9SX0NBQ0hFEAMSFQoRVEFTS19QSEFTRV9RVUVVRUQQBBIbChdUQVNLX1BIQVNFX0lOSVRJQUxJWklORxAFEhYKElRBU0tfUEhBU0VfUlVOTklORxAGEhYKElRBU0tfUEhBU0VfU1VDQ0VTUxAHEiAKHFRBU0tfUEhBU0VfUkVUUllBQkxFX0ZBSUxVUkUQCBIgChxUQVNLX1BIQVNFX1BFUk1BTkVOVF9GQUlMVVJFEAkSFgoSVEFTS19QSEFTRV9BQk9SVEVEEAoqjwEKC0NhY2hlU3RhdHVzEhwKGENBQ0hFX1NUQVRVU19VTlNQRUNJRklFRBAAEhkKFUNBQ0hFX1NUQVRVU19ESVNBQkxFRBABEhUKEUNBQ0hFX1NUQVRVU19NSVNTEAISFAoQQ0FDSEVfU1RBVFVTX0hJVBADEhoKFkNBQ0hFX1NUQVRVU19QT1BVTEFURUQQBCpbCgtGYWlsdXJlS2luZBIcChhGQUlMVVJFX0tJTkRfVU5TUEVDSUZJRUQQABIVChFGQUlMVVJFX0tJTkRfVVNFUhABEhcKE0ZBSUxVUkVfS0lORF9TWVNURU0QAmIGcHJvdG8z", [file_buf_validate_validate, file_google_protobuf_struct, file_google_protobuf_timestamp]);
+  fileDesc("ChRnYW5nd2F5L3YxL2pvYi5wcm90bxIKZ2FuZ3dheS52MSKHAQoDSm9iEi4KCG1ldGFkYXRhGAEgASgLMhQuZ2FuZ3dheS52MS5NZXRhZGF0YUIGukgDyAEBEikKBHNwZWMYAiABKAsyEy5nYW5nd2F5LnYxLkpvYlNwZWNCBrpIA8gBARIlCgZzdGF0dXMYAyABKAsyFS5nYW5nd2F5LnYxLkpvYlN0YXR1cyLSDAoITWV0YWRhdGES5wEKBG5hbWUYASABKAlC2AG6SNQBugHQAQoNbWV0YWRhdGEubmFtZRJ+bXVzdCBiZSBhIEROUyBsYWJlbCB0aGF0IGJlZ2lucyB3aXRoIGEgbGV0dGVyOiBhdCBtb3N0IDYzIGxvd2VyLWNhc2UgbGV0dGVycywgZGlnaXRzIGFuZCAnLScsIGFuZCBhIGxldHRlciBvciBkaWdpdCBhdCB0aGUgZW5kGj90aGlzID09ICcnIHx8IHRoaXMubWF0Y2hlcygnXlthLXpdKFstYS16MC05XXswLDYxfVthLXowLTldKT8kJykSvgEKDWdlbmVyYXRlX25hbWUYAiABKAlCpgG6SKIBugGeAQoWbWV0YWRhdGEuZ2VuZXJhdGVfbmFtZRJObXVzdCBiZSBhdCBtb3N0IDUwIGxvd2VyLWNhc2UgbGV0dGVycywgZGlnaXRzIGFuZCAnLScsIGFuZCBiZWdpbiB3aXRoIGEgbGV0dGVyGjR0aGlzID09ICcnIHx8IHRoaXMubWF0Y2hlcygnXlthLXpdWy1hLXowLTldezAsNDl9JCcpEuUBCgluYW1lc3BhY2UYAyABKAlC0QG6SM0BugHJAQoSbWV0YWRhdGEubmFtZXNwYWNlEm9tdXN0IGJlIGEgRE5TIGxhYmVsOiBhdCBtb3N0IDYzIGxvd2VyLWNhc2UgbGV0dGVycywgZGlnaXRzIGFuZCAnLScsIGJlZ2lubmluZyBhbmQgZW5kaW5nIHdpdGggYSBsZXR0ZXIgb3IgZGlnaXQaQnRoaXMgPT0gJycgfHwgdGhpcy5tYXRjaGVzKCdeW2EtejAtOV0oWy1hLXowLTldezAsNjF9W2EtejAtOV0pPyQnKRIPCgdwcm9qZWN0GAQgASgJEgsKA3VpZBgFIAEoCRLlBAoGbGFiZWxzGAYgAygLMiAuZ2FuZ3dheS52MS5NZXRhZGF0YS5MYWJlbHNFbnRyeUKyBLpIrgSaAaoEEEAiwAK6AbwCChNtZXRhZGF0YS5sYWJlbHMua2V5ErsBbXVzdCBiZSBhIGxhYmVsIGtleSBvZiBLdWJlcm5ldGVzLCBzdWNoIGFzIHRlYW0gb3IgZXhhbXBsZS5jb20vdGVhbTogYXQgbW9zdCA2MyBsZXR0ZXJzLCBkaWdpdHMsICctJywgJ18nIGFuZCAnLicsIHdpdGggYSBsZXR0ZXIgb3IgZGlnaXQgYXQgYm90aCBlbmRzOyBvcHRpb25hbGx5IGFmdGVyIGEgRE5TIG5hbWUgYW5kICcvJxpndGhpcy5tYXRjaGVzKCdeKFthLXowLTldKFstYS16MC05Ll17MCwyNTF9W2EtejAtOV0pPy8pP1tBLVphLXowLTldKFstQS1aYS16MC05Xy5dezAsNjF9W0EtWmEtejAtOV0pPyQnKSriAboB3gEKFW1ldGFkYXRhLmxhYmVscy52YWx1ZRKAAW11c3QgYmUgYSBsYWJlbCB2YWx1ZSBvZiBLdWJlcm5ldGVzOiBlbXB0eSwgb3IgYXQgbW9zdCA2MyBsZXR0ZXJzLCBkaWdpdHMsICctJywgJ18nIGFuZCAnLicsIHdpdGggYSBsZXR0ZXIgb3IgZGlnaXQgYXQgYm90aCBlbmRzGkJ0aGlzLm1hdGNoZXMoJ14oW0EtWmEtejAtOV0oWy1BLVphLXowLTlfLl17MCw2MX1bQS1aYS16MC05XSk/KT8kJykSOgoLYW5ub3RhdGlvbnMYByADKAsyJS5nYW5nd2F5LnYxLk1ldGFkYXRhLkFubm90YXRpb25zRW50cnkSGAoQcmVzb3VyY2VfdmVyc2lvbhgIIAEoCRIvCgtjcmVhdGVfdGltZRgJIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLwoLZGVsZXRlX3RpbWUYCiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhIKCmNyZWF0ZWRfYnkYCyABKAkaLQoLTGFiZWxzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4ARoyChBBbm5vdGF0aW9uc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEiqgMKB0pvYlNwZWMSFQoEa2luZBgBIAEoCUIHukgEcgIQARJGCg1yZXBsaWNhX3NwZWNzGAIgAygLMiUuZ2FuZ3dheS52MS5Kb2JTcGVjLlJlcGxpY2FTcGVjc0VudHJ5Qgi6SAWaAQIQEBIpCgpydW5fcG9saWN5GAMgASgLMhUuZ2FuZ3dheS52MS5SdW5Qb2xpY3kSKgoJa2luZF9zcGVjGAQgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdBIVCghwcmlvcml0eRgFIAEoBUgAiAEBEigKCXBsYWNlbWVudBgGIAEoCzIVLmdhbmd3YXkudjEuUGxhY2VtZW50EicKBmlucHV0cxgHIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3QSJAoTcHJpb3JpdHlfY2xhc3NfbmFtZRgIIAEoCUIHukgEcgIYPxpMChFSZXBsaWNhU3BlY3NFbnRyeRILCgNrZXkYASABKAkSJgoFdmFsdWUYAiABKAsyFy5nYW5nd2F5LnYxLlJlcGxpY2FTcGVjOgI4AUILCglfcHJpb3JpdHkirQEKC1JlcGxpY2FTcGVjEiEKCHJlcGxpY2FzGAEgASgFQgq6SAcaBRiQTigASACIAQESMQoIdGVtcGxhdGUYAiABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0Qga6SAPIAQESOwoOcmVzdGFydF9wb2xpY3kYAyABKA4yGS5nYW5nd2F5LnYxLlJlc3RhcnRQb2xpY3lCCLpIBYIBAhABQgsKCV9yZXBsaWNhcyKNBgoJUnVuUG9saWN5Ej4KEGNsZWFuX3BvZF9wb2xpY3kYASABKA4yGi5nYW5nd2F5LnYxLkNsZWFuUG9kUG9saWN5Qgi6SAWCAQIQARIwChp0dGxfc2Vjb25kc19hZnRlcl9maW5pc2hlZBgCIAEoBUIHukgEGgIoAEgAiAEBEjMKF2FjdGl2ZV9kZWFkbGluZV9zZWNvbmRzGAMgASgDQg26SAoiCBiAvODfCyAASAGIAQESIwoNYmFja29mZl9saW1pdBgEIAEoBUIHukgEGgIoAEgCiAEBEjcKEXNjaGVkdWxpbmdfcG9saWN5GAUgASgLMhwuZ2FuZ3dheS52MS5TY2hlZHVsaW5nUG9saWN5EjkKDXJlc3RhcnRfc2NvcGUYBiABKA4yGC5nYW5nd2F5LnYxLlJlc3RhcnRTY29wZUIIukgFggECEAESKgoUc3lzdGVtX2JhY2tvZmZfbGltaXQYByABKAVCB7pIBBoCKABIA4gBARI1Ch9pbnRlcnJ1cHRpYmxlX2ZhaWx1cmVfdGhyZXNob2xkGAogASgFQge6SAQaAigBSASIAQESFAoHc3VzcGVuZBgIIAEoCEgFiAEBEhoKDWludGVycnVwdGlibGUYCSABKAhIBogBARJCCgttYXhfcnVudGltZRgMIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbkISukgPqgEMIgYIgLzg3wsyAggBEhUKCGJhY2tmaWxsGA0gASgISAeIAQESGwoJY2FjaGVfa2V5GAsgASgJQgi6SAVyAxj9AUIdChtfdHRsX3NlY29uZHNfYWZ0ZXJfZmluaXNoZWRCGgoYX2FjdGl2ZV9kZWFkbGluZV9zZWNvbmRzQhAKDl9iYWNrb2ZmX2xpbWl0QhcKFV9zeXN0ZW1fYmFja29mZl9saW1pdEIiCiBfaW50ZXJydXB0aWJsZV9mYWlsdXJlX3RocmVzaG9sZEIKCghfc3VzcGVuZEIQCg5faW50ZXJydXB0aWJsZUILCglfYmFja2ZpbGwikQMKEFNjaGVkdWxpbmdQb2xpY3kSIwoNbWluX2F2YWlsYWJsZRgBIAEoBUIHukgEGgIoAUgAiAEBEhYKBXF1ZXVlGAIgASgJQge6SARyAhg/Ei4KGHNjaGVkdWxlX3RpbWVvdXRfc2Vjb25kcxgDIAEoBUIHukgEGgIoAEgBiAEBEk8KDW1pbl9yZXNvdXJjZXMYBCADKAsyLi5nYW5nd2F5LnYxLlNjaGVkdWxpbmdQb2xpY3kuTWluUmVzb3VyY2VzRW50cnlCCLpIBZoBAhBAEiAKDnByaW9yaXR5X2NsYXNzGAUgASgJQgi6SAVyAxj9ARIlCg9tYXhfcHJlZW1wdGlvbnMYBiABKAVCB7pIBBoCKABIAogBARozChFNaW5SZXNvdXJjZXNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBQhAKDl9taW5fYXZhaWxhYmxlQhsKGV9zY2hlZHVsZV90aW1lb3V0X3NlY29uZHNCEgoQX21heF9wcmVlbXB0aW9ucyLDAQoJUGxhY2VtZW50EhoKCGNsdXN0ZXJzGAEgAygJQgi6SAWSAQIQQBJEChBjbHVzdGVyX3NlbGVjdG9yGAIgAygLMiouZ2FuZ3dheS52MS5QbGFjZW1lbnQuQ2x1c3RlclNlbGVjdG9yRW50cnkSHAoKZ3B1X21vZGVscxgDIAMoCUIIukgFkgECEEAaNgoUQ2x1c3RlclNlbGVjdG9yRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4ASKSBgoJSm9iU3RhdHVzEiMKBXBoYXNlGAEgASgOMhQuZ2FuZ3dheS52MS5Kb2JQaGFzZRIQCghkcmFpbmluZxgCIAEoCBIsCgpjb25kaXRpb25zGAMgAygLMhguZ2FuZ3dheS52MS5Kb2JDb25kaXRpb24SRAoQcmVwbGljYV9zdGF0dXNlcxgEIAMoCzIqLmdhbmd3YXkudjEuSm9iU3RhdHVzLlJlcGxpY2FTdGF0dXNlc0VudHJ5Ei4KCnN0YXJ0X3RpbWUYBSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEjMKD2NvbXBsZXRpb25fdGltZRgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASKAoJYWRtaXNzaW9uGAcgASgLMhUuZ2FuZ3dheS52MS5BZG1pc3Npb24SJAoHd2FpdGluZxgIIAEoCzITLmdhbmd3YXkudjEuV2FpdGluZxIkCgdmYWlsdXJlGAkgASgLMhMuZ2FuZ3dheS52MS5GYWlsdXJlEiYKCGF0dGVtcHRzGAogASgLMhQuZ2FuZ3dheS52MS5BdHRlbXB0cxIVCg1taW5fYXZhaWxhYmxlGAsgASgFEhYKDnRvdGFsX3JlcGxpY2FzGAwgASgFEiIKBGluZm8YDSABKAsyFC5nYW5nd2F5LnYxLlRhc2tJbmZvEigKBnBsdWdpbhgOIAEoCzIYLmdhbmd3YXkudjEuUGx1Z2luU3RhdHVzEiwKDHBvZF9wcm9ibGVtcxgPIAMoCzIWLmdhbmd3YXkudjEuUG9kUHJvYmxlbRIgCgRwb2RzGBAgAygLMhIuZ2FuZ3dheS52MS5Kb2JQb2QSNwoRcHJlZW1wdGlvbl9wb2xpY3kYESABKA4yHC5nYW5nd2F5LnYxLlByZWVtcHRpb25Qb2xpY3kaUQoUUmVwbGljYVN0YXR1c2VzRW50cnkSCwoDa2V5GAEgASgJEigKBXZhbHVlGAIgASgLMhkuZ2FuZ3dheS52MS5SZXBsaWNhU3RhdHVzOgI4ASJ8CgpQb2RQcm9ibGVtEhQKDHJlcGxpY2FfdHlwZRgBIAEoCRIMCgRwb2RzGAIgASgFEg4KBnJlYXNvbhgDIAEoCRIPCgdtZXNzYWdlGAQgASgJEikKBXNpbmNlGAUgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCLcAQoGSm9iUG9kEgwKBG5hbWUYASABKAkSFAoMcmVwbGljYV90eXBlGAIgASgJEg0KBWluZGV4GAMgASgFEg8KB2F0dGVtcHQYBCABKAUSDQoFcGhhc2UYBSABKAkSDAoEbm9kZRgGIAEoCRINCgVyZWFkeRgHIAEoCBIQCghyZXN0YXJ0cxgIIAEoBRIOCgZyZWFzb24YCSABKAkSDwoHbWVzc2FnZRgKIAEoCRIvCgtjcmVhdGVfdGltZRgLIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAi4gEKDFBsdWdpblN0YXR1cxImCgVzdGFnZRgBIAEoDjIXLmdhbmd3YXkudjEuUGx1Z2luU3RhZ2USDwoHYXR0ZW1wdBgCIAEoBRIVCg1zdGF0ZV92ZXJzaW9uGAMgASgFEiYKBXN0YXRlGAQgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdBIUCgxmYWlsZWRfY2FsbHMYBSABKAUSFAoMbGFzdF9mYWlsdXJlGAYgASgJEi4KCm5vdF9iZWZvcmUYByABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIv4CCghUYXNrSW5mbxIhCgRsb2dzGAEgAygLMhMuZ2FuZ3dheS52MS5Mb2dMaW5rEiQKBXBoYXNlGAIgASgOMhUuZ2FuZ3dheS52MS5UYXNrUGhhc2USFQoNcGhhc2VfdmVyc2lvbhgDIAEoAxIOCgZyZWFzb24YBCABKAkSOAoSZXh0ZXJuYWxfcmVzb3VyY2VzGAUgAygLMhwuZ2FuZ3dheS52MS5FeHRlcm5hbFJlc291cmNlEi8KC29jY3VycmVkX2F0GAYgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIvCgtyZXBvcnRlZF9hdBgHIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASOAoSYWRkaXRpb25hbF9yZWFzb25zGAggAygLMhwuZ2FuZ3dheS52MS5BZGRpdGlvbmFsUmVhc29uEiwKC2N1c3RvbV9pbmZvGAkgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdCJICgdMb2dMaW5rEgwKBG5hbWUYASABKAkSCwoDdXJpGAIgASgJEg8KB3JlcGxpY2EYAyABKAkSEQoJY29udGFpbmVyGAQgASgJItYBChBFeHRlcm5hbFJlc291cmNlEhMKC2V4dGVybmFsX2lkGAEgASgJEg0KBWluZGV4GAIgASgDEhUKDXJldHJ5X2F0dGVtcHQYAyABKAMSJAoFcGhhc2UYBCABKA4yFS5nYW5nd2F5LnYxLlRhc2tQaGFzZRItCgxjYWNoZV9zdGF0dXMYBSABKA4yFy5nYW5nd2F5LnYxLkNhY2hlU3RhdHVzEiEKBGxvZ3MYBiADKAsyEy5nYW5nd2F5LnYxLkxvZ0xpbmsSDwoHcmVwbGljYRgHIAEoCSJTChBBZGRpdGlvbmFsUmVhc29uEg4KBnJlYXNvbhgBIAEoCRIvCgtvY2N1cnJlZF9hdBgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAivQEKDEpvYkNvbmRpdGlvbhIMCgR0eXBlGAEgASgJEg4KBnN0YXR1cxgCIAEoCRIOCgZyZWFzb24YAyABKAkSDwoHbWVzc2FnZRgEIAEoCRI0ChBsYXN0X3VwZGF0ZV90aW1lGAUgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBI4ChRsYXN0X3RyYW5zaXRpb25fdGltZRgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAiVAoNUmVwbGljYVN0YXR1cxIOCgZhY3RpdmUYASABKAUSEQoJc3VjY2VlZGVkGAIgASgFEg4KBmZhaWxlZBgDIAEoBRIQCghzZWxlY3RvchgEIAEoCSLcAgoJQWRtaXNzaW9uEg4KBm51bWJlchgBIAEoBRIPCgdjbHVzdGVyGAIgASgJEi4KCmFkbWl0X3RpbWUYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEjMKB21lbWJlcnMYBCADKAsyIi5nYW5nd2F5LnYxLkFkbWlzc2lvbi5NZW1iZXJzRW50cnkSMwoHZmxhdm9ycxgFIAMoCzIiLmdhbmd3YXkudjEuQWRtaXNzaW9uLkZsYXZvcnNFbnRyeRIhCgZ0b2tlbnMYBiADKAsyES5nYW5nd2F5LnYxLlRva2VuEhEKCXNpbXVsYXRlZBgHIAEoCBouCgxNZW1iZXJzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgFOgI4ARouCgxGbGF2b3JzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4ASI0CgVUb2tlbhIMCgRwb29sGAEgASgJEg4KBmFtb3VudBgCIAEoAxINCgVmZW5jZRgDIAEoAyJnCgdXYWl0aW5nEg4KBnJlYXNvbhgBIAEoCRIPCgdtZXNzYWdlGAIgASgJEikKBXNpbmNlGAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIQCghwb3NpdGlvbhgEIAEoBSKIAQoHRmFpbHVyZRIMCgRjb2RlGAEgASgJEiUKBGtpbmQYAiABKA4yFy5nYW5nd2F5LnYxLkZhaWx1cmVLaW5kEg8KB21lc3NhZ2UYAyABKAkSEQoJY29udGFpbmVyGAQgASgJEhYKCWV4aXRfY29kZRgFIAEoBUgAiAEBQgwKCl9leGl0X2NvZGUipAEKCEF0dGVtcHRzEgwKBHVzZXIYASABKAUSDgoGc3lzdGVtGAIgASgFEjQKCHJlcGxpY2FzGAMgAygLMiIuZ2FuZ3dheS52MS5BdHRlbXB0cy5SZXBsaWNhc0VudHJ5EhMKC3ByZWVtcHRpb25zGAQgASgFGi8KDVJlcGxpY2FzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgFOgI4ASp4ChBQcmVlbXB0aW9uUG9saWN5EiEKHVBSRUVNUFRJT05fUE9MSUNZX1VOU1BFQ0lGSUVEEAASJAogUFJFRU1QVElPTl9QT0xJQ1lfTE9XRVJfUFJJT1JJVFkQARIbChdQUkVFTVBUSU9OX1BPTElDWV9ORVZFUhACKqEBCg1SZXN0YXJ0UG9saWN5Eh4KGlJFU1RBUlRfUE9MSUNZX1VOU1BFQ0lGSUVEEAASGQoVUkVTVEFSVF9QT0xJQ1lfQUxXQVlTEAESHQoZUkVTVEFSVF9QT0xJQ1lfT05fRkFJTFVSRRACEhgKFFJFU1RBUlRfUE9MSUNZX05FVkVSEAMSHAoYUkVTVEFSVF9QT0xJQ1lfRVhJVF9DT0RFEAQqYAoMUmVzdGFydFNjb3BlEh0KGVJFU1RBUlRfU0NPUEVfVU5TUEVDSUZJRUQQABIZChVSRVNUQVJUX1NDT1BFX1JFUExJQ0EQARIWChJSRVNUQVJUX1NDT1BFX0dBTkcQAiqFAQoOQ2xlYW5Qb2RQb2xpY3kSIAocQ0xFQU5fUE9EX1BPTElDWV9VTlNQRUNJRklFRBAAEhgKFENMRUFOX1BPRF9QT0xJQ1lfQUxMEAESHAoYQ0xFQU5fUE9EX1BPTElDWV9SVU5OSU5HEAISGQoVQ0xFQU5fUE9EX1BPTElDWV9OT05FEAMq/gEKCEpvYlBoYXNlEhkKFUpPQl9QSEFTRV9VTlNQRUNJRklFRBAAEhUKEUpPQl9QSEFTRV9XQUlUSU5HEAESFgoSSk9CX1BIQVNFX0FETUlUVEVEEAISFgoSSk9CX1BIQVNFX1NUQVJUSU5HEAMSFQoRSk9CX1BIQVNFX1JVTk5JTkcQBBIYChRKT0JfUEhBU0VfUkVTVEFSVElORxAFEhcKE0pPQl9QSEFTRV9TVUNDRUVERUQQBhIUChBKT0JfUEhBU0VfRkFJTEVEEAcSFwoTSk9CX1BIQVNFX0NBTkNFTExFRBAIEhcKE0pPQl9QSEFTRV9TVVNQRU5ERUQQCSqOAQoLUGx1Z2luU3RhZ2USHAoYUExVR0lOX1NUQUdFX1VOU1BFQ0lGSUVEEAASFwoTUExVR0lOX1NUQUdFX0hBTkRMRRABEhYKElBMVUdJTl9TVEFHRV9BQk9SVBACEhkKFVBMVUdJTl9TVEFHRV9GSU5BTElaRRADEhUKEVBMVUdJTl9TVEFHRV9ET05FEAQqyQIKCVRhc2tQaGFzZRIaChZUQVNLX1BIQVNFX1VOU1BFQ0lGSUVEEAASGAoUVEFTS19QSEFTRV9OT1RfUkVBRFkQARIkCiBUQVNLX1BIQVNFX1dBSVRJTkdfRk9SX1JFU09VUkNFUxACEiAKHFRBU0tfUEhBU0VfV0FJVElOR19GT1JfQ0FDSEUQAxIVChFUQVNLX1BIQVNFX1FVRVVFRBAEEhsKF1RBU0tfUEhBU0VfSU5JVElBTElaSU5HEAUSFgoSVEFTS19QSEFTRV9SVU5OSU5HEAYSFgoSVEFTS19QSEFTRV9TVUNDRVNTEAcSIAocVEFTS19QSEFTRV9SRVRSWUFCTEVfRkFJTFVSRRAIEiAKHFRBU0tfUEhBU0VfUEVSTUFORU5UX0ZBSUxVUkUQCRIWChJUQVNLX1BIQVNFX0FCT1JURUQQCiqPAQoLQ2FjaGVTdGF0dXMSHAoYQ0FDSEVfU1RBVFVTX1VOU1BFQ0lGSUVEEAASGQoVQ0FDSEVfU1RBVFVTX0RJU0FCTEVEEAESFQoRQ0FDSEVfU1RBVFVTX01JU1MQAhIUChBDQUNIRV9TVEFUVVNfSElUEAMSGgoWQ0FDSEVfU1RBVFVTX1BPUFVMQVRFRBAEKlsKC0ZhaWx1cmVLaW5kEhwKGEZBSUxVUkVfS0lORF9VTlNQRUNJRklFRBAAEhUKEUZBSUxVUkVfS0lORF9VU0VSEAESFwoTRkFJTFVSRV9LSU5EX1NZU1RFTRACYgZwcm90bzM", [file_buf_validate_validate, file_google_protobuf_duration, file_google_protobuf_struct, file_google_protobuf_timestamp]);
 
 /**
  * A distributed training job: its specification and its status. A Kubeflow manifest maps to it one to one.
@@ -145,8 +145,8 @@ export const MetadataSchema: GenMessage<Metadata> = /*@__PURE__*/
   messageDesc(file_gangway_v1_job, 1);
 
 /**
- * The specification of a job. UpdateJob can change priority, the numbers of replicas and run_policy.suspend; all other
- * fields are immutable.
+ * The specification of a job. UpdateJob can change priority, priority_class_name, the numbers of replicas and
+ * run_policy.suspend; all other fields are immutable.
  *
  * @generated from message gangway.v1.JobSpec
  */
@@ -181,7 +181,8 @@ export type JobSpec = Message<"gangway.v1.JobSpec"> & {
   kindSpec?: JsonObject | undefined;
 
   /**
-   * Orders the jobs of a queue; jobs with a higher priority come first. Omitted: 0.
+   * Orders the jobs of a queue; jobs with a higher priority come first. Omitted: the value of the priority class; 0
+   * without a class. In UpdateJob, another priority than the job's takes its priority class away.
    *
    * @generated from field: optional int32 priority = 5;
    */
@@ -202,6 +203,16 @@ export type JobSpec = Message<"gangway.v1.JobSpec"> & {
    * @generated from field: google.protobuf.Struct inputs = 7;
    */
   inputs?: JsonObject | undefined;
+
+  /**
+   * The PriorityClass of PriorityClassService whose value and preemption policy the job copies. It must exist. If
+   * priority is set too, it must be the value of the class. Empty: the default class if priority is omitted too, else
+   * none; in UpdateJob: none, and the priority stays. The gang's PodGroup has a class of its own:
+   * run_policy.scheduling_policy.priority_class.
+   *
+   * @generated from field: string priority_class_name = 8;
+   */
+  priorityClassName: string;
 };
 
 /**
@@ -329,6 +340,25 @@ export type RunPolicy = Message<"gangway.v1.RunPolicy"> & {
   interruptible?: boolean | undefined;
 
   /**
+   * Ends the job this long after its admission, as FAILED with the code MaxRuntimeExceeded, and deletes the pods that
+   * still run whatever clean_pod_policy says: from 1 second to 36,500 days. Unlike active_deadline_seconds it counts
+   * from the admission, not from the start of the pods, and surely frees what the job uses. So the planner may admit
+   * the job on what it keeps for a reservation that starts later. A job that has waited again gets the whole time
+   * again. Omitted: no limit.
+   *
+   * @generated from field: google.protobuf.Duration max_runtime = 12;
+   */
+  maxRuntime?: Duration | undefined;
+
+  /**
+   * True: the job may be admitted on what is kept for a reservation, and agrees to be taken back at once for it. No
+   * minimum run time protects the job then. Omitted: false.
+   *
+   * @generated from field: optional bool backfill = 13;
+   */
+  backfill?: boolean | undefined;
+
+  /**
    * Reuses results. If a job of the same namespace with the same key, kind, replica_specs and kind_spec has succeeded,
    * this job succeeds without running. While such a job runs or waits, this job waits for it. Empty: the job always
    * runs.
@@ -384,11 +414,20 @@ export type SchedulingPolicy = Message<"gangway.v1.SchedulingPolicy"> & {
   minResources: { [key: string]: string };
 
   /**
-   * The priority class of the gang's PodGroup. Used only in clusters with Volcano. Empty: none.
+   * The priority class of the gang's PodGroup, an object of the cluster. Used only in clusters with Volcano. Empty:
+   * none. The job's own priority class is spec.priority_class_name.
    *
    * @generated from field: string priority_class = 5;
    */
   priorityClass: string;
+
+  /**
+   * How often the job may be preempted; after that it is not preempted any more. 0: never. The smaller one of this and
+   * max_preemptions of the queue counts. Omitted: as often as the queue says.
+   *
+   * @generated from field: optional int32 max_preemptions = 6;
+   */
+  maxPreemptions?: number | undefined;
 };
 
 /**
@@ -453,7 +492,7 @@ export type JobStatus = Message<"gangway.v1.JobStatus"> & {
 
   /**
    * The conditions of Kubeflow (Created, Running, Restarting, Suspended, Succeeded, Failed) and QuotaReserved,
-   * Admitted, PodsReady and Cancelled. A condition that was never set is not listed.
+   * Admitted, PodsReady, Cancelled and Preempted. A condition that was never set is not listed.
    *
    * @generated from field: repeated gangway.v1.JobCondition conditions = 3;
    */
@@ -551,6 +590,13 @@ export type JobStatus = Message<"gangway.v1.JobStatus"> & {
    * @generated from field: repeated gangway.v1.JobPod pods = 16;
    */
   pods: JobPod[];
+
+  /**
+   * Whether the job may preempt others, as its priority class said. LOWER_PRIORITY without a class.
+   *
+   * @generated from field: gangway.v1.PreemptionPolicy preemption_policy = 17;
+   */
+  preemptionPolicy: PreemptionPolicy;
 };
 
 /**
@@ -974,7 +1020,8 @@ export const AdditionalReasonSchema: GenMessage<AdditionalReason> = /*@__PURE__*
  */
 export type JobCondition = Message<"gangway.v1.JobCondition"> & {
   /**
-   * Created, Running, Restarting, Suspended, Succeeded, Failed, Cancelled, QuotaReserved, Admitted or PodsReady.
+   * Created, Running, Restarting, Suspended, Succeeded, Failed, Cancelled, QuotaReserved, Admitted, PodsReady or
+   * Preempted.
    *
    * @generated from field: string type = 1;
    */
@@ -988,7 +1035,8 @@ export type JobCondition = Message<"gangway.v1.JobCondition"> & {
   status: string;
 
   /**
-   * CamelCase, such as PyTorchJobRunning.
+   * CamelCase, such as PyTorchJobRunning. Of Preempted, as in Kueue: InClusterQueue, InCohortReclamation,
+   * InCohortReclaimWhileBorrowing or InCohortFairSharing.
    *
    * @generated from field: string reason = 3;
    */
@@ -1262,6 +1310,14 @@ export type Attempts = Message<"gangway.v1.Attempts"> & {
    * @generated from field: map<string, int32> replicas = 3;
    */
   replicas: { [key: string]: number };
+
+  /**
+   * How often an admission was undone for another gang. It counts against no limit; the wait before the next admission
+   * doubles with each.
+   *
+   * @generated from field: int32 preemptions = 4;
+   */
+  preemptions: number;
 };
 
 /**
@@ -1270,6 +1326,47 @@ export type Attempts = Message<"gangway.v1.Attempts"> & {
  */
 export const AttemptsSchema: GenMessage<Attempts> = /*@__PURE__*/
   messageDesc(file_gangway_v1_job, 21);
+
+/**
+ * Whether a job may preempt others. The values are those of Kubernetes.
+ *
+ * @generated from enum gangway.v1.PreemptionPolicy
+ */
+export const PreemptionPolicy = {
+  /**
+   * LOWER_PRIORITY.
+   *
+   * @generated from enum value: PREEMPTION_POLICY_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED: 0,
+
+  /**
+   * It may, as the queues say.
+   *
+   * @generated from enum value: PREEMPTION_POLICY_LOWER_PRIORITY = 1;
+   */
+  LOWER_PRIORITY: 1,
+
+  /**
+   * It preempts no job. Others may preempt it.
+   *
+   * @generated from enum value: PREEMPTION_POLICY_NEVER = 2;
+   */
+  NEVER: 2,
+} as const;
+
+/**
+ * Whether a job may preempt others. The values are those of Kubernetes.
+ *
+ * @generated from enum gangway.v1.PreemptionPolicy
+ */
+export type PreemptionPolicy = (typeof PreemptionPolicy)[keyof typeof PreemptionPolicy] | UnknownEnum;
+
+/**
+ * Describes the enum gangway.v1.PreemptionPolicy.
+ */
+export const PreemptionPolicySchema: GenEnum<PreemptionPolicy> = /*@__PURE__*/
+  enumDesc(file_gangway_v1_job, 0);
 
 /**
  * Decides which failed pods are restarted. The values are those of Kubeflow. Pods that the platform took away
@@ -1326,7 +1423,7 @@ export type RestartPolicy = (typeof RestartPolicy)[keyof typeof RestartPolicy] |
  * Describes the enum gangway.v1.RestartPolicy.
  */
 export const RestartPolicySchema: GenEnum<RestartPolicy> = /*@__PURE__*/
-  enumDesc(file_gangway_v1_job, 0);
+  enumDesc(file_gangway_v1_job, 1);
 
 /**
  * How much of the gang a failed pod restarts.
@@ -1367,7 +1464,7 @@ export type RestartScope = (typeof RestartScope)[keyof typeof RestartScope] | Un
  * Describes the enum gangway.v1.RestartScope.
  */
 export const RestartScopeSchema: GenEnum<RestartScope> = /*@__PURE__*/
-  enumDesc(file_gangway_v1_job, 1);
+  enumDesc(file_gangway_v1_job, 2);
 
 /**
  * Decides which pods are deleted once the job has ended.
@@ -1415,7 +1512,7 @@ export type CleanPodPolicy = (typeof CleanPodPolicy)[keyof typeof CleanPodPolicy
  * Describes the enum gangway.v1.CleanPodPolicy.
  */
 export const CleanPodPolicySchema: GenEnum<CleanPodPolicy> = /*@__PURE__*/
-  enumDesc(file_gangway_v1_job, 2);
+  enumDesc(file_gangway_v1_job, 3);
 
 /**
  * The phase of a job.
@@ -1503,7 +1600,7 @@ export type JobPhase = (typeof JobPhase)[keyof typeof JobPhase] | UnknownEnum;
  * Describes the enum gangway.v1.JobPhase.
  */
 export const JobPhaseSchema: GenEnum<JobPhase> = /*@__PURE__*/
-  enumDesc(file_gangway_v1_job, 3);
+  enumDesc(file_gangway_v1_job, 4);
 
 /**
  * The next call that the server makes to a job's plugin.
@@ -1556,7 +1653,7 @@ export type PluginStage = (typeof PluginStage)[keyof typeof PluginStage] | Unkno
  * Describes the enum gangway.v1.PluginStage.
  */
 export const PluginStageSchema: GenEnum<PluginStage> = /*@__PURE__*/
-  enumDesc(file_gangway_v1_job, 4);
+  enumDesc(file_gangway_v1_job, 5);
 
 /**
  * The phase of a task, as in Flyte's plugins.
@@ -1651,7 +1748,7 @@ export type TaskPhase = (typeof TaskPhase)[keyof typeof TaskPhase] | UnknownEnum
  * Describes the enum gangway.v1.TaskPhase.
  */
 export const TaskPhaseSchema: GenEnum<TaskPhase> = /*@__PURE__*/
-  enumDesc(file_gangway_v1_job, 5);
+  enumDesc(file_gangway_v1_job, 6);
 
 /**
  * Whether a result was taken from an earlier job.
@@ -1706,7 +1803,7 @@ export type CacheStatus = (typeof CacheStatus)[keyof typeof CacheStatus] | Unkno
  * Describes the enum gangway.v1.CacheStatus.
  */
 export const CacheStatusSchema: GenEnum<CacheStatus> = /*@__PURE__*/
-  enumDesc(file_gangway_v1_job, 6);
+  enumDesc(file_gangway_v1_job, 7);
 
 /**
  * The cause of a failure; each kind has its own limit in RunPolicy.
@@ -1745,5 +1842,5 @@ export type FailureKind = (typeof FailureKind)[keyof typeof FailureKind] | Unkno
  * Describes the enum gangway.v1.FailureKind.
  */
 export const FailureKindSchema: GenEnum<FailureKind> = /*@__PURE__*/
-  enumDesc(file_gangway_v1_job, 7);
+  enumDesc(file_gangway_v1_job, 8);
 

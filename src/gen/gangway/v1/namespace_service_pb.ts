@@ -13,7 +13,179 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file gangway/v1/namespace_service.proto.
  */
 export const file_gangway_v1_namespace_service: GenFile = /*@__PURE__*/
-  fileDesc("CiJnYW5nd2F5L3YxL25hbWVzcGFjZV9zZXJ2aWNlLnByb3RvEgpnYW5nd2F5LnYxIo0GCglOYW1lc3BhY2USzgEKBG5hbWUYASABKAlCvwG6SLsBugG3AQoObmFtZXNwYWNlLm5hbWUSb211c3QgYmUgYSBETlMgbGFiZWw6IGF0IG1vc3QgNjMgbG93ZXItY2FzZSBsZXR0ZXJzLCBkaWdpdHMgYW5kICctJywgYmVnaW5uaW5nIGFuZCBlbmRpbmcgd2l0aCBhIGxldHRlciBvciBkaWdpdBo0dGhpcy5tYXRjaGVzKCdeW2EtejAtOV0oWy1hLXowLTldezAsNjF9W2EtejAtOV0pPyQnKRLiAQoHcHJvamVjdBgCIAEoCULQAbpIzAG6AcgBChFuYW1lc3BhY2UucHJvamVjdBJvbXVzdCBiZSBhIEROUyBsYWJlbDogYXQgbW9zdCA2MyBsb3dlci1jYXNlIGxldHRlcnMsIGRpZ2l0cyBhbmQgJy0nLCBiZWdpbm5pbmcgYW5kIGVuZGluZyB3aXRoIGEgbGV0dGVyIG9yIGRpZ2l0GkJ0aGlzID09ICcnIHx8IHRoaXMubWF0Y2hlcygnXlthLXowLTldKFstYS16MC05XXswLDYxfVthLXowLTldKT8kJykSHgoNZGVmYXVsdF9xdWV1ZRgDIAEoCUIHukgEcgIYPxKYAQoQcmVzb3VyY2VfdmVyc2lvbhgEIAEoCUJ+ukh7ugF4ChpuYW1lc3BhY2UucmVzb3VyY2VfdmVyc2lvbhI7bXVzdCBiZSBlbXB0eSBvciBhIHZlcnNpb24gdGhhdCB3YXMgcmVhZDogYXQgbW9zdCAxNSBkaWdpdHMaHXRoaXMubWF0Y2hlcygnXlswLTldezAsMTV9JCcpEi8KC2NyZWF0ZV90aW1lGAUgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIpCgpwb2RfcG9saWN5GAYgASgLMhUuZ2FuZ3dheS52MS5Qb2RQb2xpY3kSMwoUZWZmZWN0aXZlX3BvZF9wb2xpY3kYByABKAsyFS5nYW5nd2F5LnYxLlBvZFBvbGljeSLCAgoJUG9kUG9saWN5EjUKBWxldmVsGAEgASgOMhwuZ2FuZ3dheS52MS5Qb2RTZWN1cml0eUxldmVsQgi6SAWCAQIQARIfCgVhbGxvdxgCIAMoCUIQukgNkgEKEMgBIgVyAxjoIBIkCgZpbWFnZXMYAyABKAsyFC5nYW5nd2F5LnYxLlBvZExpbWl0Ei4KEHNlcnZpY2VfYWNjb3VudHMYBCABKAsyFC5nYW5nd2F5LnYxLlBvZExpbWl0EikKC3RvbGVyYXRpb25zGAUgASgLMhQuZ2FuZ3dheS52MS5Qb2RMaW1pdBIuChBwcmlvcml0eV9jbGFzc2VzGAYgASgLMhQuZ2FuZ3dheS52MS5Qb2RMaW1pdBIsCg5ub2RlX3NlbGVjdG9ycxgHIAEoCzIULmdhbmd3YXkudjEuUG9kTGltaXQiLAoIUG9kTGltaXQSIAoGdmFsdWVzGAEgAygJQhC6SA2SAQoQyAEiBXIDGOggIkoKFkNyZWF0ZU5hbWVzcGFjZVJlcXVlc3QSMAoJbmFtZXNwYWNlGAEgASgLMhUuZ2FuZ3dheS52MS5OYW1lc3BhY2VCBrpIA8gBASJDChdDcmVhdGVOYW1lc3BhY2VSZXNwb25zZRIoCgluYW1lc3BhY2UYASABKAsyFS5nYW5nd2F5LnYxLk5hbWVzcGFjZSIsChNHZXROYW1lc3BhY2VSZXF1ZXN0EhUKBG5hbWUYASABKAlCB7pIBHICEAEiQAoUR2V0TmFtZXNwYWNlUmVzcG9uc2USKAoJbmFtZXNwYWNlGAEgASgLMhUuZ2FuZ3dheS52MS5OYW1lc3BhY2UiFwoVTGlzdE5hbWVzcGFjZXNSZXF1ZXN0IkMKFkxpc3ROYW1lc3BhY2VzUmVzcG9uc2USKQoKbmFtZXNwYWNlcxgBIAMoCzIVLmdhbmd3YXkudjEuTmFtZXNwYWNlIkoKFlVwZGF0ZU5hbWVzcGFjZVJlcXVlc3QSMAoJbmFtZXNwYWNlGAEgASgLMhUuZ2FuZ3dheS52MS5OYW1lc3BhY2VCBrpIA8gBASJDChdVcGRhdGVOYW1lc3BhY2VSZXNwb25zZRIoCgluYW1lc3BhY2UYASABKAsyFS5nYW5nd2F5LnYxLk5hbWVzcGFjZSIvChZEZWxldGVOYW1lc3BhY2VSZXF1ZXN0EhUKBG5hbWUYASABKAlCB7pIBHICEAEiGQoXRGVsZXRlTmFtZXNwYWNlUmVzcG9uc2UqnQEKEFBvZFNlY3VyaXR5TGV2ZWwSIgoeUE9EX1NFQ1VSSVRZX0xFVkVMX1VOU1BFQ0lGSUVEEAASIQodUE9EX1NFQ1VSSVRZX0xFVkVMX1BSSVZJTEVHRUQQARIfChtQT0RfU0VDVVJJVFlfTEVWRUxfQkFTRUxJTkUQAhIhCh1QT0RfU0VDVVJJVFlfTEVWRUxfUkVTVFJJQ1RFRBADMtIDChBOYW1lc3BhY2VTZXJ2aWNlEloKD0NyZWF0ZU5hbWVzcGFjZRIiLmdhbmd3YXkudjEuQ3JlYXRlTmFtZXNwYWNlUmVxdWVzdBojLmdhbmd3YXkudjEuQ3JlYXRlTmFtZXNwYWNlUmVzcG9uc2USUQoMR2V0TmFtZXNwYWNlEh8uZ2FuZ3dheS52MS5HZXROYW1lc3BhY2VSZXF1ZXN0GiAuZ2FuZ3dheS52MS5HZXROYW1lc3BhY2VSZXNwb25zZRJXCg5MaXN0TmFtZXNwYWNlcxIhLmdhbmd3YXkudjEuTGlzdE5hbWVzcGFjZXNSZXF1ZXN0GiIuZ2FuZ3dheS52MS5MaXN0TmFtZXNwYWNlc1Jlc3BvbnNlEloKD1VwZGF0ZU5hbWVzcGFjZRIiLmdhbmd3YXkudjEuVXBkYXRlTmFtZXNwYWNlUmVxdWVzdBojLmdhbmd3YXkudjEuVXBkYXRlTmFtZXNwYWNlUmVzcG9uc2USWgoPRGVsZXRlTmFtZXNwYWNlEiIuZ2FuZ3dheS52MS5EZWxldGVOYW1lc3BhY2VSZXF1ZXN0GiMuZ2FuZ3dheS52MS5EZWxldGVOYW1lc3BhY2VSZXNwb25zZWIGcHJvdG8z", [file_buf_validate_validate, file_google_protobuf_timestamp]);
+  fileDesc("CiJnYW5nd2F5L3YxL25hbWVzcGFjZV9zZXJ2aWNlLnByb3RvEgpnYW5nd2F5LnYxIs8DCgxUZW5hbnRMaW1pdHMSHgoJbmFtZXNwYWNlGAEgASgJQgm6SAZyBBABGD9IABLaAQoHcHJvamVjdBgCIAEoCULGAbpIwgG6Ab4BChV0ZW5hbnRfbGltaXRzLnByb2plY3QSb211c3QgYmUgYSBETlMgbGFiZWw6IGF0IG1vc3QgNjMgbG93ZXItY2FzZSBsZXR0ZXJzLCBkaWdpdHMgYW5kICctJywgYmVnaW5uaW5nIGFuZCBlbmRpbmcgd2l0aCBhIGxldHRlciBvciBkaWdpdBo0dGhpcy5tYXRjaGVzKCdeW2EtejAtOV0oWy1hLXowLTldezAsNjF9W2EtejAtOV0pPyQnKUgAEiEKEG1heF93YWl0aW5nX2pvYnMYAyABKAVCB7pIBBoCKAASIQoQbWF4X3J1bm5pbmdfam9icxgEIAEoBUIHukgEGgIoABIZCghtYXhfcG9kcxgFIAEoBUIHukgEGgIoABIsChJtYXhfdGVtcGxhdGVfYnl0ZXMYBiABKANCELpIDSILGP////////8PKAASIgoDdXNlGAcgASgLMhUuZ2FuZ3dheS52MS5UZW5hbnRVc2VCDwoGdGVuYW50EgW6SAIIASJdCglUZW5hbnRVc2USFAoMd2FpdGluZ19qb2JzGAEgASgFEhQKDHJ1bm5pbmdfam9icxgCIAEoBRIMCgRwb2RzGAMgASgDEhYKDnRlbXBsYXRlX2J5dGVzGAQgASgDIkoKFlNldFRlbmFudExpbWl0c1JlcXVlc3QSMAoGbGltaXRzGAEgASgLMhguZ2FuZ3dheS52MS5UZW5hbnRMaW1pdHNCBrpIA8gBASJDChdTZXRUZW5hbnRMaW1pdHNSZXNwb25zZRIoCgZsaW1pdHMYASABKAsyGC5nYW5nd2F5LnYxLlRlbmFudExpbWl0cyIZChdMaXN0VGVuYW50TGltaXRzUmVxdWVzdCJEChhMaXN0VGVuYW50TGltaXRzUmVzcG9uc2USKAoGbGltaXRzGAEgAygLMhguZ2FuZ3dheS52MS5UZW5hbnRMaW1pdHMijQYKCU5hbWVzcGFjZRLOAQoEbmFtZRgBIAEoCUK/AbpIuwG6AbcBCg5uYW1lc3BhY2UubmFtZRJvbXVzdCBiZSBhIEROUyBsYWJlbDogYXQgbW9zdCA2MyBsb3dlci1jYXNlIGxldHRlcnMsIGRpZ2l0cyBhbmQgJy0nLCBiZWdpbm5pbmcgYW5kIGVuZGluZyB3aXRoIGEgbGV0dGVyIG9yIGRpZ2l0GjR0aGlzLm1hdGNoZXMoJ15bYS16MC05XShbLWEtejAtOV17MCw2MX1bYS16MC05XSk/JCcpEuIBCgdwcm9qZWN0GAIgASgJQtABukjMAboByAEKEW5hbWVzcGFjZS5wcm9qZWN0Em9tdXN0IGJlIGEgRE5TIGxhYmVsOiBhdCBtb3N0IDYzIGxvd2VyLWNhc2UgbGV0dGVycywgZGlnaXRzIGFuZCAnLScsIGJlZ2lubmluZyBhbmQgZW5kaW5nIHdpdGggYSBsZXR0ZXIgb3IgZGlnaXQaQnRoaXMgPT0gJycgfHwgdGhpcy5tYXRjaGVzKCdeW2EtejAtOV0oWy1hLXowLTldezAsNjF9W2EtejAtOV0pPyQnKRIeCg1kZWZhdWx0X3F1ZXVlGAMgASgJQge6SARyAhg/EpgBChByZXNvdXJjZV92ZXJzaW9uGAQgASgJQn66SHu6AXgKGm5hbWVzcGFjZS5yZXNvdXJjZV92ZXJzaW9uEjttdXN0IGJlIGVtcHR5IG9yIGEgdmVyc2lvbiB0aGF0IHdhcyByZWFkOiBhdCBtb3N0IDE1IGRpZ2l0cxoddGhpcy5tYXRjaGVzKCdeWzAtOV17MCwxNX0kJykSLwoLY3JlYXRlX3RpbWUYBSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEikKCnBvZF9wb2xpY3kYBiABKAsyFS5nYW5nd2F5LnYxLlBvZFBvbGljeRIzChRlZmZlY3RpdmVfcG9kX3BvbGljeRgHIAEoCzIVLmdhbmd3YXkudjEuUG9kUG9saWN5IsICCglQb2RQb2xpY3kSNQoFbGV2ZWwYASABKA4yHC5nYW5nd2F5LnYxLlBvZFNlY3VyaXR5TGV2ZWxCCLpIBYIBAhABEh8KBWFsbG93GAIgAygJQhC6SA2SAQoQyAEiBXIDGOggEiQKBmltYWdlcxgDIAEoCzIULmdhbmd3YXkudjEuUG9kTGltaXQSLgoQc2VydmljZV9hY2NvdW50cxgEIAEoCzIULmdhbmd3YXkudjEuUG9kTGltaXQSKQoLdG9sZXJhdGlvbnMYBSABKAsyFC5nYW5nd2F5LnYxLlBvZExpbWl0Ei4KEHByaW9yaXR5X2NsYXNzZXMYBiABKAsyFC5nYW5nd2F5LnYxLlBvZExpbWl0EiwKDm5vZGVfc2VsZWN0b3JzGAcgASgLMhQuZ2FuZ3dheS52MS5Qb2RMaW1pdCIsCghQb2RMaW1pdBIgCgZ2YWx1ZXMYASADKAlCELpIDZIBChDIASIFcgMY6CAiSgoWQ3JlYXRlTmFtZXNwYWNlUmVxdWVzdBIwCgluYW1lc3BhY2UYASABKAsyFS5nYW5nd2F5LnYxLk5hbWVzcGFjZUIGukgDyAEBIkMKF0NyZWF0ZU5hbWVzcGFjZVJlc3BvbnNlEigKCW5hbWVzcGFjZRgBIAEoCzIVLmdhbmd3YXkudjEuTmFtZXNwYWNlIiwKE0dldE5hbWVzcGFjZVJlcXVlc3QSFQoEbmFtZRgBIAEoCUIHukgEcgIQASJAChRHZXROYW1lc3BhY2VSZXNwb25zZRIoCgluYW1lc3BhY2UYASABKAsyFS5nYW5nd2F5LnYxLk5hbWVzcGFjZSIXChVMaXN0TmFtZXNwYWNlc1JlcXVlc3QiQwoWTGlzdE5hbWVzcGFjZXNSZXNwb25zZRIpCgpuYW1lc3BhY2VzGAEgAygLMhUuZ2FuZ3dheS52MS5OYW1lc3BhY2UiSgoWVXBkYXRlTmFtZXNwYWNlUmVxdWVzdBIwCgluYW1lc3BhY2UYASABKAsyFS5nYW5nd2F5LnYxLk5hbWVzcGFjZUIGukgDyAEBIkMKF1VwZGF0ZU5hbWVzcGFjZVJlc3BvbnNlEigKCW5hbWVzcGFjZRgBIAEoCzIVLmdhbmd3YXkudjEuTmFtZXNwYWNlIi8KFkRlbGV0ZU5hbWVzcGFjZVJlcXVlc3QSFQoEbmFtZRgBIAEoCUIHukgEcgIQASIZChdEZWxldGVOYW1lc3BhY2VSZXNwb25zZSqdAQoQUG9kU2VjdXJpdHlMZXZlbBIiCh5QT0RfU0VDVVJJVFlfTEVWRUxfVU5TUEVDSUZJRUQQABIhCh1QT0RfU0VDVVJJVFlfTEVWRUxfUFJJVklMRUdFRBABEh8KG1BPRF9TRUNVUklUWV9MRVZFTF9CQVNFTElORRACEiEKHVBPRF9TRUNVUklUWV9MRVZFTF9SRVNUUklDVEVEEAMyjQUKEE5hbWVzcGFjZVNlcnZpY2USWgoPQ3JlYXRlTmFtZXNwYWNlEiIuZ2FuZ3dheS52MS5DcmVhdGVOYW1lc3BhY2VSZXF1ZXN0GiMuZ2FuZ3dheS52MS5DcmVhdGVOYW1lc3BhY2VSZXNwb25zZRJRCgxHZXROYW1lc3BhY2USHy5nYW5nd2F5LnYxLkdldE5hbWVzcGFjZVJlcXVlc3QaIC5nYW5nd2F5LnYxLkdldE5hbWVzcGFjZVJlc3BvbnNlElcKDkxpc3ROYW1lc3BhY2VzEiEuZ2FuZ3dheS52MS5MaXN0TmFtZXNwYWNlc1JlcXVlc3QaIi5nYW5nd2F5LnYxLkxpc3ROYW1lc3BhY2VzUmVzcG9uc2USWgoPVXBkYXRlTmFtZXNwYWNlEiIuZ2FuZ3dheS52MS5VcGRhdGVOYW1lc3BhY2VSZXF1ZXN0GiMuZ2FuZ3dheS52MS5VcGRhdGVOYW1lc3BhY2VSZXNwb25zZRJaCg9EZWxldGVOYW1lc3BhY2USIi5nYW5nd2F5LnYxLkRlbGV0ZU5hbWVzcGFjZVJlcXVlc3QaIy5nYW5nd2F5LnYxLkRlbGV0ZU5hbWVzcGFjZVJlc3BvbnNlEloKD1NldFRlbmFudExpbWl0cxIiLmdhbmd3YXkudjEuU2V0VGVuYW50TGltaXRzUmVxdWVzdBojLmdhbmd3YXkudjEuU2V0VGVuYW50TGltaXRzUmVzcG9uc2USXQoQTGlzdFRlbmFudExpbWl0cxIjLmdhbmd3YXkudjEuTGlzdFRlbmFudExpbWl0c1JlcXVlc3QaJC5nYW5nd2F5LnYxLkxpc3RUZW5hbnRMaW1pdHNSZXNwb25zZWIGcHJvdG8z", [file_buf_validate_validate, file_google_protobuf_timestamp]);
+
+/**
+ * How much the jobs of a namespace, or of all namespaces of a project, may take together. Jobs that have ended do not
+ * count. 0: any amount.
+ *
+ * @generated from message gangway.v1.TenantLimits
+ */
+export type TenantLimits = Message<"gangway.v1.TenantLimits"> & {
+  /**
+   * Required.
+   *
+   * @generated from oneof gangway.v1.TenantLimits.tenant
+   */
+  tenant: {
+    /**
+     * The name of a namespace.
+     *
+     * @generated from field: string namespace = 1;
+     */
+    value: string;
+    case: "namespace";
+  } | {
+    /**
+     * The name of a project. A job counts in the project that it was created under.
+     *
+     * @generated from field: string project = 2;
+     */
+    value: string;
+    case: "project";
+  } | { case: undefined; value?: undefined };
+
+  /**
+   * Jobs that wait or are suspended. A create beyond it is RESOURCE_EXHAUSTED (TOO_MANY_WAITING_JOBS).
+   *
+   * @generated from field: int32 max_waiting_jobs = 3;
+   */
+  maxWaitingJobs: number;
+
+  /**
+   * Jobs that are admitted. Others wait (TenantFull).
+   *
+   * @generated from field: int32 max_running_jobs = 4;
+   */
+  maxRunningJobs: number;
+
+  /**
+   * Pods that jobs ask for, those that wait included. A create, or an update that adds pods, is RESOURCE_EXHAUSTED
+   * (TOO_MANY_PODS) beyond it.
+   *
+   * @generated from field: int32 max_pods = 5;
+   */
+  maxPods: number;
+
+  /**
+   * Bytes of the jobs' specs with their templates. A create beyond it is RESOURCE_EXHAUSTED (TOO_MANY_TEMPLATE_BYTES).
+   *
+   * @generated from field: int64 max_template_bytes = 6;
+   */
+  maxTemplateBytes: bigint;
+
+  /**
+   * What counts against the limits now. Output only.
+   *
+   * @generated from field: gangway.v1.TenantUse use = 7;
+   */
+  use?: TenantUse | undefined;
+};
+
+/**
+ * Describes the message gangway.v1.TenantLimits.
+ * Use `create(TenantLimitsSchema)` to create a new message.
+ */
+export const TenantLimitsSchema: GenMessage<TenantLimits> = /*@__PURE__*/
+  messageDesc(file_gangway_v1_namespace_service, 0);
+
+/**
+ * @generated from message gangway.v1.TenantUse
+ */
+export type TenantUse = Message<"gangway.v1.TenantUse"> & {
+  /**
+   * @generated from field: int32 waiting_jobs = 1;
+   */
+  waitingJobs: number;
+
+  /**
+   * @generated from field: int32 running_jobs = 2;
+   */
+  runningJobs: number;
+
+  /**
+   * @generated from field: int64 pods = 3;
+   */
+  pods: bigint;
+
+  /**
+   * @generated from field: int64 template_bytes = 4;
+   */
+  templateBytes: bigint;
+};
+
+/**
+ * Describes the message gangway.v1.TenantUse.
+ * Use `create(TenantUseSchema)` to create a new message.
+ */
+export const TenantUseSchema: GenMessage<TenantUse> = /*@__PURE__*/
+  messageDesc(file_gangway_v1_namespace_service, 1);
+
+/**
+ * @generated from message gangway.v1.SetTenantLimitsRequest
+ */
+export type SetTenantLimitsRequest = Message<"gangway.v1.SetTenantLimitsRequest"> & {
+  /**
+   * Required. All limits are replaced.
+   *
+   * @generated from field: gangway.v1.TenantLimits limits = 1;
+   */
+  limits?: TenantLimits | undefined;
+};
+
+/**
+ * Describes the message gangway.v1.SetTenantLimitsRequest.
+ * Use `create(SetTenantLimitsRequestSchema)` to create a new message.
+ */
+export const SetTenantLimitsRequestSchema: GenMessage<SetTenantLimitsRequest> = /*@__PURE__*/
+  messageDesc(file_gangway_v1_namespace_service, 2);
+
+/**
+ * @generated from message gangway.v1.SetTenantLimitsResponse
+ */
+export type SetTenantLimitsResponse = Message<"gangway.v1.SetTenantLimitsResponse"> & {
+  /**
+   * @generated from field: gangway.v1.TenantLimits limits = 1;
+   */
+  limits?: TenantLimits | undefined;
+};
+
+/**
+ * Describes the message gangway.v1.SetTenantLimitsResponse.
+ * Use `create(SetTenantLimitsResponseSchema)` to create a new message.
+ */
+export const SetTenantLimitsResponseSchema: GenMessage<SetTenantLimitsResponse> = /*@__PURE__*/
+  messageDesc(file_gangway_v1_namespace_service, 3);
+
+/**
+ * @generated from message gangway.v1.ListTenantLimitsRequest
+ */
+export type ListTenantLimitsRequest = Message<"gangway.v1.ListTenantLimitsRequest"> & {
+};
+
+/**
+ * Describes the message gangway.v1.ListTenantLimitsRequest.
+ * Use `create(ListTenantLimitsRequestSchema)` to create a new message.
+ */
+export const ListTenantLimitsRequestSchema: GenMessage<ListTenantLimitsRequest> = /*@__PURE__*/
+  messageDesc(file_gangway_v1_namespace_service, 4);
+
+/**
+ * @generated from message gangway.v1.ListTenantLimitsResponse
+ */
+export type ListTenantLimitsResponse = Message<"gangway.v1.ListTenantLimitsResponse"> & {
+  /**
+   * @generated from field: repeated gangway.v1.TenantLimits limits = 1;
+   */
+  limits: TenantLimits[];
+};
+
+/**
+ * Describes the message gangway.v1.ListTenantLimitsResponse.
+ * Use `create(ListTenantLimitsResponseSchema)` to create a new message.
+ */
+export const ListTenantLimitsResponseSchema: GenMessage<ListTenantLimitsResponse> = /*@__PURE__*/
+  messageDesc(file_gangway_v1_namespace_service, 5);
 
 /**
  * A namespace of jobs. Its pods run in the Kubernetes namespace of the same name.
@@ -78,7 +250,7 @@ export type Namespace = Message<"gangway.v1.Namespace"> & {
  * Use `create(NamespaceSchema)` to create a new message.
  */
 export const NamespaceSchema: GenMessage<Namespace> = /*@__PURE__*/
-  messageDesc(file_gangway_v1_namespace_service, 0);
+  messageDesc(file_gangway_v1_namespace_service, 6);
 
 /**
  * The pod policy of a namespace. It judges every template of a job when the job is created or changed: the templates as
@@ -166,7 +338,7 @@ export type PodPolicy = Message<"gangway.v1.PodPolicy"> & {
  * Use `create(PodPolicySchema)` to create a new message.
  */
 export const PodPolicySchema: GenMessage<PodPolicy> = /*@__PURE__*/
-  messageDesc(file_gangway_v1_namespace_service, 1);
+  messageDesc(file_gangway_v1_namespace_service, 7);
 
 /**
  * The values that pods may use. Each may have `*` for any characters. Empty: none.
@@ -187,7 +359,7 @@ export type PodLimit = Message<"gangway.v1.PodLimit"> & {
  * Use `create(PodLimitSchema)` to create a new message.
  */
 export const PodLimitSchema: GenMessage<PodLimit> = /*@__PURE__*/
-  messageDesc(file_gangway_v1_namespace_service, 2);
+  messageDesc(file_gangway_v1_namespace_service, 8);
 
 /**
  * @generated from message gangway.v1.CreateNamespaceRequest
@@ -206,7 +378,7 @@ export type CreateNamespaceRequest = Message<"gangway.v1.CreateNamespaceRequest"
  * Use `create(CreateNamespaceRequestSchema)` to create a new message.
  */
 export const CreateNamespaceRequestSchema: GenMessage<CreateNamespaceRequest> = /*@__PURE__*/
-  messageDesc(file_gangway_v1_namespace_service, 3);
+  messageDesc(file_gangway_v1_namespace_service, 9);
 
 /**
  * @generated from message gangway.v1.CreateNamespaceResponse
@@ -223,7 +395,7 @@ export type CreateNamespaceResponse = Message<"gangway.v1.CreateNamespaceRespons
  * Use `create(CreateNamespaceResponseSchema)` to create a new message.
  */
 export const CreateNamespaceResponseSchema: GenMessage<CreateNamespaceResponse> = /*@__PURE__*/
-  messageDesc(file_gangway_v1_namespace_service, 4);
+  messageDesc(file_gangway_v1_namespace_service, 10);
 
 /**
  * @generated from message gangway.v1.GetNamespaceRequest
@@ -242,7 +414,7 @@ export type GetNamespaceRequest = Message<"gangway.v1.GetNamespaceRequest"> & {
  * Use `create(GetNamespaceRequestSchema)` to create a new message.
  */
 export const GetNamespaceRequestSchema: GenMessage<GetNamespaceRequest> = /*@__PURE__*/
-  messageDesc(file_gangway_v1_namespace_service, 5);
+  messageDesc(file_gangway_v1_namespace_service, 11);
 
 /**
  * @generated from message gangway.v1.GetNamespaceResponse
@@ -259,7 +431,7 @@ export type GetNamespaceResponse = Message<"gangway.v1.GetNamespaceResponse"> & 
  * Use `create(GetNamespaceResponseSchema)` to create a new message.
  */
 export const GetNamespaceResponseSchema: GenMessage<GetNamespaceResponse> = /*@__PURE__*/
-  messageDesc(file_gangway_v1_namespace_service, 6);
+  messageDesc(file_gangway_v1_namespace_service, 12);
 
 /**
  * @generated from message gangway.v1.ListNamespacesRequest
@@ -272,7 +444,7 @@ export type ListNamespacesRequest = Message<"gangway.v1.ListNamespacesRequest"> 
  * Use `create(ListNamespacesRequestSchema)` to create a new message.
  */
 export const ListNamespacesRequestSchema: GenMessage<ListNamespacesRequest> = /*@__PURE__*/
-  messageDesc(file_gangway_v1_namespace_service, 7);
+  messageDesc(file_gangway_v1_namespace_service, 13);
 
 /**
  * @generated from message gangway.v1.ListNamespacesResponse
@@ -289,7 +461,7 @@ export type ListNamespacesResponse = Message<"gangway.v1.ListNamespacesResponse"
  * Use `create(ListNamespacesResponseSchema)` to create a new message.
  */
 export const ListNamespacesResponseSchema: GenMessage<ListNamespacesResponse> = /*@__PURE__*/
-  messageDesc(file_gangway_v1_namespace_service, 8);
+  messageDesc(file_gangway_v1_namespace_service, 14);
 
 /**
  * @generated from message gangway.v1.UpdateNamespaceRequest
@@ -308,7 +480,7 @@ export type UpdateNamespaceRequest = Message<"gangway.v1.UpdateNamespaceRequest"
  * Use `create(UpdateNamespaceRequestSchema)` to create a new message.
  */
 export const UpdateNamespaceRequestSchema: GenMessage<UpdateNamespaceRequest> = /*@__PURE__*/
-  messageDesc(file_gangway_v1_namespace_service, 9);
+  messageDesc(file_gangway_v1_namespace_service, 15);
 
 /**
  * @generated from message gangway.v1.UpdateNamespaceResponse
@@ -325,7 +497,7 @@ export type UpdateNamespaceResponse = Message<"gangway.v1.UpdateNamespaceRespons
  * Use `create(UpdateNamespaceResponseSchema)` to create a new message.
  */
 export const UpdateNamespaceResponseSchema: GenMessage<UpdateNamespaceResponse> = /*@__PURE__*/
-  messageDesc(file_gangway_v1_namespace_service, 10);
+  messageDesc(file_gangway_v1_namespace_service, 16);
 
 /**
  * @generated from message gangway.v1.DeleteNamespaceRequest
@@ -344,7 +516,7 @@ export type DeleteNamespaceRequest = Message<"gangway.v1.DeleteNamespaceRequest"
  * Use `create(DeleteNamespaceRequestSchema)` to create a new message.
  */
 export const DeleteNamespaceRequestSchema: GenMessage<DeleteNamespaceRequest> = /*@__PURE__*/
-  messageDesc(file_gangway_v1_namespace_service, 11);
+  messageDesc(file_gangway_v1_namespace_service, 17);
 
 /**
  * @generated from message gangway.v1.DeleteNamespaceResponse
@@ -357,7 +529,7 @@ export type DeleteNamespaceResponse = Message<"gangway.v1.DeleteNamespaceRespons
  * Use `create(DeleteNamespaceResponseSchema)` to create a new message.
  */
 export const DeleteNamespaceResponseSchema: GenMessage<DeleteNamespaceResponse> = /*@__PURE__*/
-  messageDesc(file_gangway_v1_namespace_service, 12);
+  messageDesc(file_gangway_v1_namespace_service, 18);
 
 /**
  * A level of Kubernetes' Pod Security Standards (of Kubernetes 1.36). Each level forbids what the level before it
@@ -484,6 +656,30 @@ export const NamespaceService: GenService<{
     methodKind: "unary";
     input: typeof DeleteNamespaceRequestSchema;
     output: typeof DeleteNamespaceResponseSchema;
+  },
+  /**
+   * Replaces the limits of a namespace or a project. Without any limit, removes them. A limit that is below what is
+   * used ends nothing: it refuses what comes later. Recorded in the audit log.
+   *
+   * NOT_FOUND (NAMESPACE_NOT_FOUND): the namespace does not exist. A project need not have a namespace.
+   *
+   * @generated from rpc gangway.v1.NamespaceService.SetTenantLimits
+   */
+  setTenantLimits: {
+    methodKind: "unary";
+    input: typeof SetTenantLimitsRequestSchema;
+    output: typeof SetTenantLimitsResponseSchema;
+  },
+  /**
+   * Returns the namespaces and projects that have limits, with what their jobs use: first namespaces, each kind ordered
+   * by name.
+   *
+   * @generated from rpc gangway.v1.NamespaceService.ListTenantLimits
+   */
+  listTenantLimits: {
+    methodKind: "unary";
+    input: typeof ListTenantLimitsRequestSchema;
+    output: typeof ListTenantLimitsResponseSchema;
   },
 }> = /*@__PURE__*/
   serviceDesc(file_gangway_v1_namespace_service, 0);

@@ -5,15 +5,19 @@
 import type { GenEnum, GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import { enumDesc, fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
 import { file_buf_validate_validate } from "../../buf/validate/validate_pb.ts";
-import type { Timestamp } from "@bufbuild/protobuf/wkt";
-import { file_google_protobuf_struct, file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
+import type { Freeze } from "./freeze_pb.ts";
+import { file_gangway_v1_freeze } from "./freeze_pb.ts";
+import type { FairSharing, FlavorFungibility, MinRuntime, PriorityAgeing, QueuePreemption } from "./queue_policy_pb.ts";
+import { file_gangway_v1_queue_policy } from "./queue_policy_pb.ts";
+import type { Duration, Timestamp } from "@bufbuild/protobuf/wkt";
+import { file_google_protobuf_duration, file_google_protobuf_struct, file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
 import type { JsonObject, Message, UnknownEnum } from "@bufbuild/protobuf";
 
 /**
  * Describes the file gangway/v1/queue_service.proto.
  */
 export const file_gangway_v1_queue_service: GenFile = /*@__PURE__*/
-  fileDesc("Ch5nYW5nd2F5L3YxL3F1ZXVlX3NlcnZpY2UucHJvdG8SCmdhbmd3YXkudjEi3QUKBVF1ZXVlEsoBCgRuYW1lGAEgASgJQrsBuki3AboBswEKCnF1ZXVlLm5hbWUSb211c3QgYmUgYSBETlMgbGFiZWw6IGF0IG1vc3QgNjMgbG93ZXItY2FzZSBsZXR0ZXJzLCBkaWdpdHMgYW5kICctJywgYmVnaW5uaW5nIGFuZCBlbmRpbmcgd2l0aCBhIGxldHRlciBvciBkaWdpdBo0dGhpcy5tYXRjaGVzKCdeW2EtejAtOV0oWy1hLXowLTldezAsNjF9W2EtejAtOV0pPyQnKRI1CghzdHJhdGVneRgCIAEoDjIZLmdhbmd3YXkudjEuUXVldWVTdHJhdGVneUIIukgFggECEAESMQoGcXVvdGFzGAMgAygLMhcuZ2FuZ3dheS52MS5GbGF2b3JRdW90YUIIukgFkgECEEASlAEKEHJlc291cmNlX3ZlcnNpb24YBCABKAlCerpId7oBdAoWcXVldWUucmVzb3VyY2VfdmVyc2lvbhI7bXVzdCBiZSBlbXB0eSBvciBhIHZlcnNpb24gdGhhdCB3YXMgcmVhZDogYXQgbW9zdCAxNSBkaWdpdHMaHXRoaXMubWF0Y2hlcygnXlswLTldezAsMTV9JCcpEi8KC2NyZWF0ZV90aW1lGAUgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIvCgt1cGRhdGVfdGltZRgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASIQoDdXNlGAcgASgLMhQuZ2FuZ3dheS52MS5RdWV1ZVVzZRIOCgZwYXJlbnQYCCABKAkSOgoLc3RvcF9wb2xpY3kYCSABKA4yGy5nYW5nd2F5LnYxLlF1ZXVlU3RvcFBvbGljeUIIukgFggECEAESEgoKc3RvcHBlZF9ieRgKIAEoCRIhChBtYXhfcnVubmluZ19qb2JzGAsgASgFQge6SAQaAigAIrkGCgtGbGF2b3JRdW90YRKyAgoGZmxhdm9yGAEgASgJQqECukidAroBmQIKE2ZsYXZvcl9xdW90YS5mbGF2b3ISmAFtdXN0IGJlIGEgZmxhdm9yIHN1Y2ggYXMgZ3B1L2gxMDA6IGF0IG1vc3QgMTI4IGxvd2VyLWNhc2UgbGV0dGVycywgZGlnaXRzLCAnLScgYW5kICcuJywgd2l0aCAnLycgYmV0d2VlbiBwYXJ0cyB0aGF0IGJlZ2luIGFuZCBlbmQgd2l0aCBhIGxldHRlciBvciBkaWdpdBpndGhpcy5tYXRjaGVzKCdeW2EtejAtOV0oWy1hLXowLTkuXSpbYS16MC05XSk/KC9bYS16MC05XShbLWEtejAtOS5dKlthLXowLTldKT8pKiQnKSAmJiBzaXplKHRoaXMpIDw9IDEyOBLNAgoIcmVzb3VyY2UYAiABKAlCugK6SLYCugGyAgoVZmxhdm9yX3F1b3RhLnJlc291cmNlEq8BbXVzdCBiZSBhIHJlc291cmNlIG9mIEt1YmVybmV0ZXMgc3VjaCBhcyBudmlkaWEuY29tL2dwdTogYXQgbW9zdCA2MyBsZXR0ZXJzLCBkaWdpdHMsICctJywgJ18nIGFuZCAnLicsIHdpdGggYSBsZXR0ZXIgb3IgZGlnaXQgYXQgYm90aCBlbmRzOyBvcHRpb25hbGx5IGFmdGVyIGEgRE5TIG5hbWUgYW5kICcvJxpndGhpcy5tYXRjaGVzKCdeKFthLXowLTldKFstYS16MC05Ll17MCwyNTF9W2EtejAtOV0pPy8pP1tBLVphLXowLTldKFstQS1aYS16MC05Xy5dezAsNjF9W0EtWmEtejAtOV0pPyQnKRIhCgdub21pbmFsGAMgASgDQhC6SA0iCxj/////////DygAEi4KD2JvcnJvd2luZ19saW1pdBgEIAEoA0IQukgNIgsY/////////w8oAEgAiAEBEiwKDWxlbmRpbmdfbGltaXQYBSABKANCELpIDSILGP////////8PKABIAYgBAUISChBfYm9ycm93aW5nX2xpbWl0QhAKDl9sZW5kaW5nX2xpbWl0IpIBCghRdWV1ZVVzZRIsCgR1c2VkGAEgAygLMh4uZ2FuZ3dheS52MS5RdWV1ZVVzZS5Vc2VkRW50cnkSFAoMd2FpdGluZ19qb2JzGAIgASgFEhUKDWFkbWl0dGVkX2pvYnMYAyABKAUaKwoJVXNlZEVudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoAzoCOAEiPgoSQ3JlYXRlUXVldWVSZXF1ZXN0EigKBXF1ZXVlGAEgASgLMhEuZ2FuZ3dheS52MS5RdWV1ZUIGukgDyAEBIjcKE0NyZWF0ZVF1ZXVlUmVzcG9uc2USIAoFcXVldWUYASABKAsyES5nYW5nd2F5LnYxLlF1ZXVlIigKD0dldFF1ZXVlUmVxdWVzdBIVCgRuYW1lGAEgASgJQge6SARyAhABIjQKEEdldFF1ZXVlUmVzcG9uc2USIAoFcXVldWUYASABKAsyES5nYW5nd2F5LnYxLlF1ZXVlIhMKEUxpc3RRdWV1ZXNSZXF1ZXN0IjcKEkxpc3RRdWV1ZXNSZXNwb25zZRIhCgZxdWV1ZXMYASADKAsyES5nYW5nd2F5LnYxLlF1ZXVlIj4KElVwZGF0ZVF1ZXVlUmVxdWVzdBIoCgVxdWV1ZRgBIAEoCzIRLmdhbmd3YXkudjEuUXVldWVCBrpIA8gBASI3ChNVcGRhdGVRdWV1ZVJlc3BvbnNlEiAKBXF1ZXVlGAEgASgLMhEuZ2FuZ3dheS52MS5RdWV1ZSIrChJEZWxldGVRdWV1ZVJlcXVlc3QSFQoEbmFtZRgBIAEoCUIHukgEcgIQASIVChNEZWxldGVRdWV1ZVJlc3BvbnNlIocBCgtBdWRpdEZpbHRlchJYCgZhY3Rpb24YASABKAlCSLpIRXJDUgBSFVJlZ2lzdGVyUmVzb3VyY2VRdW90YVIKRGVsZXRlUG9vbFIMRm9yY2VSZWxlYXNlUg5SZWNvbmNpbGVRdW90YRINCgVhY3RvchgCIAEoCRIPCgdzdWJqZWN0GAMgASgJInUKF0xpc3RBdWRpdEVudHJpZXNSZXF1ZXN0EicKBmZpbHRlchgBIAEoCzIXLmdhbmd3YXkudjEuQXVkaXRGaWx0ZXISHQoJcGFnZV9zaXplGAIgASgFQgq6SAcaBRjoBygAEhIKCnBhZ2VfdG9rZW4YAyABKAkiXAoYTGlzdEF1ZGl0RW50cmllc1Jlc3BvbnNlEicKB2VudHJpZXMYASADKAsyFi5nYW5nd2F5LnYxLkF1ZGl0RW50cnkSFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJIqABCgpBdWRpdEVudHJ5EigKBHRpbWUYASABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEg0KBWFjdG9yGAIgASgJEg4KBmFjdGlvbhgDIAEoCRIPCgdzdWJqZWN0GAQgASgJEg4KBnJlYXNvbhgFIAEoCRIoCgdkZXRhaWxzGAYgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdCp0Cg1RdWV1ZVN0cmF0ZWd5Eh4KGlFVRVVFX1NUUkFURUdZX1VOU1BFQ0lGSUVEEAASHgoaUVVFVUVfU1RSQVRFR1lfU1RSSUNUX0ZJRk8QARIjCh9RVUVVRV9TVFJBVEVHWV9CRVNUX0VGRk9SVF9GSUZPEAIqkgEKD1F1ZXVlU3RvcFBvbGljeRIhCh1RVUVVRV9TVE9QX1BPTElDWV9VTlNQRUNJRklFRBAAEhoKFlFVRVVFX1NUT1BfUE9MSUNZX05PTkUQARIaChZRVUVVRV9TVE9QX1BPTElDWV9IT0xEEAISJAogUVVFVUVfU1RPUF9QT0xJQ1lfSE9MRF9BTkRfRFJBSU4QAzLxAwoMUXVldWVTZXJ2aWNlEk4KC0NyZWF0ZVF1ZXVlEh4uZ2FuZ3dheS52MS5DcmVhdGVRdWV1ZVJlcXVlc3QaHy5nYW5nd2F5LnYxLkNyZWF0ZVF1ZXVlUmVzcG9uc2USRQoIR2V0UXVldWUSGy5nYW5nd2F5LnYxLkdldFF1ZXVlUmVxdWVzdBocLmdhbmd3YXkudjEuR2V0UXVldWVSZXNwb25zZRJLCgpMaXN0UXVldWVzEh0uZ2FuZ3dheS52MS5MaXN0UXVldWVzUmVxdWVzdBoeLmdhbmd3YXkudjEuTGlzdFF1ZXVlc1Jlc3BvbnNlEk4KC1VwZGF0ZVF1ZXVlEh4uZ2FuZ3dheS52MS5VcGRhdGVRdWV1ZVJlcXVlc3QaHy5nYW5nd2F5LnYxLlVwZGF0ZVF1ZXVlUmVzcG9uc2USTgoLRGVsZXRlUXVldWUSHi5nYW5nd2F5LnYxLkRlbGV0ZVF1ZXVlUmVxdWVzdBofLmdhbmd3YXkudjEuRGVsZXRlUXVldWVSZXNwb25zZRJdChBMaXN0QXVkaXRFbnRyaWVzEiMuZ2FuZ3dheS52MS5MaXN0QXVkaXRFbnRyaWVzUmVxdWVzdBokLmdhbmd3YXkudjEuTGlzdEF1ZGl0RW50cmllc1Jlc3BvbnNlYgZwcm90bzM", [file_buf_validate_validate, file_google_protobuf_struct, file_google_protobuf_timestamp]);
+  fileDesc("Ch5nYW5nd2F5L3YxL3F1ZXVlX3NlcnZpY2UucHJvdG8SCmdhbmd3YXkudjEihQsKBVF1ZXVlEsoBCgRuYW1lGAEgASgJQrsBuki3AboBswEKCnF1ZXVlLm5hbWUSb211c3QgYmUgYSBETlMgbGFiZWw6IGF0IG1vc3QgNjMgbG93ZXItY2FzZSBsZXR0ZXJzLCBkaWdpdHMgYW5kICctJywgYmVnaW5uaW5nIGFuZCBlbmRpbmcgd2l0aCBhIGxldHRlciBvciBkaWdpdBo0dGhpcy5tYXRjaGVzKCdeW2EtejAtOV0oWy1hLXowLTldezAsNjF9W2EtejAtOV0pPyQnKRI1CghzdHJhdGVneRgCIAEoDjIZLmdhbmd3YXkudjEuUXVldWVTdHJhdGVneUIIukgFggECEAESMQoGcXVvdGFzGAMgAygLMhcuZ2FuZ3dheS52MS5GbGF2b3JRdW90YUIIukgFkgECEEASlAEKEHJlc291cmNlX3ZlcnNpb24YBCABKAlCerpId7oBdAoWcXVldWUucmVzb3VyY2VfdmVyc2lvbhI7bXVzdCBiZSBlbXB0eSBvciBhIHZlcnNpb24gdGhhdCB3YXMgcmVhZDogYXQgbW9zdCAxNSBkaWdpdHMaHXRoaXMubWF0Y2hlcygnXlswLTldezAsMTV9JCcpEi8KC2NyZWF0ZV90aW1lGAUgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIvCgt1cGRhdGVfdGltZRgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASIQoDdXNlGAcgASgLMhQuZ2FuZ3dheS52MS5RdWV1ZVVzZRIOCgZwYXJlbnQYCCABKAkSOgoLc3RvcF9wb2xpY3kYCSABKA4yGy5nYW5nd2F5LnYxLlF1ZXVlU3RvcFBvbGljeUIIukgFggECEAESEgoKc3RvcHBlZF9ieRgKIAEoCRIhChBtYXhfcnVubmluZ19qb2JzGAsgASgFQge6SAQaAigAEokBCgZ3ZWlnaHQYDCABKAFCdLpIcboBbgoMcXVldWUud2VpZ2h0EiZtdXN0IGJlIDAsIG9yIGZyb20gMC4wMDAwMDEgdG8gMTAwMDAwMBo2dGhpcyA9PSAwLjAgfHwgKHRoaXMgPj0gMC4wMDAwMDEgJiYgdGhpcyA8PSAxMDAwMDAwLjApSACIAQESLQoMZmFpcl9zaGFyaW5nGA0gASgLMhcuZ2FuZ3dheS52MS5GYWlyU2hhcmluZxIvCgpwcmVlbXB0aW9uGA4gASgLMhsuZ2FuZ3dheS52MS5RdWV1ZVByZWVtcHRpb24SOQoSZmxhdm9yX2Z1bmdpYmlsaXR5GA8gASgLMh0uZ2FuZ3dheS52MS5GbGF2b3JGdW5naWJpbGl0eRIrCgttaW5fcnVudGltZRgQIAEoCzIWLmdhbmd3YXkudjEuTWluUnVudGltZRIhChBtYXhfd2FpdGluZ19qb2JzGBEgASgFQge6SAQaAigAEiIKBmZyZWV6ZRgSIAEoCzISLmdhbmd3YXkudjEuRnJlZXplEhEKCWZyb3plbl9ieRgTIAEoCRIqCgZhZ2VpbmcYFCABKAsyGi5nYW5nd2F5LnYxLlByaW9yaXR5QWdlaW5nEiUKD21heF9wcmVlbXB0aW9ucxgVIAEoBUIHukgEGgIoAEgBiAEBEioKFHByZWVtcHRpb25zX3Blcl9ob3VyGBYgASgFQge6SAQaAigASAKIAQESQQoNcmVzZXJ2ZV9hZnRlchgXIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbkIPukgMqgEJIgUIgIqKDzIAQgkKB193ZWlnaHRCEgoQX21heF9wcmVlbXB0aW9uc0IXChVfcHJlZW1wdGlvbnNfcGVyX2hvdXIi/QYKC0ZsYXZvclF1b3RhErICCgZmbGF2b3IYASABKAlCoQK6SJ0CugGZAgoTZmxhdm9yX3F1b3RhLmZsYXZvchKYAW11c3QgYmUgYSBmbGF2b3Igc3VjaCBhcyBncHUvaDEwMDogYXQgbW9zdCAxMjggbG93ZXItY2FzZSBsZXR0ZXJzLCBkaWdpdHMsICctJyBhbmQgJy4nLCB3aXRoICcvJyBiZXR3ZWVuIHBhcnRzIHRoYXQgYmVnaW4gYW5kIGVuZCB3aXRoIGEgbGV0dGVyIG9yIGRpZ2l0Gmd0aGlzLm1hdGNoZXMoJ15bYS16MC05XShbLWEtejAtOS5dKlthLXowLTldKT8oL1thLXowLTldKFstYS16MC05Ll0qW2EtejAtOV0pPykqJCcpICYmIHNpemUodGhpcykgPD0gMTI4Es0CCghyZXNvdXJjZRgCIAEoCUK6ArpItgK6AbICChVmbGF2b3JfcXVvdGEucmVzb3VyY2USrwFtdXN0IGJlIGEgcmVzb3VyY2Ugb2YgS3ViZXJuZXRlcyBzdWNoIGFzIG52aWRpYS5jb20vZ3B1OiBhdCBtb3N0IDYzIGxldHRlcnMsIGRpZ2l0cywgJy0nLCAnXycgYW5kICcuJywgd2l0aCBhIGxldHRlciBvciBkaWdpdCBhdCBib3RoIGVuZHM7IG9wdGlvbmFsbHkgYWZ0ZXIgYSBETlMgbmFtZSBhbmQgJy8nGmd0aGlzLm1hdGNoZXMoJ14oW2EtejAtOV0oWy1hLXowLTkuXXswLDI1MX1bYS16MC05XSk/Lyk/W0EtWmEtejAtOV0oWy1BLVphLXowLTlfLl17MCw2MX1bQS1aYS16MC05XSk/JCcpEiEKB25vbWluYWwYAyABKANCELpIDSILGP////////8PKAASLgoPYm9ycm93aW5nX2xpbWl0GAQgASgDQhC6SA0iCxj/////////DygASACIAQESLAoNbGVuZGluZ19saW1pdBgFIAEoA0IQukgNIgsY/////////w8oAEgBiAEBEg8KB2dyYW50ZWQYBiABKAMSMQoNZ3JhbnRlZF91bnRpbBgHIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCEgoQX2JvcnJvd2luZ19saW1pdEIQCg5fbGVuZGluZ19saW1pdCLjAgoIUXVldWVVc2USLAoEdXNlZBgBIAMoCzIeLmdhbmd3YXkudjEuUXVldWVVc2UuVXNlZEVudHJ5EhQKDHdhaXRpbmdfam9icxgCIAEoBRIVCg1hZG1pdHRlZF9qb2JzGAMgASgFEjQKCGJvcnJvd2VkGAQgAygLMiIuZ2FuZ3dheS52MS5RdWV1ZVVzZS5Cb3Jyb3dlZEVudHJ5EiwKBGxlbnQYBSADKAsyHi5nYW5nd2F5LnYxLlF1ZXVlVXNlLkxlbnRFbnRyeRINCgVzaGFyZRgGIAEoARorCglVc2VkRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgDOgI4ARovCg1Cb3Jyb3dlZEVudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoAzoCOAEaKwoJTGVudEVudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoAzoCOAEiPgoSQ3JlYXRlUXVldWVSZXF1ZXN0EigKBXF1ZXVlGAEgASgLMhEuZ2FuZ3dheS52MS5RdWV1ZUIGukgDyAEBIjcKE0NyZWF0ZVF1ZXVlUmVzcG9uc2USIAoFcXVldWUYASABKAsyES5nYW5nd2F5LnYxLlF1ZXVlIigKD0dldFF1ZXVlUmVxdWVzdBIVCgRuYW1lGAEgASgJQge6SARyAhABIjQKEEdldFF1ZXVlUmVzcG9uc2USIAoFcXVldWUYASABKAsyES5nYW5nd2F5LnYxLlF1ZXVlIhMKEUxpc3RRdWV1ZXNSZXF1ZXN0IjcKEkxpc3RRdWV1ZXNSZXNwb25zZRIhCgZxdWV1ZXMYASADKAsyES5nYW5nd2F5LnYxLlF1ZXVlIj4KElVwZGF0ZVF1ZXVlUmVxdWVzdBIoCgVxdWV1ZRgBIAEoCzIRLmdhbmd3YXkudjEuUXVldWVCBrpIA8gBASI3ChNVcGRhdGVRdWV1ZVJlc3BvbnNlEiAKBXF1ZXVlGAEgASgLMhEuZ2FuZ3dheS52MS5RdWV1ZSJFChJGcmVlemVRdWV1ZVJlcXVlc3QSFQoEbmFtZRgBIAEoCUIHukgEcgIQARIYCgZyZWFzb24YAiABKAlCCLpIBXIDGIAIIjcKE0ZyZWV6ZVF1ZXVlUmVzcG9uc2USIAoFcXVldWUYASABKAsyES5nYW5nd2F5LnYxLlF1ZXVlIi0KFFVuZnJlZXplUXVldWVSZXF1ZXN0EhUKBG5hbWUYASABKAlCB7pIBHICEAEiOQoVVW5mcmVlemVRdWV1ZVJlc3BvbnNlEiAKBXF1ZXVlGAEgASgLMhEuZ2FuZ3dheS52MS5RdWV1ZSK2AQoKUXVvdGFHcmFudBINCgVxdWV1ZRgBIAEoCRIOCgZmbGF2b3IYAiABKAkSDgoGYW1vdW50GAMgASgDEikKBXVudGlsGAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBINCgVhY3RvchgFIAEoCRIOCgZyZWFzb24YBiABKAkSLwoLY3JlYXRlX3RpbWUYByABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIvQBChFHcmFudFF1b3RhUmVxdWVzdBIWCgVxdWV1ZRgBIAEoCUIHukgEcgIQARIXCgZmbGF2b3IYAiABKAlCB7pIBHICEAESIAoGYW1vdW50GAMgASgDQhC6SA0iCxj/////////DygBEisKBXVudGlsGAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEgAEjcKCGR1cmF0aW9uGAUgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uQgi6SAWqAQIqAEgAEhgKBnJlYXNvbhgGIAEoCUIIukgFcgMYgAhCDAoDZW5kEgW6SAIIASI7ChJHcmFudFF1b3RhUmVzcG9uc2USJQoFZ3JhbnQYASABKAsyFi5nYW5nd2F5LnYxLlF1b3RhR3JhbnQiJwoWTGlzdFF1b3RhR3JhbnRzUmVxdWVzdBINCgVxdWV1ZRgBIAEoCSJBChdMaXN0UXVvdGFHcmFudHNSZXNwb25zZRImCgZncmFudHMYASADKAsyFi5nYW5nd2F5LnYxLlF1b3RhR3JhbnQiSgoXUmV2b2tlUXVvdGFHcmFudFJlcXVlc3QSFgoFcXVldWUYASABKAlCB7pIBHICEAESFwoGZmxhdm9yGAIgASgJQge6SARyAhABIhoKGFJldm9rZVF1b3RhR3JhbnRSZXNwb25zZSIrChJEZWxldGVRdWV1ZVJlcXVlc3QSFQoEbmFtZRgBIAEoCUIHukgEcgIQASIVChNEZWxldGVRdWV1ZVJlc3BvbnNlIvMFCgtBdWRpdEZpbHRlchLgBAoGYWN0aW9uGAEgASgJQs8EukjLBHLIBFIAUglDcmVhdGVKb2JSCVVwZGF0ZUpvYlIJQ2FuY2VsSm9iUglEZWxldGVKb2JSD0NyZWF0ZU5hbWVzcGFjZVIPVXBkYXRlTmFtZXNwYWNlUg9EZWxldGVOYW1lc3BhY2VSD1NldFRlbmFudExpbWl0c1ILQ3JlYXRlUXVldWVSC1VwZGF0ZVF1ZXVlUgtEZWxldGVRdWV1ZVILRnJlZXplUXVldWVSDVVuZnJlZXplUXVldWVSCkdyYW50UXVvdGFSEFJldm9rZVF1b3RhR3JhbnRSDUVuZFF1b3RhR3JhbnRSE0NyZWF0ZVByaW9yaXR5Q2xhc3NSE1VwZGF0ZVByaW9yaXR5Q2xhc3NSE0RlbGV0ZVByaW9yaXR5Q2xhc3NSFVJlZ2lzdGVyUmVzb3VyY2VRdW90YVIKRGVsZXRlUG9vbFIKRnJlZXplUG9vbFIMVW5mcmVlemVQb29sUgxGb3JjZVJlbGVhc2VSDlJlY29uY2lsZVF1b3RhUg9SZWdpc3RlckNsdXN0ZXJSDVVwZGF0ZUNsdXN0ZXJSDUNvcmRvbkNsdXN0ZXJSD1VuY29yZG9uQ2x1c3RlclINRGVsZXRlQ2x1c3RlclIQQ3JlYXRlUm9ib3RUb2tlblIPTGlzdFJvYm90VG9rZW5zUhBSZXZva2VSb2JvdFRva2VuUgpDcmVhdGVSb2xlUgpEZWxldGVSb2xlUg1DcmVhdGVCaW5kaW5nUg1EZWxldGVCaW5kaW5nUhBQZXJtaXNzaW9uRGVuaWVkEg0KBWFjdG9yGAIgASgJEg8KB3N1YmplY3QYAyABKAkSCwoDcnBjGAQgASgJEikKBXNpbmNlGAUgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIpCgV1bnRpbBgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAidQoXTGlzdEF1ZGl0RW50cmllc1JlcXVlc3QSJwoGZmlsdGVyGAEgASgLMhcuZ2FuZ3dheS52MS5BdWRpdEZpbHRlchIdCglwYWdlX3NpemUYAiABKAVCCrpIBxoFGOgHKAASEgoKcGFnZV90b2tlbhgDIAEoCSJcChhMaXN0QXVkaXRFbnRyaWVzUmVzcG9uc2USJwoHZW50cmllcxgBIAMoCzIWLmdhbmd3YXkudjEuQXVkaXRFbnRyeRIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAki8AEKCkF1ZGl0RW50cnkSKAoEdGltZRgBIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASDQoFYWN0b3IYAiABKAkSDgoGYWN0aW9uGAMgASgJEg8KB3N1YmplY3QYBCABKAkSDgoGcmVhc29uGAUgASgJEigKB2RldGFpbHMYBiABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0Eg4KBm1ldGhvZBgHIAEoCRIMCgRwZWVyGAggASgJEgsKA3JwYxgJIAEoCRISCgpyZXF1ZXN0X2lkGAogASgJEg8KB291dGNvbWUYCyABKAkqdAoNUXVldWVTdHJhdGVneRIeChpRVUVVRV9TVFJBVEVHWV9VTlNQRUNJRklFRBAAEh4KGlFVRVVFX1NUUkFURUdZX1NUUklDVF9GSUZPEAESIwofUVVFVUVfU1RSQVRFR1lfQkVTVF9FRkZPUlRfRklGTxACKpIBCg9RdWV1ZVN0b3BQb2xpY3kSIQodUVVFVUVfU1RPUF9QT0xJQ1lfVU5TUEVDSUZJRUQQABIaChZRVUVVRV9TVE9QX1BPTElDWV9OT05FEAESGgoWUVVFVUVfU1RPUF9QT0xJQ1lfSE9MRBACEiQKIFFVRVVFX1NUT1BfUE9MSUNZX0hPTERfQU5EX0RSQUlOEAMynwcKDFF1ZXVlU2VydmljZRJOCgtDcmVhdGVRdWV1ZRIeLmdhbmd3YXkudjEuQ3JlYXRlUXVldWVSZXF1ZXN0Gh8uZ2FuZ3dheS52MS5DcmVhdGVRdWV1ZVJlc3BvbnNlEkUKCEdldFF1ZXVlEhsuZ2FuZ3dheS52MS5HZXRRdWV1ZVJlcXVlc3QaHC5nYW5nd2F5LnYxLkdldFF1ZXVlUmVzcG9uc2USSwoKTGlzdFF1ZXVlcxIdLmdhbmd3YXkudjEuTGlzdFF1ZXVlc1JlcXVlc3QaHi5nYW5nd2F5LnYxLkxpc3RRdWV1ZXNSZXNwb25zZRJOCgtVcGRhdGVRdWV1ZRIeLmdhbmd3YXkudjEuVXBkYXRlUXVldWVSZXF1ZXN0Gh8uZ2FuZ3dheS52MS5VcGRhdGVRdWV1ZVJlc3BvbnNlEk4KC0ZyZWV6ZVF1ZXVlEh4uZ2FuZ3dheS52MS5GcmVlemVRdWV1ZVJlcXVlc3QaHy5nYW5nd2F5LnYxLkZyZWV6ZVF1ZXVlUmVzcG9uc2USVAoNVW5mcmVlemVRdWV1ZRIgLmdhbmd3YXkudjEuVW5mcmVlemVRdWV1ZVJlcXVlc3QaIS5nYW5nd2F5LnYxLlVuZnJlZXplUXVldWVSZXNwb25zZRJLCgpHcmFudFF1b3RhEh0uZ2FuZ3dheS52MS5HcmFudFF1b3RhUmVxdWVzdBoeLmdhbmd3YXkudjEuR3JhbnRRdW90YVJlc3BvbnNlEloKD0xpc3RRdW90YUdyYW50cxIiLmdhbmd3YXkudjEuTGlzdFF1b3RhR3JhbnRzUmVxdWVzdBojLmdhbmd3YXkudjEuTGlzdFF1b3RhR3JhbnRzUmVzcG9uc2USXQoQUmV2b2tlUXVvdGFHcmFudBIjLmdhbmd3YXkudjEuUmV2b2tlUXVvdGFHcmFudFJlcXVlc3QaJC5nYW5nd2F5LnYxLlJldm9rZVF1b3RhR3JhbnRSZXNwb25zZRJOCgtEZWxldGVRdWV1ZRIeLmdhbmd3YXkudjEuRGVsZXRlUXVldWVSZXF1ZXN0Gh8uZ2FuZ3dheS52MS5EZWxldGVRdWV1ZVJlc3BvbnNlEl0KEExpc3RBdWRpdEVudHJpZXMSIy5nYW5nd2F5LnYxLkxpc3RBdWRpdEVudHJpZXNSZXF1ZXN0GiQuZ2FuZ3dheS52MS5MaXN0QXVkaXRFbnRyaWVzUmVzcG9uc2ViBnByb3RvMw", [file_buf_validate_validate, file_gangway_v1_freeze, file_gangway_v1_queue_policy, file_google_protobuf_duration, file_google_protobuf_struct, file_google_protobuf_timestamp]);
 
 /**
  * A queue of jobs with quotas of flavors. Queues form trees. The use of a queue beyond its guarantee (nominal less
@@ -102,6 +106,99 @@ export type Queue = Message<"gangway.v1.Queue"> & {
    * @generated from field: int32 max_running_jobs = 11;
    */
   maxRunningJobs: number;
+
+  /**
+   * How much of what its tree lends the queue may use, in proportion to the weights of its siblings. 0: only what no
+   * other queue wants. Else from 0.000001 to 1,000,000. Omitted: 1.
+   *
+   * @generated from field: optional double weight = 12;
+   */
+  weight?: number | undefined;
+
+  /**
+   * Turns fair sharing on for the whole tree. Only for a queue without a parent. Omitted: off.
+   *
+   * @generated from field: gangway.v1.FairSharing fair_sharing = 13;
+   */
+  fairSharing?: FairSharing | undefined;
+
+  /**
+   * Omitted: no job is preempted for jobs of the queue.
+   *
+   * @generated from field: gangway.v1.QueuePreemption preemption = 14;
+   */
+  preemption?: QueuePreemption | undefined;
+
+  /**
+   * Omitted: every field has its default.
+   *
+   * @generated from field: gangway.v1.FlavorFungibility flavor_fungibility = 15;
+   */
+  flavorFungibility?: FlavorFungibility | undefined;
+
+  /**
+   * Omitted: as for the queue above; none at a root.
+   *
+   * @generated from field: gangway.v1.MinRuntime min_runtime = 16;
+   */
+  minRuntime?: MinRuntime | undefined;
+
+  /**
+   * How many jobs of this queue, those of queues below it not counted, may wait. Jobs that have not ended and are not
+   * admitted count: in phase WAITING or SUSPENDED. Each create beyond it is refused with RESOURCE_EXHAUSTED
+   * (TOO_MANY_WAITING_JOBS). A smaller number than wait now ends none of them, and jobs that wait again or are resumed
+   * are never refused. 0: no limit.
+   *
+   * @generated from field: int32 max_waiting_jobs = 17;
+   */
+  maxWaitingJobs: number;
+
+  /**
+   * Output only. Who has frozen the queue itself, by FreezeQueue. Omitted: it is not frozen.
+   *
+   * @generated from field: gangway.v1.Freeze freeze = 18;
+   */
+  freeze?: Freeze | undefined;
+
+  /**
+   * Output only. The nearest queue that is frozen: itself, or a queue above it. ExplainJob of a job that waits for that
+   * has the reason QueueFrozen. Empty: none is.
+   *
+   * @generated from field: string frozen_by = 19;
+   */
+  frozenBy: string;
+
+  /**
+   * Omitted: priorities of jobs that wait do not grow.
+   *
+   * @generated from field: gangway.v1.PriorityAgeing ageing = 20;
+   */
+  ageing?: PriorityAgeing | undefined;
+
+  /**
+   * A job of the queue that was preempted so often is not preempted any more. 0: none is preempted. A job may ask for
+   * less by max_preemptions of its scheduling policy. Omitted: as for the queue above; at a root, no limit.
+   *
+   * @generated from field: optional int32 max_preemptions = 21;
+   */
+  maxPreemptions?: number | undefined;
+
+  /**
+   * How many jobs are preempted within an hour at most for jobs of this queue, those of queues below it not counted.
+   * While too few are left for a job, none is preempted for it, and ExplainJob says until when. 0: none at all.
+   * Omitted: no limit.
+   *
+   * @generated from field: optional int32 preemptions_per_hour = 22;
+   */
+  preemptionsPerHour?: number | undefined;
+
+  /**
+   * A job of this queue that lacks nodes or quota and has waited for so long gets a reservation: what others give back
+   * in the cluster that has room soonest is kept for it. At most 366 days. 0: never. Omitted: 10 minutes.
+   *
+   * @generated from field: google.protobuf.Duration reserve_after = 23;
+   */
+  reserveAfter?: Duration | undefined;
 };
 
 /**
@@ -153,6 +250,20 @@ export type FlavorQuota = Message<"gangway.v1.FlavorQuota"> & {
    * @generated from field: optional int64 lending_limit = 5;
    */
   lendingLimit?: bigint | undefined;
+
+  /**
+   * Output only. How much more than nominal the queue has by a grant, as GrantQuota says. 0: nothing.
+   *
+   * @generated from field: int64 granted = 6;
+   */
+  granted: bigint;
+
+  /**
+   * Output only. When the grant ends. Omitted: there is none.
+   *
+   * @generated from field: google.protobuf.Timestamp granted_until = 7;
+   */
+  grantedUntil?: Timestamp | undefined;
 };
 
 /**
@@ -188,6 +299,31 @@ export type QueueUse = Message<"gangway.v1.QueueUse"> & {
    * @generated from field: int32 admitted_jobs = 3;
    */
   admittedJobs: number;
+
+  /**
+   * By flavor: how much of `used` is beyond the queue's own quota and what the queues below lend to it. Flavors of
+   * which it is nothing are left out.
+   *
+   * @generated from field: map<string, int64> borrowed = 4;
+   */
+  borrowed: { [key: string]: bigint };
+
+  /**
+   * By flavor: how much of the queue's own quota is in use by other queues of the tree. If several queues could have
+   * lent it, it is split in proportion to what each could lend. Flavors of which it is nothing are left out.
+   *
+   * @generated from field: map<string, int64> lent = 5;
+   */
+  lent: { [key: string]: bigint };
+
+  /**
+   * 1000 times what the queue has borrowed, divided by what its tree can lend of that resource, divided by the queue's
+   * weight; of the resource for which it is most, rounded up. Infinite for a queue of weight 0 that borrows. 0 for a
+   * root.
+   *
+   * @generated from field: double share = 6;
+   */
+  share: number;
 };
 
 /**
@@ -304,7 +440,9 @@ export const ListQueuesResponseSchema: GenMessage<ListQueuesResponse> = /*@__PUR
  */
 export type UpdateQueueRequest = Message<"gangway.v1.UpdateQueueRequest"> & {
   /**
-   * Required. Strategy, parent, max_running_jobs and all quotas are replaced, and the stop policy if it is set.
+   * Required. All settings are replaced: strategy, parent, quotas, max_running_jobs, max_waiting_jobs, weight,
+   * fair_sharing, preemption, flavor_fungibility, min_runtime, ageing, max_preemptions,
+   * preemptions_per_hour and reserve_after; the stop policy only if it is set.
    *
    * @generated from field: gangway.v1.Queue queue = 1;
    */
@@ -336,6 +474,295 @@ export const UpdateQueueResponseSchema: GenMessage<UpdateQueueResponse> = /*@__P
   messageDesc(file_gangway_v1_queue_service, 10);
 
 /**
+ * @generated from message gangway.v1.FreezeQueueRequest
+ */
+export type FreezeQueueRequest = Message<"gangway.v1.FreezeQueueRequest"> & {
+  /**
+   * Required.
+   *
+   * @generated from field: string name = 1;
+   */
+  name: string;
+
+  /**
+   * Why it is frozen, at most 1,024 characters. ExplainJob shows it. Empty: no reason is given.
+   *
+   * @generated from field: string reason = 2;
+   */
+  reason: string;
+};
+
+/**
+ * Describes the message gangway.v1.FreezeQueueRequest.
+ * Use `create(FreezeQueueRequestSchema)` to create a new message.
+ */
+export const FreezeQueueRequestSchema: GenMessage<FreezeQueueRequest> = /*@__PURE__*/
+  messageDesc(file_gangway_v1_queue_service, 11);
+
+/**
+ * @generated from message gangway.v1.FreezeQueueResponse
+ */
+export type FreezeQueueResponse = Message<"gangway.v1.FreezeQueueResponse"> & {
+  /**
+   * @generated from field: gangway.v1.Queue queue = 1;
+   */
+  queue?: Queue | undefined;
+};
+
+/**
+ * Describes the message gangway.v1.FreezeQueueResponse.
+ * Use `create(FreezeQueueResponseSchema)` to create a new message.
+ */
+export const FreezeQueueResponseSchema: GenMessage<FreezeQueueResponse> = /*@__PURE__*/
+  messageDesc(file_gangway_v1_queue_service, 12);
+
+/**
+ * @generated from message gangway.v1.UnfreezeQueueRequest
+ */
+export type UnfreezeQueueRequest = Message<"gangway.v1.UnfreezeQueueRequest"> & {
+  /**
+   * Required.
+   *
+   * @generated from field: string name = 1;
+   */
+  name: string;
+};
+
+/**
+ * Describes the message gangway.v1.UnfreezeQueueRequest.
+ * Use `create(UnfreezeQueueRequestSchema)` to create a new message.
+ */
+export const UnfreezeQueueRequestSchema: GenMessage<UnfreezeQueueRequest> = /*@__PURE__*/
+  messageDesc(file_gangway_v1_queue_service, 13);
+
+/**
+ * @generated from message gangway.v1.UnfreezeQueueResponse
+ */
+export type UnfreezeQueueResponse = Message<"gangway.v1.UnfreezeQueueResponse"> & {
+  /**
+   * @generated from field: gangway.v1.Queue queue = 1;
+   */
+  queue?: Queue | undefined;
+};
+
+/**
+ * Describes the message gangway.v1.UnfreezeQueueResponse.
+ * Use `create(UnfreezeQueueResponseSchema)` to create a new message.
+ */
+export const UnfreezeQueueResponseSchema: GenMessage<UnfreezeQueueResponse> = /*@__PURE__*/
+  messageDesc(file_gangway_v1_queue_service, 14);
+
+/**
+ * A nominal quota that is raised until a time.
+ *
+ * @generated from message gangway.v1.QuotaGrant
+ */
+export type QuotaGrant = Message<"gangway.v1.QuotaGrant"> & {
+  /**
+   * @generated from field: string queue = 1;
+   */
+  queue: string;
+
+  /**
+   * The pool.
+   *
+   * @generated from field: string flavor = 2;
+   */
+  flavor: string;
+
+  /**
+   * How much more than its nominal quota the queue has.
+   *
+   * @generated from field: int64 amount = 3;
+   */
+  amount: bigint;
+
+  /**
+   * @generated from field: google.protobuf.Timestamp until = 4;
+   */
+  until?: Timestamp | undefined;
+
+  /**
+   * The caller who granted it; `anonymous` without authentication.
+   *
+   * @generated from field: string actor = 5;
+   */
+  actor: string;
+
+  /**
+   * Empty: the caller gave none.
+   *
+   * @generated from field: string reason = 6;
+   */
+  reason: string;
+
+  /**
+   * @generated from field: google.protobuf.Timestamp create_time = 7;
+   */
+  createTime?: Timestamp | undefined;
+};
+
+/**
+ * Describes the message gangway.v1.QuotaGrant.
+ * Use `create(QuotaGrantSchema)` to create a new message.
+ */
+export const QuotaGrantSchema: GenMessage<QuotaGrant> = /*@__PURE__*/
+  messageDesc(file_gangway_v1_queue_service, 15);
+
+/**
+ * @generated from message gangway.v1.GrantQuotaRequest
+ */
+export type GrantQuotaRequest = Message<"gangway.v1.GrantQuotaRequest"> & {
+  /**
+   * Required.
+   *
+   * @generated from field: string queue = 1;
+   */
+  queue: string;
+
+  /**
+   * The pool, a flavor of the queue's quotas. Required.
+   *
+   * @generated from field: string flavor = 2;
+   */
+  flavor: string;
+
+  /**
+   * How much more than its nominal quota the queue has. Required.
+   *
+   * @generated from field: int64 amount = 3;
+   */
+  amount: bigint;
+
+  /**
+   * When the grant ends, at most 366 days from now.
+   *
+   * @generated from oneof gangway.v1.GrantQuotaRequest.end
+   */
+  end: {
+    /**
+     * @generated from field: google.protobuf.Timestamp until = 4;
+     */
+    value: Timestamp;
+    case: "until";
+  } | {
+    /**
+     * From the time of the call, by the clock of the server.
+     *
+     * @generated from field: google.protobuf.Duration duration = 5;
+     */
+    value: Duration;
+    case: "duration";
+  } | { case: undefined; value?: undefined };
+
+  /**
+   * At most 1,024 characters. Empty: no reason is given.
+   *
+   * @generated from field: string reason = 6;
+   */
+  reason: string;
+};
+
+/**
+ * Describes the message gangway.v1.GrantQuotaRequest.
+ * Use `create(GrantQuotaRequestSchema)` to create a new message.
+ */
+export const GrantQuotaRequestSchema: GenMessage<GrantQuotaRequest> = /*@__PURE__*/
+  messageDesc(file_gangway_v1_queue_service, 16);
+
+/**
+ * @generated from message gangway.v1.GrantQuotaResponse
+ */
+export type GrantQuotaResponse = Message<"gangway.v1.GrantQuotaResponse"> & {
+  /**
+   * @generated from field: gangway.v1.QuotaGrant grant = 1;
+   */
+  grant?: QuotaGrant | undefined;
+};
+
+/**
+ * Describes the message gangway.v1.GrantQuotaResponse.
+ * Use `create(GrantQuotaResponseSchema)` to create a new message.
+ */
+export const GrantQuotaResponseSchema: GenMessage<GrantQuotaResponse> = /*@__PURE__*/
+  messageDesc(file_gangway_v1_queue_service, 17);
+
+/**
+ * @generated from message gangway.v1.ListQuotaGrantsRequest
+ */
+export type ListQuotaGrantsRequest = Message<"gangway.v1.ListQuotaGrantsRequest"> & {
+  /**
+   * Empty: all queues.
+   *
+   * @generated from field: string queue = 1;
+   */
+  queue: string;
+};
+
+/**
+ * Describes the message gangway.v1.ListQuotaGrantsRequest.
+ * Use `create(ListQuotaGrantsRequestSchema)` to create a new message.
+ */
+export const ListQuotaGrantsRequestSchema: GenMessage<ListQuotaGrantsRequest> = /*@__PURE__*/
+  messageDesc(file_gangway_v1_queue_service, 18);
+
+/**
+ * @generated from message gangway.v1.ListQuotaGrantsResponse
+ */
+export type ListQuotaGrantsResponse = Message<"gangway.v1.ListQuotaGrantsResponse"> & {
+  /**
+   * @generated from field: repeated gangway.v1.QuotaGrant grants = 1;
+   */
+  grants: QuotaGrant[];
+};
+
+/**
+ * Describes the message gangway.v1.ListQuotaGrantsResponse.
+ * Use `create(ListQuotaGrantsResponseSchema)` to create a new message.
+ */
+export const ListQuotaGrantsResponseSchema: GenMessage<ListQuotaGrantsResponse> = /*@__PURE__*/
+  messageDesc(file_gangway_v1_queue_service, 19);
+
+/**
+ * @generated from message gangway.v1.RevokeQuotaGrantRequest
+ */
+export type RevokeQuotaGrantRequest = Message<"gangway.v1.RevokeQuotaGrantRequest"> & {
+  /**
+   * Required.
+   *
+   * @generated from field: string queue = 1;
+   */
+  queue: string;
+
+  /**
+   * The pool. Required.
+   *
+   * @generated from field: string flavor = 2;
+   */
+  flavor: string;
+};
+
+/**
+ * Describes the message gangway.v1.RevokeQuotaGrantRequest.
+ * Use `create(RevokeQuotaGrantRequestSchema)` to create a new message.
+ */
+export const RevokeQuotaGrantRequestSchema: GenMessage<RevokeQuotaGrantRequest> = /*@__PURE__*/
+  messageDesc(file_gangway_v1_queue_service, 20);
+
+/**
+ * @generated from message gangway.v1.RevokeQuotaGrantResponse
+ */
+export type RevokeQuotaGrantResponse = Message<"gangway.v1.RevokeQuotaGrantResponse"> & {
+};
+
+/**
+ * Describes the message gangway.v1.RevokeQuotaGrantResponse.
+ * Use `create(RevokeQuotaGrantResponseSchema)` to create a new message.
+ */
+export const RevokeQuotaGrantResponseSchema: GenMessage<RevokeQuotaGrantResponse> = /*@__PURE__*/
+  messageDesc(file_gangway_v1_queue_service, 21);
+
+/**
  * @generated from message gangway.v1.DeleteQueueRequest
  */
 export type DeleteQueueRequest = Message<"gangway.v1.DeleteQueueRequest"> & {
@@ -352,7 +779,7 @@ export type DeleteQueueRequest = Message<"gangway.v1.DeleteQueueRequest"> & {
  * Use `create(DeleteQueueRequestSchema)` to create a new message.
  */
 export const DeleteQueueRequestSchema: GenMessage<DeleteQueueRequest> = /*@__PURE__*/
-  messageDesc(file_gangway_v1_queue_service, 11);
+  messageDesc(file_gangway_v1_queue_service, 22);
 
 /**
  * @generated from message gangway.v1.DeleteQueueResponse
@@ -365,7 +792,7 @@ export type DeleteQueueResponse = Message<"gangway.v1.DeleteQueueResponse"> & {
  * Use `create(DeleteQueueResponseSchema)` to create a new message.
  */
 export const DeleteQueueResponseSchema: GenMessage<DeleteQueueResponse> = /*@__PURE__*/
-  messageDesc(file_gangway_v1_queue_service, 12);
+  messageDesc(file_gangway_v1_queue_service, 23);
 
 /**
  * Selects audit entries. All fields that are set must match; empty fields match every entry.
@@ -374,7 +801,7 @@ export const DeleteQueueResponseSchema: GenMessage<DeleteQueueResponse> = /*@__P
  */
 export type AuditFilter = Message<"gangway.v1.AuditFilter"> & {
   /**
-   * RegisterResourceQuota, DeletePool, ForceRelease or ReconcileQuota.
+   * The name of an audited RPC, such as CreateQueue or DeleteJob, EndQuotaGrant, or PermissionDenied.
    *
    * @generated from field: string action = 1;
    */
@@ -388,11 +815,32 @@ export type AuditFilter = Message<"gangway.v1.AuditFilter"> & {
   actor: string;
 
   /**
-   * The subject, such as a pool.
+   * The subject, such as a queue, a pool or a job as NAMESPACE/NAME.
    *
    * @generated from field: string subject = 3;
    */
   subject: string;
+
+  /**
+   * The RPC as `package.Service/Method`, such as gangway.v1.QueueService/DeleteQueue. It finds refused calls too.
+   *
+   * @generated from field: string rpc = 4;
+   */
+  rpc: string;
+
+  /**
+   * Entries of this time or later.
+   *
+   * @generated from field: google.protobuf.Timestamp since = 5;
+   */
+  since?: Timestamp | undefined;
+
+  /**
+   * Entries before this time.
+   *
+   * @generated from field: google.protobuf.Timestamp until = 6;
+   */
+  until?: Timestamp | undefined;
 };
 
 /**
@@ -400,7 +848,7 @@ export type AuditFilter = Message<"gangway.v1.AuditFilter"> & {
  * Use `create(AuditFilterSchema)` to create a new message.
  */
 export const AuditFilterSchema: GenMessage<AuditFilter> = /*@__PURE__*/
-  messageDesc(file_gangway_v1_queue_service, 13);
+  messageDesc(file_gangway_v1_queue_service, 24);
 
 /**
  * @generated from message gangway.v1.ListAuditEntriesRequest
@@ -433,7 +881,7 @@ export type ListAuditEntriesRequest = Message<"gangway.v1.ListAuditEntriesReques
  * Use `create(ListAuditEntriesRequestSchema)` to create a new message.
  */
 export const ListAuditEntriesRequestSchema: GenMessage<ListAuditEntriesRequest> = /*@__PURE__*/
-  messageDesc(file_gangway_v1_queue_service, 14);
+  messageDesc(file_gangway_v1_queue_service, 25);
 
 /**
  * @generated from message gangway.v1.ListAuditEntriesResponse
@@ -457,10 +905,11 @@ export type ListAuditEntriesResponse = Message<"gangway.v1.ListAuditEntriesRespo
  * Use `create(ListAuditEntriesResponseSchema)` to create a new message.
  */
 export const ListAuditEntriesResponseSchema: GenMessage<ListAuditEntriesResponse> = /*@__PURE__*/
-  messageDesc(file_gangway_v1_queue_service, 15);
+  messageDesc(file_gangway_v1_queue_service, 26);
 
 /**
- * The record of one action of an administrator.
+ * The record of a change, of a refused call, or of an administrator who read of credentials. Each job of a batch has an
+ * entry of its own. A call that changed nothing has none.
  *
  * @generated from message gangway.v1.AuditEntry
  */
@@ -471,39 +920,77 @@ export type AuditEntry = Message<"gangway.v1.AuditEntry"> & {
   time?: Timestamp | undefined;
 
   /**
-   * The caller; `anonymous` without authentication.
+   * The caller; `anonymous` without authentication, `system:gangway` for the service itself.
    *
    * @generated from field: string actor = 2;
    */
   actor: string;
 
   /**
-   * RegisterResourceQuota, ForceRelease or ReconcileQuota.
+   * The name of the RPC. BatchCreateJobs: CreateJob. PermissionDenied: a call was refused for lack of a permission; a
+   * caller that repeats it has one entry at once, and one a minute with the number of repetitions.
    *
    * @generated from field: string action = 3;
    */
   action: string;
 
   /**
-   * The pool that was changed or repaired, or whose token was released. Empty: all pools.
+   * The thing that was changed or that the refused call was about: a name, NAMESPACE/NAME of a job, or POOL/TOKEN.
+   * Empty: all pools, all robots, or the installation.
    *
    * @generated from field: string subject = 4;
    */
   subject: string;
 
   /**
-   * The reason that the caller gave. Empty: the action takes none.
+   * The reason that the caller gave. Empty: none.
    *
    * @generated from field: string reason = 5;
    */
   reason: string;
 
   /**
-   * The change: for example the settings of the pool, or the token and its holder.
+   * The change: for example the settings of the queue or pool `before` and `after` it, or the token and its holder. A
+   * refusal: the permission that was lacking, and the scope. No secrets.
    *
    * @generated from field: google.protobuf.Struct details = 6;
    */
   details?: JsonObject | undefined;
+
+  /**
+   * How the caller was known: anonymous, oidc, kubernetes, certificate or robot. Empty for the service itself.
+   *
+   * @generated from field: string method = 7;
+   */
+  method: string;
+
+  /**
+   * ADDRESS:PORT of the other end of the caller's connection.
+   *
+   * @generated from field: string peer = 8;
+   */
+  peer: string;
+
+  /**
+   * The RPC as `package.Service/Method`.
+   *
+   * @generated from field: string rpc = 9;
+   */
+  rpc: string;
+
+  /**
+   * The header `x-request-id` of the call, or what the service gave to it. The answer has it as a header.
+   *
+   * @generated from field: string request_id = 10;
+   */
+  requestId: string;
+
+  /**
+   * The name of the call's status: OK, or for refused calls PERMISSION_DENIED, NOT_FOUND or INVALID_ARGUMENT.
+   *
+   * @generated from field: string outcome = 11;
+   */
+  outcome: string;
 };
 
 /**
@@ -511,7 +998,7 @@ export type AuditEntry = Message<"gangway.v1.AuditEntry"> & {
  * Use `create(AuditEntrySchema)` to create a new message.
  */
 export const AuditEntrySchema: GenMessage<AuditEntry> = /*@__PURE__*/
-  messageDesc(file_gangway_v1_queue_service, 16);
+  messageDesc(file_gangway_v1_queue_service, 27);
 
 /**
  * Decides whether gangs may pass each other within a queue. The order is by priority, then by age.
@@ -556,7 +1043,7 @@ export const QueueStrategySchema: GenEnum<QueueStrategy> = /*@__PURE__*/
 
 /**
  * Decides whether a queue, and all queues below it, admit jobs. Callers of ResourceManager get tokens in a stopped
- * queue too.
+ * queue too; FreezeQueue stops them as well.
  *
  * @generated from enum gangway.v1.QueueStopPolicy
  */
@@ -593,7 +1080,7 @@ export const QueueStopPolicy = {
 
 /**
  * Decides whether a queue, and all queues below it, admit jobs. Callers of ResourceManager get tokens in a stopped
- * queue too.
+ * queue too; FreezeQueue stops them as well.
  *
  * @generated from enum gangway.v1.QueueStopPolicy
  */
@@ -651,9 +1138,9 @@ export const QueueService: GenService<{
     output: typeof ListQueuesResponseSchema;
   },
   /**
-   * Replaces strategy, parent, quotas, max_running_jobs and, if it is set, the stop policy. A new limit takes no token
-   * away: while more is used than it allows, nothing new is granted. A stop policy binds before the call returns: no
-   * admission and no growth follows in a queue that is stopped.
+   * Replaces all settings, so one that is omitted gets its default. Only the stop policy stays as it is if it is not
+   * set. A new limit takes no token away: while more is used than it allows, nothing new is granted. A stop policy
+   * binds before the call returns: no admission and no growth follows in a queue that is stopped.
    *
    * NOT_FOUND (QUEUE_NOT_FOUND): the queue does not exist. ABORTED (STALE_RESOURCE_VERSION): it has another version
    * than resource_version. INVALID_ARGUMENT, FAILED_PRECONDITION and RESOURCE_EXHAUSTED as in CreateQueue.
@@ -664,6 +1151,72 @@ export const QueueService: GenService<{
     methodKind: "unary";
     input: typeof UpdateQueueRequestSchema;
     output: typeof UpdateQueueResponseSchema;
+  },
+  /**
+   * Freezes a queue and all queues below it: nothing more is granted to their jobs and to callers that charge them,
+   * and nothing is taken from their jobs, which are neither preempted nor undone. Renewals and releases go on, and what
+   * waits keeps its age. It binds before the call returns; an admission whose end was requested before is still undone.
+   * A queue that is frozen stays as it is. Recorded for ListAuditEntries.
+   *
+   * NOT_FOUND (QUEUE_NOT_FOUND): the queue does not exist.
+   *
+   * @generated from rpc gangway.v1.QueueService.FreezeQueue
+   */
+  freezeQueue: {
+    methodKind: "unary";
+    input: typeof FreezeQueueRequestSchema;
+    output: typeof FreezeQueueResponseSchema;
+  },
+  /**
+   * Ends the freeze of a queue. Its stop policy is as it was before. A queue that is not frozen stays as it is.
+   * Recorded for ListAuditEntries.
+   *
+   * NOT_FOUND (QUEUE_NOT_FOUND): the queue does not exist.
+   *
+   * @generated from rpc gangway.v1.QueueService.UnfreezeQueue
+   */
+  unfreezeQueue: {
+    methodKind: "unary";
+    input: typeof UnfreezeQueueRequestSchema;
+    output: typeof UnfreezeQueueResponseSchema;
+  },
+  /**
+   * Raises the nominal quota of a queue for a pool until a time. Shares and what the queue may lend move with it. The
+   * end is durable, and needs no call: from then on what was used or lent beyond the quota counts as borrowed. A queue
+   * has one grant of a pool at most, and another call replaces it. The quota of the pool itself stays. Recorded for
+   * ListAuditEntries, as is the end.
+   *
+   * NOT_FOUND (QUEUE_NOT_FOUND): the queue does not exist. FAILED_PRECONDITION (NO_QUOTA): it has no quota of the pool.
+   * INVALID_ARGUMENT: the end is in the past or more than 366 days away, or the amount is too large.
+   *
+   * @generated from rpc gangway.v1.QueueService.GrantQuota
+   */
+  grantQuota: {
+    methodKind: "unary";
+    input: typeof GrantQuotaRequestSchema;
+    output: typeof GrantQuotaResponseSchema;
+  },
+  /**
+   * Returns the grants that have not ended, ordered by queue and pool.
+   *
+   * @generated from rpc gangway.v1.QueueService.ListQuotaGrants
+   */
+  listQuotaGrants: {
+    methodKind: "unary";
+    input: typeof ListQuotaGrantsRequestSchema;
+    output: typeof ListQuotaGrantsResponseSchema;
+  },
+  /**
+   * Ends a grant before its time. Recorded for ListAuditEntries.
+   *
+   * NOT_FOUND (QUEUE_NOT_FOUND): the queue does not exist. NOT_FOUND: it has no grant of the pool.
+   *
+   * @generated from rpc gangway.v1.QueueService.RevokeQuotaGrant
+   */
+  revokeQuotaGrant: {
+    methodKind: "unary";
+    input: typeof RevokeQuotaGrantRequestSchema;
+    output: typeof RevokeQuotaGrantResponseSchema;
   },
   /**
    * Deletes a queue.
@@ -679,7 +1232,8 @@ export const QueueService: GenService<{
     output: typeof DeleteQueueResponseSchema;
   },
   /**
-   * Returns the record of changed quotas, forced releases and repaired counters, newest first, in pages.
+   * Returns the record of changed queues, priority classes, pools, roles and bindings, forced releases, repaired
+   * counters, and calls that were refused for lack of a permission, newest first, in pages.
    *
    * INVALID_ARGUMENT: the page token is not one that this list returned.
    *

@@ -1,7 +1,7 @@
-import { entriesOf, presentEntry } from "../capacity-entry.ts";
-import type { PlanCluster, PlanSnapshot } from "../snapshot.ts";
-import type { Change } from "./changes.ts";
-import { FleetState } from "./fleet-state.ts";
+import { entriesOf, presentEntry } from "../../src/core/plan/capacity-entry.ts";
+import type { PlanCluster, PlanSnapshot } from "../../src/core/plan/snapshot.ts";
+import type { Change } from "../../src/core/plan/state/changes.ts";
+import { FleetState } from "../../src/core/plan/state/fleet-state.ts";
 
 /** The state that has every fact of a snapshot. */
 export function stateOf(snapshot: PlanSnapshot): FleetState {

@@ -1,9 +1,9 @@
-import type { Plan, Refusal } from "./plan-types.ts";
-import type { PlanSnapshot } from "./snapshot.ts";
-import type { FleetParts } from "./state/fleet-parts.ts";
-import { stateOf } from "./state/load-snapshot.ts";
-import { RefusalWords } from "./state/refusal-words.ts";
-import type { FleetPlan } from "./state/run-round.ts";
+import type { Plan, Refusal } from "../../src/core/plan/plan-types.ts";
+import type { PlanSnapshot } from "../../src/core/plan/snapshot.ts";
+import type { FleetParts } from "../../src/core/plan/state/fleet-parts.ts";
+import { RefusalWords } from "../../src/core/plan/state/refusal-words.ts";
+import type { FleetPlan } from "../../src/core/plan/state/run-round.ts";
+import { stateOf } from "./load-snapshot.ts";
 
 const UNBOUNDED = { admissionsMax: Number.POSITIVE_INFINITY };
 

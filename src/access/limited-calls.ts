@@ -1,0 +1,75 @@
+/** Lets calls of one caller in up to its limits, so that it leaves room for others. */
+import {
+  type CallLimitSettings,
+  type CallLimits,
+  type CallPlace,
+  costOfBytes,
+  type LimitCalls,
+  type LimitedCall,
+  limitsOf,
+  placeOf,
+  UNLIMITED_CALL,
+} from "../core/access/call-limits.ts";
+import type { Identity } from "../core/access/identity.ts";
+import { type CallRates, dearest } from "./call-rates.ts";
+
+export type LimitPorts = {
+  readonly settings: () => CallLimitSettings;
+  readonly rates: CallRates;
+  /** Called for each call that is refused. */
+  readonly onLimited: (limit: LimitedCall["limit"]) => void;
+};
+
+/** Calls end at any time; most do within this one. */
+const PLACE_RETRY_MS = 1_000;
+
+export function limitCalls({ settings, rates, onLimited }: LimitPorts): LimitCalls {
+  const places = new Map<string, number>();
+  const limited = (limit: LimitedCall["limit"], max: number, retryMs: number): LimitedCall => {
+    onLimited(limit);
+    return { kind: "limited", limit, max, retryMs };
+  };
+  const take = async (subject: string, cost: number, limits: CallLimits): Promise<LimitedCall | null> => {
+    const rate = rateOf(limits);
+    if (rate === null || cost === 0) return null;
+    const retryMs = await rates.take(subject, Math.min(cost, dearest(rate)), rate);
+    return retryMs === null ? null : limited("callsPerSecond", rate.callsPerSecond, retryMs);
+  };
+  const enter = async (caller: Identity, rpc: string): Promise<CallPlace | LimitedCall> => {
+    const place = placeOf(rpc);
+    if (place === null) return UNLIMITED_CALL;
+    const limits = limitsOf(caller, settings());
+    const { subject } = caller;
+    const refused = await take(subject, 1, limits);
+    if (refused !== null) return refused;
+    const max = limits[place];
+    const key = `${place} ${subject}`;
+    const held = places.get(key) ?? 0;
+    if (max !== null && held >= max) return limited(place, max, PLACE_RETRY_MS);
+    if (max !== null) places.set(key, held + 1);
+    let holds = max !== null;
+    const leave = () => {
+      if (!holds) return;
+      holds = false;
+      const left = (places.get(key) ?? 1) - 1;
+      if (left > 0) places.set(key, left);
+      else places.delete(key);
+    };
+    return {
+      kind: "entered",
+      pay: (bytes) => take(subject, costOfBytes(bytes), limits),
+      charge: (bytes) => {
+        const cost = costOfBytes(bytes);
+        const rate = rateOf(limits);
+        if (rate !== null && cost > 0) void rates.take(subject, Math.min(cost, dearest(rate)), rate);
+      },
+      leave,
+    };
+  };
+  return { enter };
+}
+
+/** A burst without a limit is one without a rate. */
+function rateOf({ callsPerSecond, burst }: CallLimits) {
+  return callsPerSecond === null || burst === null ? null : { callsPerSecond, burst };
+}

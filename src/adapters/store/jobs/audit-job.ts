@@ -1,0 +1,31 @@
+/** What the audit log has of changes of jobs. Templates, inputs and members of kinds may hold secrets: it has none. */
+import type { AuditNote } from "../../../core/admin/audit.ts";
+import type { Job } from "../../../core/job/job.ts";
+
+export function createdNote(job: Job): AuditNote {
+  return { timeMs: job.createTimeMs, action: "CreateJob", subject: nameOf(job), details: { after: settingsOf(job) } };
+}
+
+/** The settings that an update changes, before it and after it. */
+export function updatedNote(before: Job, after: Job, timeMs: number): AuditNote {
+  const details = { before: settingsOf(before), after: settingsOf(after) };
+  return { timeMs, action: "UpdateJob", subject: nameOf(after), details };
+}
+
+export function endedNote(
+  job: Job,
+  of: { readonly action: "CancelJob" | "DeleteJob"; readonly reason: string; readonly timeMs: number },
+): AuditNote {
+  return { ...of, subject: nameOf(job), details: { before: { uid: job.uid, phase: job.status.phase } } };
+}
+
+function nameOf({ namespace, name }: Job): string {
+  return `${namespace}/${name}`;
+}
+
+function settingsOf({ uid, spec, labels }: Job): Readonly<Record<string, unknown>> {
+  const { kind, priority, priorityClassName = null, replicaSpecs, runPolicy } = spec;
+  const replicas = Object.fromEntries(Object.entries(replicaSpecs).map(([role, one]) => [role, one.replicas]));
+  const { suspend = false, schedulingPolicy } = runPolicy;
+  return { uid, kind, queue: schedulingPolicy.queue, priority, priorityClassName, suspend, replicas, labels };
+}

@@ -1,0 +1,40 @@
+/** Shows why jobs wait without the names of jobs and callers that a caller may not see. */
+import { INSTALLATION } from "../../core/access/scope.ts";
+import type { Job } from "../../core/job/job.ts";
+import { type MayName, type Said, saidWithoutNames, withoutNames } from "../../core/plan/hidden-names.ts";
+import type { CallAccess } from "../rpc/call-access.ts";
+
+const NAMED_JOB = /^([^/\s]+)\/[^/\s]+$/;
+
+/** Who may be named to the caller. Null: everyone. */
+export function mayNameTo(access: CallAccess): MayName | null {
+  const seesCallers = access.may("tokens.get", INSTALLATION);
+  if (seesCallers && access.may("jobs.get", INSTALLATION)) return null;
+  return (holder) => {
+    const namespace = NAMED_JOB.exec(holder)?.[1];
+    if (namespace !== undefined) return access.may("jobs.get", { kind: "namespace", name: namespace });
+    return seesCallers;
+  };
+}
+
+/** The same words if they name nobody else. */
+export function saidTo<T extends Said>(access: CallAccess, said: T): T {
+  const mayName = mayNameTo(access);
+  return mayName === null ? said : saidWithoutNames(said, mayName);
+}
+
+/** The same job if it names nobody else. */
+export function withoutOthers(job: Job, mayName: MayName | null): Job {
+  if (mayName === null) return job;
+  const { waiting, conditions, backoff } = job.status;
+  const hide = (text: string) => withoutNames(text, mayName);
+  const said = [waiting?.message, backoff?.why, ...conditions.map(({ message }) => message)];
+  if (said.every((text) => text === undefined || hide(text) === text)) return job;
+  const status = {
+    ...job.status,
+    conditions: conditions.map((one) => ({ ...one, message: hide(one.message) })),
+    waiting: waiting && { ...waiting, message: hide(waiting.message) },
+    backoff: backoff?.why === undefined ? backoff : { ...backoff, why: hide(backoff.why) },
+  };
+  return { ...job, status };
+}

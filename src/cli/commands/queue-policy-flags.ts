@@ -1,0 +1,312 @@
+/** The flags of `gangway queue create` and `update` that say how a queue shares and preempts. */
+import { create } from "@bufbuild/protobuf";
+import { durationFromMs, durationMs } from "@bufbuild/protobuf/wkt";
+import { type Command, InvalidArgumentError, Option } from "commander";
+import {
+  BorrowWithinPolicy,
+  BorrowWithinSchema,
+  FairSharingSchema,
+  FairSharingStrategy,
+  FlavorFungibilitySchema,
+  FlavorPreference,
+  FlavorSearch,
+  MinRuntimeSchema,
+  PriorityAgeingSchema,
+  QueuePreemptionSchema,
+  ReclaimWithinTree,
+  WithinQueuePreemption,
+} from "../../gen/gangway/v1/queue_policy_pb.ts";
+import type { Queue } from "../../gen/gangway/v1/queue_service_pb.ts";
+import { durationOption, parseInt32, splitCommas } from "../options.ts";
+import { formatSpan } from "../output/duration.ts";
+
+const STRATEGIES = {
+  "final-share": FairSharingStrategy.LESS_THAN_OR_EQUAL_TO_FINAL_SHARE,
+  "initial-share": FairSharingStrategy.LESS_THAN_INITIAL_SHARE,
+} as const;
+const WITHIN_QUEUE = {
+  never: WithinQueuePreemption.NEVER,
+  "lower-priority": WithinQueuePreemption.LOWER_PRIORITY,
+  "lower-or-newer-equal-priority": WithinQueuePreemption.LOWER_OR_NEWER_EQUAL_PRIORITY,
+} as const;
+const RECLAIM = {
+  never: ReclaimWithinTree.NEVER,
+  "lower-priority": ReclaimWithinTree.LOWER_PRIORITY,
+  any: ReclaimWithinTree.ANY,
+} as const;
+const BORROW = {
+  never: BorrowWithinPolicy.NEVER,
+  "lower-priority": BorrowWithinPolicy.LOWER_PRIORITY,
+} as const;
+const SEARCH = {
+  stop: FlavorSearch.MAY_STOP_SEARCH,
+  "try-next": FlavorSearch.TRY_NEXT_FLAVOR,
+} as const;
+const PREFERENCE = {
+  none: FlavorPreference.UNSPECIFIED,
+  "preemption-over-borrowing": FlavorPreference.PREEMPTION_OVER_BORROWING,
+  "borrowing-over-preemption": FlavorPreference.BORROWING_OVER_PREEMPTION,
+} as const;
+
+/** In place of a duration: the minimum is that of the queue above. */
+const INHERIT_MS = -1;
+/** In place of a duration: priorities do not grow. */
+const NO_AGEING_MS = -1;
+
+const RESERVE_AFTER_MS = 600_000;
+
+type Strategies = readonly FairSharingStrategy[] | "off";
+
+export type PolicyOptions = {
+  readonly weight?: number;
+  readonly fairSharing?: Strategies;
+  readonly preemptWithinQueue?: keyof typeof WITHIN_QUEUE;
+  readonly reclaimWithinTree?: keyof typeof RECLAIM;
+  readonly borrowWithin?: keyof typeof BORROW;
+  readonly borrowWithinMaxPriority?: number | "none";
+  readonly whenCanBorrow?: keyof typeof SEARCH;
+  readonly whenCanPreempt?: keyof typeof SEARCH;
+  readonly flavorPreference?: keyof typeof PREFERENCE;
+  readonly minRuntimePreempt?: number;
+  readonly minRuntimeReclaim?: number;
+  readonly maxPreemptions?: number | "inherit";
+  readonly preemptionsPerHour?: number | "any";
+  readonly ageing?: number;
+  readonly ageingStep?: number;
+  readonly ageingLimit?: number;
+  readonly reserveAfter?: number;
+};
+
+/** Adds the flags to a command. */
+export function addPolicyFlags(command: Command): Command {
+  return addAgeingFlags(command)
+    .addOption(
+      new Option(
+        "--weight <number>",
+        "part of what its tree lends that the queue may use, beside its siblings; 0: only what no other queue wants " +
+          "(default: 1)",
+      ).argParser(parseWeight),
+    )
+    .addOption(
+      new Option(
+        "--fair-sharing <on|off|rules>",
+        "for the whole tree of a queue without a parent: the branch with the lower share goes first; rules by which " +
+          "a job may preempt one of another branch: final-share, initial-share, or both by a comma (default: off)",
+      ).argParser(parseStrategies),
+    )
+    .addOption(
+      choice("--preempt-within-queue <whom>", "jobs of the same queue that may be preempted", WITHIN_QUEUE, "never"),
+    )
+    .addOption(
+      choice(
+        "--reclaim-within-tree <whom>",
+        "jobs of other queues, which borrow, that may be preempted when the queue takes back its quota",
+        RECLAIM,
+        "never",
+      ),
+    )
+    .addOption(
+      choice(
+        "--borrow-within <whom>",
+        "jobs of other queues, which borrow, that may be preempted when the queue borrows too",
+        BORROW,
+        "never",
+      ),
+    )
+    .addOption(
+      new Option(
+        "--borrow-within-max-priority <priority>",
+        "with --borrow-within: only jobs up to this priority; none: of any lower priority (default: none)",
+      ).argParser((text) => (text === "none" ? text : parseInt32(text))),
+    )
+    .addOption(choice("--when-can-borrow <then>", "for a flavor that fits only by borrowing", SEARCH, "stop"))
+    .addOption(choice("--when-can-preempt <then>", "for a flavor that fits only by preempting", SEARCH, "try-next"))
+    .addOption(
+      choice(
+        "--flavor-preference <which>",
+        "the better one of several such flavors, if both of these are try-next",
+        PREFERENCE,
+        "none",
+      ),
+    )
+    .addOption(
+      minRuntimeOption("--min-runtime-preempt <duration>", "how long a job runs before its own queue may preempt it"),
+    )
+    .addOption(
+      minRuntimeOption("--min-runtime-reclaim <duration>", "how long a job runs before other queues may preempt it"),
+    )
+    .addOption(
+      durationOption(
+        "--reserve-after <duration>",
+        "how long a job lacks nodes or quota before what others give back is kept for it; never (default: 10m)",
+        { never: 0 },
+      ),
+    );
+}
+
+function addAgeingFlags(command: Command): Command {
+  return command
+    .addOption(
+      new Option(
+        "--max-preemptions <count>",
+        "a job that was preempted so often is not preempted any more; inherit: as the queue above says " +
+          "(default: inherit)",
+      ).argParser((text) => (text === "inherit" ? text : parseInt32(text))),
+    )
+    .addOption(
+      new Option(
+        "--preemptions-per-hour <count>",
+        "how many jobs are preempted for jobs of the queue within an hour; any: no limit (default: any)",
+      ).argParser((text) => (text === "any" ? text : parseInt32(text))),
+    )
+    .addOption(
+      durationOption(
+        "--ageing <duration>",
+        "the priority of a job that waits grows by a step in the order of admission each time that it has waited so " +
+          "long; off: it does not grow (default: off)",
+        { off: NO_AGEING_MS },
+      ),
+    )
+    .addOption(
+      new Option("--ageing-step <number>", "with --ageing: by how much it grows each time (default: 1)").argParser(
+        parseInt32,
+      ),
+    )
+    .addOption(
+      new Option("--ageing-limit <number>", "with --ageing: by how much it grows at most; required").argParser(
+        parseInt32,
+      ),
+    );
+}
+
+function choice(flags: string, help: string, words: Readonly<Record<string, number>>, usual: string): Option {
+  return new Option(flags, `${help} (default: ${usual})`).choices(Object.keys(words));
+}
+
+function minRuntimeOption(flags: string, help: string): Option {
+  return durationOption(flags, `${help}; inherit: as the queue above says (default: inherit)`, { inherit: INHERIT_MS });
+}
+
+function parseWeight(text: string): number {
+  const weight = /^\d+(\.\d+)?$/.test(text) ? Number(text) : Number.NaN;
+  if (weight === 0 || (weight >= 0.000001 && weight <= 1_000_000)) return weight;
+  throw new InvalidArgumentError("It must be 0, or a number from 0.000001 to 1000000.");
+}
+
+function parseStrategies(text: string): Strategies {
+  if (text === "off") return "off";
+  if (text === "on") return [];
+  return splitCommas(text).map((name) => {
+    if (Object.hasOwn(STRATEGIES, name)) return STRATEGIES[name as keyof typeof STRATEGIES];
+    throw new InvalidArgumentError(`It must be on, off, or a list of ${Object.keys(STRATEGIES).join(" and ")}.`);
+  });
+}
+
+/** Changes a queue as the flags ask for. Flags that are omitted change nothing. */
+export function changePolicy(queue: Queue, options: PolicyOptions): void {
+  if (options.weight !== undefined) queue.weight = options.weight;
+  if (options.fairSharing === "off") delete queue.fairSharing;
+  else if (options.fairSharing !== undefined) {
+    queue.fairSharing = create(FairSharingSchema, { strategies: [...options.fairSharing] });
+  }
+  changePreemption(queue, options);
+  changeFungibility(queue, options);
+  changeMinRuntime(queue, options);
+  changeAgeing(queue, options);
+  const { maxPreemptions, preemptionsPerHour } = options;
+  if (preemptionsPerHour === "any") delete queue.preemptionsPerHour;
+  else if (preemptionsPerHour !== undefined) queue.preemptionsPerHour = preemptionsPerHour;
+  if (maxPreemptions === "inherit") delete queue.maxPreemptions;
+  else if (maxPreemptions !== undefined) queue.maxPreemptions = maxPreemptions;
+  if (options.reserveAfter !== undefined) queue.reserveAfter = durationFromMs(options.reserveAfter);
+}
+
+function changeFungibility(queue: Queue, options: PolicyOptions): void {
+  const { whenCanBorrow, whenCanPreempt, flavorPreference } = options;
+  const fungibility = queue.flavorFungibility ?? create(FlavorFungibilitySchema);
+  if (whenCanBorrow !== undefined) fungibility.whenCanBorrow = SEARCH[whenCanBorrow];
+  if (whenCanPreempt !== undefined) fungibility.whenCanPreempt = SEARCH[whenCanPreempt];
+  if (flavorPreference !== undefined) fungibility.preference = PREFERENCE[flavorPreference];
+  queue.flavorFungibility = fungibility;
+}
+
+function changeMinRuntime(queue: Queue, { minRuntimePreempt, minRuntimeReclaim }: PolicyOptions): void {
+  const minRuntime = queue.minRuntime ?? create(MinRuntimeSchema);
+  for (const [name, ms] of [
+    ["preempt", minRuntimePreempt],
+    ["reclaim", minRuntimeReclaim],
+  ] as const) {
+    if (ms === INHERIT_MS) delete minRuntime[name];
+    else if (ms !== undefined) minRuntime[name] = durationFromMs(ms);
+  }
+  queue.minRuntime = minRuntime;
+}
+
+/** Only `--ageing` turns it on: without an interval, the service refuses a step or a limit. */
+function changeAgeing(queue: Queue, { ageing: intervalMs, ageingStep, ageingLimit }: PolicyOptions): void {
+  if (intervalMs === NO_AGEING_MS) delete queue.ageing;
+  if (intervalMs === NO_AGEING_MS || (intervalMs ?? ageingStep ?? ageingLimit) === undefined) return;
+  const ageing = queue.ageing ?? create(PriorityAgeingSchema);
+  if (intervalMs !== undefined) ageing.interval = durationFromMs(intervalMs);
+  if (ageingStep !== undefined) ageing.step = ageingStep;
+  if (ageingLimit !== undefined) ageing.limit = ageingLimit;
+  queue.ageing = ageing;
+}
+
+function changePreemption(queue: Queue, options: PolicyOptions): void {
+  const { preemptWithinQueue, reclaimWithinTree, borrowWithin, borrowWithinMaxPriority } = options;
+  const preemption = queue.preemption ?? create(QueuePreemptionSchema);
+  if (preemptWithinQueue !== undefined) preemption.withinQueue = WITHIN_QUEUE[preemptWithinQueue];
+  if (reclaimWithinTree !== undefined) preemption.reclaimWithinTree = RECLAIM[reclaimWithinTree];
+  const borrowing = preemption.borrowWithin ?? create(BorrowWithinSchema);
+  if (borrowWithin !== undefined) borrowing.policy = BORROW[borrowWithin];
+  // Without such preemption, a bound of it means nothing.
+  if (borrowWithin === "never" || borrowWithinMaxPriority === "none") delete borrowing.maxPriority;
+  if (typeof borrowWithinMaxPriority === "number") borrowing.maxPriority = borrowWithinMaxPriority;
+  preemption.borrowWithin = borrowing;
+  queue.preemption = preemption;
+}
+
+/** The settings that are not the default, as their flags: `--reclaim-within-tree any, --min-runtime-preempt 10m`. */
+export function policyText(queue: Queue): string {
+  const { fairSharing, preemption, flavorFungibility, minRuntime, ageing, reserveAfter } = queue;
+  const borrowing = preemption?.borrowWithin;
+  const flags: readonly (readonly [flag: string, value: string])[] = [
+    ["fair-sharing", (fairSharing?.strategies ?? []).map((strategy) => wordOf(STRATEGIES, strategy)).join(",")],
+    ["preempt-within-queue", changed(WITHIN_QUEUE, preemption?.withinQueue, "never")],
+    ["reclaim-within-tree", changed(RECLAIM, preemption?.reclaimWithinTree, "never")],
+    ["borrow-within", changed(BORROW, borrowing?.policy, "never")],
+    ["borrow-within-max-priority", borrowing?.maxPriority === undefined ? "" : String(borrowing.maxPriority)],
+    ["when-can-borrow", changed(SEARCH, flavorFungibility?.whenCanBorrow, "stop")],
+    ["when-can-preempt", changed(SEARCH, flavorFungibility?.whenCanPreempt, "try-next")],
+    ["flavor-preference", changed(PREFERENCE, flavorFungibility?.preference, "none")],
+    ["min-runtime-preempt", minRuntime?.preempt === undefined ? "" : formatSpan(durationMs(minRuntime.preempt))],
+    ["min-runtime-reclaim", minRuntime?.reclaim === undefined ? "" : formatSpan(durationMs(minRuntime.reclaim))],
+    ["max-preemptions", queue.maxPreemptions === undefined ? "" : String(queue.maxPreemptions)],
+    ["preemptions-per-hour", queue.preemptionsPerHour === undefined ? "" : String(queue.preemptionsPerHour)],
+    ["ageing", ageing?.interval === undefined ? "" : formatSpan(durationMs(ageing.interval))],
+    ["ageing-step", (ageing?.step ?? 1) === 1 ? "" : String(ageing?.step)],
+    ["ageing-limit", ageing === undefined ? "" : String(ageing.limit)],
+    ["reserve-after", reserveAfter === undefined ? "" : reserveAfterText(durationMs(reserveAfter))],
+  ];
+  return flags
+    .filter(([, value]) => value !== "")
+    .map(([flag, value]) => `--${flag} ${value}`)
+    .join(", ");
+}
+
+/** Empty for the default. */
+function reserveAfterText(ms: number): string {
+  if (ms === RESERVE_AFTER_MS) return "";
+  return ms === 0 ? "never" : formatSpan(ms);
+}
+
+function wordOf(words: Readonly<Record<string, number>>, value: number | undefined): string {
+  return Object.keys(words).find((word) => words[word] === value) ?? "";
+}
+
+/** The word of a value. Empty for the default. */
+function changed(words: Readonly<Record<string, number>>, value: number | undefined, usual: string): string {
+  const word = wordOf(words, value);
+  return word === usual ? "" : word;
+}

@@ -1,0 +1,83 @@
+/** What callers may be allowed to do: a resource and a verb. */
+import type { Place } from "./scope.ts";
+
+type PlaceKind = Place["kind"];
+
+/** The kinds of places at which each permission is asked for. `[]`: a binding anywhere is enough. */
+export const PERMISSIONS = {
+  /** Submit jobs, and check them before. */
+  "jobs.create": ["namespace"],
+  /** See jobs, their pods and events, and why they wait. */
+  "jobs.get": ["namespace"],
+  /** See the templates of pods, whose variables may hold secrets. */
+  "jobs.secrets": ["namespace"],
+  /** Read what containers write. */
+  "jobs.logs": ["namespace"],
+  "jobs.update": ["namespace"],
+  "jobs.cancel": ["namespace"],
+  "jobs.delete": ["namespace"],
+  "kinds.get": [],
+  "namespaces.get": ["namespace", "project"],
+  /** Create a namespace in a project. */
+  "namespaces.create": ["project"],
+  /** Change a namespace, or move one into a project. */
+  "namespaces.update": ["namespace", "project"],
+  /** Set what pods of a namespace may do in clusters. */
+  "namespaces.police": ["installation"],
+  /** Set how much the jobs of a namespace or a project may take. */
+  "namespaces.limit": ["installation"],
+  "namespaces.delete": ["namespace"],
+  "queues.get": ["queue"],
+  /** Charge a queue: run jobs and take tokens in it. */
+  "queues.use": ["queue"],
+  /** Create queues below a queue. */
+  "queues.create": ["queue", "installation"],
+  /** Change queues below a queue. */
+  "queues.update": ["queue", "installation"],
+  /** Delete queues below a queue. */
+  "queues.delete": ["queue", "installation"],
+  "priorities.get": [],
+  /** Create, change and delete priority classes. */
+  "priorities.define": ["installation"],
+  "pools.get": ["pool"],
+  /** Create and change pools. */
+  "pools.update": ["pool"],
+  "pools.delete": ["pool"],
+  /** Compare and repair the counters of pools. */
+  "pools.reconcile": ["pool", "installation"],
+  /** See the tokens of all holders. */
+  "tokens.get": ["pool"],
+  /** Take, renew and release tokens under the caller's own name. */
+  "tokens.allocate": ["pool"],
+  /** Charge tokens to a project and a namespace other than `default`. */
+  "tokens.charge": ["share"],
+  /** Take, renew and release tokens of other holders. */
+  "tokens.manage": ["pool"],
+  "clusters.get": ["cluster"],
+  "clusters.register": ["installation"],
+  "clusters.update": ["cluster"],
+  /** Keep gangs away from a cluster, and let them in again. */
+  "clusters.drain": ["cluster"],
+  "clusters.check": ["cluster"],
+  "clusters.delete": ["cluster"],
+  "robots.get": ["installation"],
+  "robots.create": ["installation"],
+  "robots.revoke": ["installation"],
+  /** See roles, and the bindings at a scope. */
+  "access.get": ["installation", "project", "namespace", "queue", "pool", "cluster"],
+  /** Bind roles at a scope, and take bindings away. */
+  "access.bind": ["installation", "project", "namespace", "queue", "pool", "cluster"],
+  /** Create and delete roles. */
+  "access.define": ["installation"],
+  "audit.read": ["installation"],
+  /** Read the descriptors of the API. */
+  "api.describe": [],
+} as const satisfies Readonly<Record<string, readonly PlaceKind[]>>;
+
+export type CallPermission = keyof typeof PERMISSIONS;
+
+export const ALL_PERMISSIONS = Object.keys(PERMISSIONS) as readonly CallPermission[];
+
+export function isPermission(text: string): text is CallPermission {
+  return Object.hasOwn(PERMISSIONS, text);
+}

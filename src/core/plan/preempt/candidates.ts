@@ -1,0 +1,36 @@
+import type { Branch } from "../state/branches.ts";
+import type { RunningGang, Taker, VictimSearch } from "./running-gang.ts";
+
+/** The gangs of a leaf that the taker's queue may have preempted by its policy, and that use a pool that it needs. */
+export function candidatesOf(
+  { gangsOf, mayTake }: VictimSearch,
+  taker: Taker,
+  { leaf, takerLeaf }: { readonly leaf: Branch; readonly takerLeaf: Branch },
+): readonly RunningGang[] {
+  const { withinQueue, reclaimWithinTree } = takerLeaf.policy;
+  const policy = leaf === takerLeaf ? withinQueue : reclaimWithinTree;
+  if (policy === "NEVER") return [];
+  return gangsOf(leaf.name).filter(
+    (gang) => usesOne(gang, taker.needed) && allows(policy, taker, gang) && (mayTake?.(gang) ?? true),
+  );
+}
+
+function usesOne({ uses }: RunningGang, needed: ReadonlySet<string>): boolean {
+  for (const pool of needed) if ((uses.get(pool) ?? 0) > 0) return true;
+  return false;
+}
+
+type AllowingPolicy = "LOWER_PRIORITY" | "LOWER_OR_NEWER_EQUAL_PRIORITY" | "ANY";
+
+function allows(policy: AllowingPolicy, taker: Taker, gang: RunningGang): boolean {
+  switch (policy) {
+    case "ANY":
+      return true;
+    case "LOWER_PRIORITY":
+      return gang.priority < taker.priority;
+    case "LOWER_OR_NEWER_EQUAL_PRIORITY": {
+      const newer = gang.priority === taker.priority && gang.createTimeMs > taker.createTimeMs;
+      return gang.priority < taker.priority || newer;
+    }
+  }
+}

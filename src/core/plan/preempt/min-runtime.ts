@@ -1,0 +1,45 @@
+import { childTowards, commonAncestor } from "../state/branch-use.ts";
+import { type Branch, upward } from "../state/branches.ts";
+
+/** Whether a gang gives way to its own queue or to another, whose queue reclaims. */
+export type GivesWayTo = "ownQueue" | "otherQueue";
+
+/**
+ * How long a gang runs at least before it may be preempted. For a gang of its own queue: the nearest value that is set,
+ * from the queue upward. For one of another queue: the same from the highest branch that holds the gang and not the
+ * taker, so that a queue protects itself only from those nearer to it than that.
+ */
+export function minRuntimeMs(victim: Branch, taker: Branch): number {
+  const to = victim === taker ? "ownQueue" : "otherQueue";
+  return nearestMinRuntimeMs(reclaimedBranch(victim, taker), to) ?? 0;
+}
+
+/** The nearest minimum run time that is set, from a branch upward. Null: none is. */
+export function nearestMinRuntimeMs(from: Branch, to: GivesWayTo): number | null {
+  for (const { policy } of upward(from)) {
+    const value = to === "ownQueue" ? policy.minRuntimePreemptMs : policy.minRuntimeReclaimMs;
+    if (value !== null) return value;
+  }
+  return null;
+}
+
+/**
+ * The branch right below the lowest one that holds both leaves, on the victim's side. Of one leaf: itself. In another
+ * tree: the victim's root.
+ */
+export function reclaimedBranch(victim: Branch, taker: Branch): Branch {
+  return childTowards(commonAncestor(victim, taker), victim);
+}
+
+/** A gang is protected before this time. A gang that has not started, with `startMs` null, is not protected. */
+export function protectedUntilMs(startMs: number | null, minRuntime: number): number {
+  return startMs === null ? Number.NEGATIVE_INFINITY : startMs + minRuntime;
+}
+
+/** How many members of one replica type may be taken. While the gang is protected: those beyond its minimum. */
+export function membersToTake(
+  { running, min }: { readonly running: number; readonly min: number },
+  { untilMs, nowMs }: { readonly untilMs: number; readonly nowMs: number },
+): number {
+  return nowMs < untilMs ? Math.max(0, running - min) : running;
+}

@@ -1,0 +1,43 @@
+import type { PreemptionReason } from "../../job/preemption.ts";
+import type { PoolAmounts } from "../state/branch-use.ts";
+import type { Account } from "../state/quota-levels.ts";
+import type { QuotaState } from "../state/quota-state.ts";
+
+/** A gang that uses tokens, as the search for victims sees it. The state of use counts what it uses. */
+export type RunningGang = {
+  readonly uid: string;
+  readonly account: Account;
+  readonly priority: number;
+  readonly createTimeMs: number;
+  readonly admitTimeMs: number;
+  /** True: it gives way already. It is taken first, because that costs nothing more. */
+  readonly evicted: boolean;
+  readonly uses: PoolAmounts;
+};
+
+/** A gang that waits for tokens, and may have others preempted. */
+export type Taker = {
+  readonly account: Account;
+  readonly priority: number;
+  readonly createTimeMs: number;
+  /** All that it asks for, by pool. */
+  readonly wants: PoolAmounts;
+  /** The pools of which it does not get enough now. Only gangs that use one of them are taken. */
+  readonly needed: ReadonlySet<string>;
+};
+
+/** Whom a taker may have preempted, and what must hold for it to fit. */
+export type VictimSearch = {
+  /** The state of use. A search charges and discharges it, and leaves it as it was. */
+  readonly quota: QuotaState;
+  /** The running gangs of one queue. Those of queues below it are not among them. */
+  readonly gangsOf: (queue: string) => readonly RunningGang[];
+  /** Leaves out gangs that are protected. Omitted: none is. */
+  readonly mayTake?: (gang: RunningGang) => boolean;
+  /** What must hold besides quota once these gangs are gone, such as room on nodes. Omitted: nothing. */
+  readonly fitsWithout?: (gone: readonly Victim[]) => boolean;
+  /** Orders gangs that are equal in all but their uids. Omitted: by uid. */
+  readonly prefer?: (a: RunningGang, b: RunningGang) => number;
+};
+
+export type Victim = { readonly gang: RunningGang; readonly reason: PreemptionReason };

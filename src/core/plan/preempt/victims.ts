@@ -1,0 +1,16 @@
+import { rootOf } from "../state/branches.ts";
+import { classicVictims } from "./classic-victims.ts";
+import { fairVictims } from "./fair-victims.ts";
+import type { Taker, Victim, VictimSearch } from "./running-gang.ts";
+
+/**
+ * The gangs that must give way for a taker that lacks quota, by Kueue's rules and the policies of its queue and tree.
+ * Empty: it does not fit, whoever gives way. The state of use is as before.
+ */
+export function victimsFor(search: VictimSearch, taker: Taker): readonly Victim[] {
+  const takerLeaf = search.quota.branches.leaf(taker.account.queue);
+  if (takerLeaf === null) return [];
+  const { fairSharing } = rootOf(takerLeaf).policy;
+  if (fairSharing === null) return classicVictims(search, taker, takerLeaf);
+  return fairVictims(search, taker, { takerLeaf, strategies: fairSharing });
+}

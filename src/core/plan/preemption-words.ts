@@ -1,0 +1,61 @@
+import type { PreemptionReason } from "../job/preemption.ts";
+
+/** The reason of a job that waits until the gangs that are preempted for it have ended, and of the event about it. */
+export const PREEMPTING = "Preempting";
+
+/** The reason of the event and of the conditions of a job whose admission is undone for another gang. */
+export const PREEMPTED = "Preempted";
+
+/** The reason of a job that has a reservation, and of the event about it. */
+export const RESERVING = "Reserving";
+
+/** The reason of a job that would be admitted but for a reservation of another job. */
+export const KEPT_FOR_RESERVATION = "KeptForReservation";
+
+/** How many jobs a message names at most. */
+const NAMES_MAX = 5;
+
+const WHY: Readonly<Record<PreemptionReason, string>> = {
+  InClusterQueue: "which comes before it in the same queue",
+  InCohortReclamation: "whose queue takes back its own quota",
+  InCohortReclaimWhileBorrowing: "whose queue borrows too, and which has a higher priority",
+  InCohortFairSharing: "whose queue has a smaller share",
+  Reservation: "whose reservation needs what it has agreed to give back",
+};
+
+/** Why an admission is undone: `it was preempted for ml/train, whose queue takes back its own quota`. */
+export function preemptedWords(nominee: string, reason: PreemptionReason): string {
+  return `it was preempted for ${nominee}, ${WHY[reason]}`;
+}
+
+/** Why a nominee waits. `victims`: those that have not ended, as `namespace/name`. */
+export function preemptingWords(cluster: string, victims: readonly string[]): string {
+  const where = `it is nominated for cluster ${cluster}`;
+  if (victims.length === 0) return `${where}, and the gangs that were preempted for it have ended`;
+  return `${where}, and waits until the gangs that are preempted for it have ended: ${listed(victims)}`;
+}
+
+/**
+ * Why a gang with a reservation waits. `victims`: those that have not ended. `startMs`: when they have at the latest.
+ * Infinite: nobody knows.
+ */
+export function reservingWords(cluster: string, victims: readonly string[], startMs: number): string {
+  const where = `it has a reservation on cluster ${cluster}`;
+  if (victims.length === 0) return `${where}, and the jobs that it waited for have ended`;
+  return `${where}, and waits until these jobs have ended: ${listed(victims)}; ${startWords(startMs)}`;
+}
+
+/** Why a gang waits that another one's reservation keeps out. */
+export function keptForWords(holder: string, cluster: string, startMs: number): string {
+  return `what it needs is kept for the reservation of ${holder} on cluster ${cluster}; ${startWords(startMs)}`;
+}
+
+function startWords(startMs: number): string {
+  if (!Number.isFinite(startMs)) return "nobody knows when it starts";
+  return `it starts at ${new Date(startMs).toISOString()} at the latest`;
+}
+
+function listed(names: readonly string[]): string {
+  const more = names.length - NAMES_MAX;
+  return names.slice(0, NAMES_MAX).join(", ") + (more > 0 ? ` and ${more} more` : "");
+}

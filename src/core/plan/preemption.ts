@@ -1,0 +1,43 @@
+import type { Nomination, PreemptionReason } from "../job/preemption.ts";
+import type { MemberCounts } from "./gang.ts";
+import type { PlannedAdmission } from "./plan-types.ts";
+
+/** A running gang that is to give way. The number of its admission and its members guard the record. */
+export type PlannedVictim = {
+  readonly jobUid: string;
+  readonly queue: string;
+  readonly admission: number;
+  readonly members: MemberCounts;
+  readonly reason: PreemptionReason;
+};
+
+/** A gang for which others are preempted: the nominee. */
+export type PlannedPreemption = {
+  /** The admission that the nominee gets once its victims are gone. Its ask hash and generation guard the record. */
+  readonly planned: PlannedAdmission;
+  readonly victims: readonly PlannedVictim[];
+  /** Omitted: its victims make room for it, and it is no reservation. */
+  readonly reservation?: PlannedReservation;
+};
+
+/** A reservation that is new, moves, or waits for other gangs than its record says. */
+export type PlannedReservation = {
+  /** When it began. Null: it is new. */
+  readonly sinceMs: number | null;
+  readonly keepsQuota: boolean;
+  /** The running gangs whose end it waits for, beside its victims. */
+  readonly awaits: Nomination["victims"];
+};
+
+/** A preemption that is ready to be recorded. */
+export type PreemptionRecord = PlannedPreemption & {
+  /** The nominee's queue. */
+  readonly queue: string;
+};
+
+/** How the record of one preemption of a batch ended. */
+export type PreemptOutcome =
+  /** `evicted`: the victims whose admissions no request was to undo before. */
+  | { readonly kind: "recorded"; readonly evicted: readonly PlannedVictim[] }
+  /** The nominee, a victim or the planner's lease has moved on, and nothing of it is recorded: plan again. */
+  | { readonly kind: "stale" };

@@ -1,0 +1,400 @@
+import { compareText } from "../../../runtime/compare-text.ts";
+import type { PlaceInLine, PlannedAdmission } from "../plan-types.ts";
+import type { PlannedPreemption } from "../preemption.ts";
+import type { RunningJobs } from "../running-jobs.ts";
+import { borrowingLevel } from "./branch-use.ts";
+import { DecideBeside } from "./decide-beside.ts";
+import { type Assignment, DecideLane } from "./decide-lane.ts";
+import { FindReservations } from "./find-reservations.ts";
+import { FindVictims } from "./find-victims.ts";
+import { type Entry, headOf, isHopeful, type Lane, type Line } from "./gang-lines.ts";
+import { growEntry, missingAmounts } from "./grow.ts";
+import { type Head, HeadOrder } from "./head-order.ts";
+import { dropSleeping, isWakeful, waitsForItself } from "./lane-turns.ts";
+import { LaneWalk } from "./lane-walk.ts";
+import { rankOf } from "./line-ageing.ts";
+import { newReservations } from "./new-reservations.ts";
+import { decideNominees } from "./nominees.ts";
+import type { Parts } from "./state-parts.ts";
+
+export type RoundBounds = {
+  /** The most admissions and growths that are planned. The next round plans the others. */
+  readonly admissionsMax: number;
+  /** The most gangs whose causes are told. The next round tells the others. Omitted: all are told. */
+  readonly refusalsMax?: number;
+  /** The most cycles. The next round plans the others. Omitted: as many as admit a gang. */
+  readonly cyclesMax?: number;
+  /** The most reservations that a pool has at a time. Omitted: one. */
+  readonly reservationsPerPool?: number;
+  /** Asked at least once a gang. True: the round ends at once and throws `RoundStopped`. Omitted: never. */
+  readonly isStopped?: () => boolean;
+};
+
+/** Thrown by a round that was stopped. The state has lost its order then: make a new one. */
+export class RoundStopped extends Error {
+  constructor() {
+    super("the planner's round was stopped");
+  }
+}
+
+/** The decisions of a round, before anything is said about them. */
+export type RoundResult = {
+  readonly admissions: readonly PlannedAdmission[];
+  readonly inLine: PlaceInLine | null;
+  readonly preemptions: readonly PlannedPreemption[];
+  /** The jobs whose nomination ends. */
+  readonly withdrawn: readonly string[];
+  /** When gangs may be preempted that are protected until then. Infinite: none is in the way. */
+  readonly recheckAtMs: number;
+  /** When the next gang has waited long enough for a reservation. Infinite: none will have. */
+  readonly reserveAtMs: number;
+  /** The lanes that were looked at and refused. */
+  readonly refused: readonly Lane[];
+  /** True if a bound ended the round: lanes are left that were not looked at. */
+  readonly more: boolean;
+};
+
+/** A queue that takes part in the round. */
+type Turns = {
+  readonly line: Line;
+  readonly isStrict: boolean;
+  /** The place of its next gang that grows. */
+  growing: number;
+  /** Null: none of its lanes was looked at yet. */
+  lanes: LaneWalk | null;
+  /** True: these are the lanes that are awake alone, because no sleeping lane has hope any more. */
+  onlyAwake: boolean;
+  /** True: the head of a strict queue was refused. */
+  ended: boolean;
+};
+
+/** The first gang of a queue in one cycle: one that grows, or the first of a lane with what it would get. */
+type CycleHead = Head & { readonly turns: Turns; readonly entry: Entry; readonly waits: Waiting | null };
+
+type Waiting = { readonly lane: Lane; readonly assignment: Assignment };
+
+/**
+ * The cycles of one round. Each cycle takes one head of every queue: a gang that runs with fewer members than its job
+ * has, or else the first gang that the room and the quotas allow as the cycle begins. It decides about the heads in the
+ * order of `HeadOrder`. A head that no longer fits on its turn waits for the next cycle. The cycles end once one of
+ * them changes nothing. Only lanes that are awake are looked at.
+ */
+export class Cycles {
+  readonly #parts: Parts;
+  readonly #bounds: RoundBounds;
+  readonly #decide: DecideLane;
+  readonly #beside: DecideBeside;
+  readonly #victims: FindVictims;
+  readonly #reservations: FindReservations;
+  readonly #nowMs: number;
+  readonly #admissions: PlannedAdmission[] = [];
+  readonly #preemptions: PlannedPreemption[] = [];
+  readonly #withdrawn: string[] = [];
+  readonly #refused: Lane[] = [];
+  readonly #touched = new Set<Lane>();
+  #inLine: PlaceInLine | null = null;
+  /** The admissions after which hopeful lists were looked at last. */
+  #closedAt = 0;
+  readonly #running: RunningJobs;
+
+  constructor(parts: Parts, at: { readonly number: number; readonly nowMs: number }, bounds: RoundBounds) {
+    this.#parts = parts;
+    this.#nowMs = at.nowMs;
+    this.#running = parts.lines.countRunning();
+    this.#bounds = bounds;
+    this.#victims = new FindVictims(parts, at.nowMs);
+    this.#decide = new DecideLane(parts, at.number, this.#victims);
+    this.#beside = new DecideBeside(parts, this.#decide, at.nowMs);
+    this.#reservations = new FindReservations(parts, at.nowMs, this.#victims);
+  }
+
+  run(): RoundResult {
+    this.#admitNominees();
+    this.#parts.lines.noteFullTenants(this.#running, { begins: true });
+    const all = this.#allTurns();
+    const { cyclesMax = Number.POSITIVE_INFINITY } = this.#bounds;
+    let open = all;
+    let hasMoved = true;
+    for (let cycle = 0; open.length > 0 && hasMoved && cycle < cyclesMax && !this.#isFull(); cycle++) {
+      this.#closeHopeful();
+      const heads = open.flatMap((turns) => this.#headOf(turns) ?? []);
+      hasMoved = this.#runCycle(heads);
+      open = heads.map(({ turns }) => turns);
+    }
+    const isCut = (hasMoved && open.length > 0) || this.#stretch(all);
+    this.#endHope(isCut);
+    const reserveAtMs = isCut ? Number.POSITIVE_INFINITY : this.#reserve();
+    const { lines } = this.#parts;
+    for (const line of lines.lines.values()) lines.noteFull(line, this.#running.fullAt(line.name));
+    lines.noteFullTenants(this.#running, { begins: false });
+    for (const { line } of all) dropSleeping(line);
+    const preempts = { preemptions: this.#preemptions, withdrawn: this.#withdrawn };
+    const recheckAtMs = Math.min(this.#victims.recheckAtMs, this.#victims.budget.recheckAtMs);
+    const decided = { admissions: this.#admissions, inLine: this.#inLine, refused: this.#refused };
+    return { ...decided, ...preempts, recheckAtMs, reserveAtMs, more: isCut };
+  }
+
+  /** Gangs for which others give way, and those with reservations, go before all others. */
+  #admitNominees(): void {
+    const { lines } = this.#parts;
+    for (const line of lines.lines.values()) line.reserved = null;
+    for (const { entry, answer } of decideNominees(this.#reserving(), () => this.#checkStopped())) {
+      if (answer === "withdrawn") this.#withdrawn.push(entry.gang.uid);
+      if (typeof answer === "string") continue;
+      if ("planned" in answer) this.#preemptions.push(answer);
+      else this.#admissions.push(answer);
+      lines.fresh.delete(entry);
+    }
+    this.#beside.wakePassing();
+  }
+
+  #reserving() {
+    const of = { parts: this.#parts, decide: this.#decide, victims: this.#victims, running: this.#running };
+    return { ...of, reservations: this.#reservations };
+  }
+
+  /** Gives new reservations, and returns when the next gang has waited long enough for one. */
+  #reserve(): number {
+    const at = { nowMs: this.#nowMs, perPool: this.#bounds.reservationsPerPool ?? 1 };
+    const { made, recheckAtMs } = newReservations(this.#reserving(), at);
+    this.#preemptions.push(...made);
+    return recheckAtMs;
+  }
+
+  /** Lanes that were not looked at, because a bound ended the round, stay awake. */
+  #endHope(isCut: boolean): void {
+    const { hopeful, waits, lines } = this.#parts;
+    for (const lists of [hopeful, waits.hopeful]) {
+      if (isCut) lists.wakeAll(lines);
+      else lists.clear();
+    }
+  }
+
+  /** Forgets how far the round came in each lane: its gangs wait until their admissions are recorded. */
+  end(): void {
+    for (const lane of this.#touched) {
+      lane.at = 0;
+      lane.line.head = null;
+    }
+  }
+
+  #allTurns(): readonly Turns[] {
+    const all: Turns[] = [];
+    const { lines } = this.#parts;
+    const isHopeful = this.#hasHope();
+    // The order must not depend on that of the changes.
+    for (const line of [...lines.lines.values()].sort((a, b) => compareText(a.name, b.name))) {
+      if (!this.#isOpen(line)) continue;
+      const isStrict = this.#parts.isStrict(line.name);
+      // Such a lane may stand before the head, which has passed it, and be admitted now.
+      if (isStrict && line.awake.some(({ restless }) => restless === "always")) line.head = null;
+      const hasHead = !isStrict || line.head !== null || line.lanes.size === 0;
+      const mayTake = line.awake.length + line.growing.length + line.stretching.length > 0;
+      if (hasHead && !mayTake && !(isHopeful && line.lanes.size > 0)) continue;
+      all.push({ line, isStrict, growing: 0, lanes: null, onlyAwake: false, ended: false });
+    }
+    return all;
+  }
+
+  /** False: the queue is stopped. A queue that was full, and is not full now, is looked at as if it were new. */
+  #isOpen(line: Line): boolean {
+    if (line.stop !== null) {
+      dropSleeping(line);
+      return false;
+    }
+    if (line.passedOver && this.#running.fullAt(line.name) === null) this.#parts.lines.lookAgainIn(line);
+    return true;
+  }
+
+  #isFull(): boolean {
+    return this.#admissions.length + this.#preemptions.length >= this.#bounds.admissionsMax;
+  }
+
+  /** Decides about heads in their order. False: it changed nothing, so that another cycle would not either. */
+  #runCycle(heads: readonly CycleHead[]): boolean {
+    const order = new HeadOrder(this.#parts.quota, heads);
+    let hasMoved = false;
+    for (let head = order.next(); head !== undefined && !this.#isFull(); head = order.next()) {
+      this.#checkStopped();
+      const moved = head.waits === null ? this.#grow(head) : this.#admit(head, head.waits);
+      hasMoved ||= moved;
+    }
+    return hasMoved;
+  }
+
+  #checkStopped(): void {
+    if (this.#bounds.isStopped?.()) throw new RoundStopped();
+  }
+
+  /** The head of a queue in a cycle that begins now. Null: the queue has none left in this round. */
+  #headOf(turns: Turns): CycleHead | null {
+    const growing = turns.line.growing[turns.growing];
+    if (growing !== undefined) {
+      return this.#asHead(turns, {
+        entry: growing,
+        waits: null,
+        wants: missingAmounts(growing, this.#parts.resources),
+      });
+    }
+    while (!this.#isFullLine(turns)) {
+      this.#checkStopped();
+      const lane = this.#nextLane(turns);
+      if (lane === null) return null;
+      const entry = headOf(lane) as Entry;
+      if (this.#running.fullTenant(lane) !== null) {
+        // Others pass it, also in a strict queue: it waits for gangs of its tenant, not for room.
+        lane.awake = false;
+        turns.lanes?.drop();
+        continue;
+      }
+      const waits = this.#assign(turns, lane, entry);
+      if (waits !== null) return this.#asHead(turns, { entry, waits, wants: waits.assignment.wants });
+    }
+    return null;
+  }
+
+  #asHead(turns: Turns, of: Pick<CycleHead, "entry" | "waits" | "wants">): CycleHead {
+    const { quota } = this.#parts;
+    const leaf = quota.branches.leaf(turns.line.name);
+    const level = leaf === null ? 0 : borrowingLevel(quota, leaf, of.wants);
+    return { turns, leaf, level, rank: rankOf(of.entry, this.#nowMs), ...of };
+  }
+
+  /** What the first gang of a lane would get now. Null: nothing, and the queue goes on to its next lane. */
+  #assign(turns: Turns, lane: Lane, entry: Entry): Waiting | null {
+    if (!this.#mayFit(lane) || this.#beside.staysRefused(lane)) {
+      this.#pass(turns, lane);
+      return null;
+    }
+    const assignment = this.#beside.assign(lane, entry);
+    if (assignment !== null) return { lane, assignment };
+    this.#refused.push(lane);
+    this.#pass(turns, lane);
+    return null;
+  }
+
+  /** True if a lane is awake. Wakes it if something may have come for it, unless the round has given it away since. */
+  #mayFit(lane: Lane): boolean {
+    if (!lane.awake && isHopeful(lane)) this.#parts.lines.wake(lane);
+    return lane.awake;
+  }
+
+  /** True if a queue has no turn for gangs that wait, because it runs as many jobs as it may. Its gangs still grow. */
+  #isFullLine({ line }: Turns): boolean {
+    if (this.#running.fullAt(line.name) === null) return false;
+    line.passedOver = true;
+    return true;
+  }
+
+  #grow({ turns, entry }: CycleHead): boolean {
+    turns.growing += 1;
+    const grown = growEntry(this.#parts, entry);
+    if (grown !== null) this.#admissions.push(grown);
+    return true;
+  }
+
+  /** Gives a head what it was assigned, or its place in the waiting line. False: it no longer fits. */
+  #admit({ turns, entry }: CycleHead, { lane, assignment }: Waiting): boolean {
+    if (this.#isFullLine(turns) || this.#running.fullTenant(lane) !== null) return false;
+    if (assignment.kind === "inLine") {
+      this.#standInLine(turns, lane, entry);
+      return true;
+    }
+    if (assignment.kind === "preempts") return this.#preempt({ turns, entry }, { lane, assignment });
+    const planned = this.#beside.take(lane, entry, assignment);
+    if (planned === null) return false;
+    this.#admissions.push(planned);
+    this.#goOn(turns, lane);
+    return true;
+  }
+
+  /** Lets others give way for a head. False: it no longer fits. */
+  #preempt({ turns, entry }: Pick<CycleHead, "turns" | "entry">, { lane, assignment }: Waiting): boolean {
+    const outcome = this.#beside.preempt(lane, entry, assignment);
+    if (outcome === "skipped") return false;
+    if (outcome === "reserved") {
+      this.#standInLine(turns, lane, entry);
+      return true;
+    }
+    this.#preemptions.push(outcome);
+    this.#goOn(turns, lane);
+    return true;
+  }
+
+  /** Goes on to the next gang of a lane, whose first one was admitted or nominated. */
+  #goOn(turns: Turns, lane: Lane): void {
+    this.#running.add(lane);
+    this.#touched.add(lane);
+    lane.at += 1;
+    turns.line.head = null;
+    turns.lanes?.settle();
+  }
+
+  #standInLine(turns: Turns, lane: Lane, entry: Entry): void {
+    const inLine = this.#beside.refuse(lane, entry);
+    if (inLine !== null) {
+      this.#inLine = { ...inLine, after: this.#admissions.length };
+      // It takes its place among the running jobs as soon as it has its tokens.
+      this.#running.add(lane);
+    }
+    this.#refused.push(lane);
+    this.#pass(turns, lane);
+  }
+
+  /** Goes on to the queue's next lane, unless the queue is strict: no gang passes its head. */
+  #pass({ line, isStrict, lanes }: Turns, lane: Lane): void {
+    lane.awake = false;
+    lanes?.drop();
+    if (isStrict) line.head = waitsForItself(lane) ? null : lane;
+  }
+
+  /** The lane of the queue's next gang; null if the queue has none that may be admitted. */
+  #nextLane(turns: Turns): Lane | null {
+    const { line, isStrict } = turns;
+    const { head } = line;
+    // Once the round has refused the head, nothing more comes for it.
+    if (isStrict && head !== null && !(turns.lanes === null ? this.#mayFit(head) : head.awake)) {
+      turns.ended = true;
+      return null;
+    }
+    // No gang of a strict queue passes its head, also one that sleeps.
+    if (isStrict || this.#hasHope()) {
+      turns.lanes ??= LaneWalk.ofAll(line, this.#nowMs);
+      return turns.lanes.peek(isStrict ? (lane) => this.#beside.passesReserved(lane) : isWakeful);
+    }
+    if (!turns.onlyAwake) turns.lanes = LaneWalk.ofAwake(line, this.#nowMs);
+    turns.onlyAwake = true;
+    return turns.lanes?.peek(isWakeful) ?? null;
+  }
+
+  /** True if something may have come for lanes that were not woken. */
+  #hasHope(): boolean {
+    const { hopeful, waits } = this.#parts;
+    return hopeful.size + waits.hopeful.size > 0;
+  }
+
+  /** Ends the hope for what the round has given away, so that lanes which wait for it sleep on. Wakes the others. */
+  #closeHopeful(): void {
+    const { hopeful, waits, quota, lines } = this.#parts;
+    const { length } = this.#admissions;
+    if (length === this.#closedAt) return;
+    this.#closedAt = length;
+    waits.closeHopeful(quota);
+    this.#decide.closeHopeful();
+    waits.hopeful.wakeFew(lines);
+    hopeful.wakeFew(lines);
+  }
+
+  /** Elastic gangs grow into the room that is left, except those of a strict queue whose head was refused. */
+  #stretch(all: readonly Turns[]): boolean {
+    for (const { line, ended } of all) {
+      if (ended || line.reserved !== null) continue;
+      for (const entry of line.stretching) {
+        if (this.#isFull()) return true;
+        const grown = growEntry(this.#parts, entry);
+        if (grown !== null) this.#admissions.push(grown);
+      }
+    }
+    return false;
+  }
+}

@@ -1,0 +1,94 @@
+import type { PlaceInLine, PlannedAdmission } from "../plan-types.ts";
+import type { Assignment, DecideLane, Preempted } from "./decide-lane.ts";
+import { type Entry, headOf, type Lane } from "./gang-lines.ts";
+import { type KeptRoom, mayPass, setLifted } from "./kept-room.ts";
+import { compareAged } from "./line-ageing.ts";
+import type { Parts } from "./state-parts.ts";
+
+/**
+ * Decides about lanes beside what the round keeps for reservations: a lane whose gangs may pass a reservation sees the
+ * room and the quota without what that keeps. Notes which reservation keeps a refused lane out.
+ */
+export class DecideBeside {
+  readonly #parts: Parts;
+  readonly #decide: DecideLane;
+  readonly #nowMs: number;
+
+  constructor(parts: Parts, decide: DecideLane, nowMs: number) {
+    this.#parts = parts;
+    this.#decide = decide;
+    this.#nowMs = nowMs;
+  }
+
+  assign(lane: Lane, entry: Entry): Assignment | null {
+    const found = this.#beside(lane, () => this.#decide.assign(lane, entry));
+    if (found === null) this.#noteKeptFor(lane, entry);
+    return found;
+  }
+
+  take(lane: Lane, entry: Entry, assignment: Assignment): PlannedAdmission | null {
+    return this.#beside(lane, () => this.#decide.take(lane, entry, assignment));
+  }
+
+  preempt(lane: Lane, entry: Entry, assignment: Assignment): Preempted {
+    return this.#beside(lane, () => this.#decide.preempt(lane, entry, assignment));
+  }
+
+  refuse(lane: Lane, entry: Entry): Omit<PlaceInLine, "after"> | null {
+    const inLine = this.#beside(lane, () => this.#decide.refuse(lane, entry));
+    this.#noteKeptFor(lane, entry);
+    return inLine;
+  }
+
+  /** What a lane that may pass a reservation waits for does not tell whether it fits. */
+  staysRefused(lane: Lane): boolean {
+    return !this.#mayPassAny(lane) && this.#decide.staysRefused(lane);
+  }
+
+  /** Lets the round look at every lane that may pass a reservation. */
+  wakePassing(): void {
+    const { kept, lines } = this.#parts;
+    if (kept.length === 0) return;
+    for (const { lanes } of lines.lines.values()) {
+      for (const lane of lanes.values()) if (this.#mayPassAny(lane)) lines.wake(lane);
+    }
+  }
+
+  #mayPassAny(lane: Lane): boolean {
+    return this.#parts.kept.some((kept) => mayPass(lane, kept, this.#nowMs));
+  }
+
+  /** False: no gang of a strict queue passes one with a reservation, but those that its reservation lets pass. */
+  passesReserved(lane: Lane): boolean {
+    const { reserved } = lane.line;
+    const entry = headOf(lane);
+    if (reserved === null || entry === undefined || compareAged(entry, reserved, this.#nowMs) < 0) return true;
+    const kept = this.#parts.kept.find((one) => one.entry === reserved);
+    return kept !== undefined && mayPass(lane, kept, this.#nowMs);
+  }
+
+  #beside<T>(lane: Lane, decide: () => T): T {
+    const passed = this.#parts.kept.filter((kept) => mayPass(lane, kept, this.#nowMs));
+    return this.#without(passed, decide);
+  }
+
+  #without<T>(passed: readonly KeptRoom[], decide: () => T): T {
+    for (const kept of passed) setLifted(this.#parts, kept, true);
+    const made = decide();
+    for (const kept of passed) setLifted(this.#parts, kept, false);
+    return made;
+  }
+
+  /** The first reservation without which the gang would fit, together with those before it. */
+  #noteKeptFor(lane: Lane, entry: Entry): void {
+    if (lane.refusal === null) return;
+    const lifted: KeptRoom[] = [];
+    for (const kept of this.#parts.kept) {
+      lifted.push(kept);
+      if (!this.#without(lifted, () => this.#decide.fits(lane, entry))) continue;
+      const { uid, namespace, name } = kept.entry.gang;
+      lane.refusal = { ...lane.refusal, keptFor: { uid, namespace, name, cluster: kept.cluster.name } };
+      return;
+    }
+  }
+}

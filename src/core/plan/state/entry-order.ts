@@ -1,0 +1,39 @@
+import { compareText } from "../../../runtime/compare-text.ts";
+import type { PlanGang } from "../plan-gang.ts";
+
+type OrderedEntry = { readonly gang: Pick<PlanGang, "uid" | "priority" | "createTimeMs"> };
+
+/** The order of gangs by their own priorities: the higher one first, then age, then uid. */
+export function compareEntries({ gang: a }: OrderedEntry, { gang: b }: OrderedEntry): number {
+  return b.priority - a.priority || a.createTimeMs - b.createTimeMs || compareText(a.uid, b.uid);
+}
+
+/** A gang, and its priority in the order of admission: the effective one, or its own. */
+export type Ranked = { readonly rank: number; readonly entry: OrderedEntry };
+
+/** The order of admission: higher effective priority first, then age, then uid. */
+export function compareRanked({ rank: one, entry: { gang: a } }: Ranked, { rank: other, entry: { gang: b } }: Ranked) {
+  return other - one || a.createTimeMs - b.createTimeMs || compareText(a.uid, b.uid);
+}
+
+/** Puts an entry at its place in a sorted list. */
+export function insertEntry<E extends OrderedEntry>(sorted: E[], entry: E): void {
+  sorted.splice(placeOf(sorted, entry), 0, entry);
+}
+
+/** Takes an entry out of a sorted list, if it is there. */
+export function removeEntry<E extends OrderedEntry>(sorted: E[], entry: E): void {
+  const at = placeOf(sorted, entry);
+  if (sorted[at] === entry) sorted.splice(at, 1);
+}
+
+/** The first place whose entry does not come before this one. */
+function placeOf(sorted: readonly OrderedEntry[], entry: OrderedEntry): number {
+  let [low, high] = [0, sorted.length];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (compareEntries(sorted[middle] as OrderedEntry, entry) < 0) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}

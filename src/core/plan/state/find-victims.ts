@@ -1,0 +1,359 @@
+import { liveAdmission } from "../../job/job.ts";
+import type { PlannedFrom } from "../plan-gang.ts";
+import { isSpared } from "../preempt/max-preemptions.ts";
+import { minRuntimeMs, protectedUntilMs } from "../preempt/min-runtime.ts";
+import type { RunningGang, Taker, Victim, VictimSearch } from "../preempt/running-gang.ts";
+import { victimsFor } from "../preempt/victims.ts";
+import { type SizedAsk, sizedAsk, unitsOf } from "./ask-shape.ts";
+import type { PoolAmounts } from "./branch-use.ts";
+import type { Branch } from "./branches.ts";
+import { type ClusterState, membersUnder, type PlacedPod } from "./cluster-state.ts";
+import type { Entry, Lane } from "./gang-lines.ts";
+import { amountsByPool } from "./grow.ts";
+import type { KeptRoom } from "./kept-room.ts";
+import { placeAll } from "./place-all.ts";
+import { type Request, type RoomTry, tryIn } from "./requests.ts";
+import { RoundBudgets } from "./round-budgets.ts";
+import type { Parts } from "./state-parts.ts";
+
+/** An admission of a gang that uses tokens and room. */
+export type Runner = RunningGang & { readonly entry: Entry; readonly admission: PlannedFrom };
+
+/** Running gangs that give way, and the cluster that has room for a request once they are gone. */
+export type FoundVictims = {
+  readonly room: RoomTry;
+  readonly victims: readonly (Victim & { readonly gang: Runner })[];
+};
+
+/** `waits`: it fits once gangs are gone that leave anyway. */
+export type VictimsAnswer = FoundVictims | "waits" | null;
+
+export type AskingGang = {
+  readonly lane: Lane;
+  readonly entry: Entry;
+  readonly request: Request;
+  readonly wants: PoolAmounts;
+};
+
+/**
+ * Finds gangs that may be preempted, during one round. Gangs that leave anyway, and the victims that the round has
+ * chosen, count as gone: others wait for them and do not preempt them anew.
+ */
+export class FindVictims {
+  readonly #parts: Parts;
+  readonly #nowMs: number;
+  readonly #running = new Map<string, readonly Runner[]>();
+  /** The gangs of each queue in each cluster, and those that leave as of no queue. */
+  readonly #byCluster = new Map<string, Map<string, readonly Runner[]>>();
+  readonly #pods = new Map<Runner, readonly PlacedPod[]>();
+  readonly #chosen = new Set<Runner>();
+  /** What the gangs are charged with for which the round has chosen victims. */
+  readonly #booked: { readonly entry: Entry; readonly wants: PoolAmounts }[] = [];
+  #leaving: readonly Runner[] | null = null;
+  readonly budget: RoundBudgets;
+  /** When the first gang that was passed over may be preempted. Infinite: none was. */
+  recheckAtMs = Number.POSITIVE_INFINITY;
+
+  constructor(parts: Parts, nowMs: number) {
+    this.#parts = parts;
+    this.#nowMs = nowMs;
+    this.budget = new RoundBudgets(parts.quota.queues, nowMs);
+  }
+
+  /** The victims for a request. Null: it does not fit, whoever gives way. */
+  find(asking: AskingGang): VictimsAnswer {
+    const { quota } = this.#parts;
+    const { mark } = quota;
+    this.#dischargeGone();
+    const lacking = this.#lacking(asking);
+    const found = lacking.size > 0 ? this.#forQuota(asking, lacking) : this.#forRoom(asking);
+    quota.undo(mark);
+    if (found === null || found === "waits") return found;
+    return this.budget.allows(asking.entry, found.victims.length) ? found : null;
+  }
+
+  /** The gangs that would give way for an amount of one pool, if room did not matter. Null: nobody can. */
+  forPool({ lane, entry }: Pick<AskingGang, "lane" | "entry">, pool: string, amount: number): readonly Victim[] | null {
+    const { quota } = this.#parts;
+    const { mark } = quota;
+    this.#dischargeGone();
+    const wants = new Map([[pool, amount]]);
+    const isFree = quota.admits(lane.account, pool, { need: amount, priority: lane.priority });
+    const victims = isFree
+      ? []
+      : victimsFor(this.#search({ lane, entry }, this.#allRunning), takerOf({ lane, entry, wants }, new Set([pool])));
+    quota.undo(mark);
+    return isFree || victims.length > 0 ? victims : null;
+  }
+
+  /** True if the round has chosen one of these victims for another gang. */
+  overlaps({ victims }: FoundVictims): boolean {
+    return victims.some(({ gang }) => this.#chosen.has(gang));
+  }
+
+  /** True if a request still fits once its victims, those of others and all that leave are gone. */
+  stillFits(asking: AskingGang, { victims, room }: FoundVictims): boolean {
+    const gone = victims.map(({ gang }) => gang);
+    return this.isAllowedWithout(asking, gone) && this.fitsIn(room, gone);
+  }
+
+  /** True if quotas allow a request once these gangs, all victims and all that leave are gone. */
+  isAllowedWithout(asking: AskingGang, gone: readonly Runner[]): boolean {
+    const { quota } = this.#parts;
+    const { mark } = quota;
+    this.dischargeAll(gone);
+    const allowed = this.#lacking(asking).size === 0;
+    quota.undo(mark);
+    return allowed;
+  }
+
+  /** Takes off the use what these gangs, all victims and all that leave are charged with. */
+  dischargeAll(gone: readonly Runner[]): void {
+    this.#dischargeGone();
+    for (const { account, uses } of gone) this.#discharge(account, uses);
+  }
+
+  /** The running gangs that stay. */
+  staying(): readonly Runner[] {
+    const all = [...this.#parts.lines.lines.keys()].flatMap((queue) => this.#allRunning(queue));
+    return all.filter((gang) => !this.#chosen.has(gang));
+  }
+
+  /** True if gangs leave, or are about to be preempted. */
+  get hasLeaving(): boolean {
+    return this.#leavingNow().length + this.#chosen.size > 0;
+  }
+
+  /** Lets gangs give way for a reservation. */
+  choose(victims: readonly Runner[]): void {
+    for (const gang of victims) this.#chosen.add(gang);
+  }
+
+  /** Gives a request its tokens and its room, beside those of its victims, so that no other gang of the round does. */
+  book({ entry, wants }: Pick<AskingGang, "entry" | "wants">, { room, victims }: FoundVictims): void {
+    for (const { gang } of victims) this.#chosen.add(gang);
+    this.budget.take(entry, victims.length);
+    this.charge(entry, wants);
+    this.occupy(room);
+  }
+
+  charge(entry: Entry, wants: PoolAmounts): void {
+    this.#booked.push({ entry, wants });
+    for (const [pool, amount] of wants) this.#parts.quota.charge(entry.account, pool, amount);
+  }
+
+  /** Places a request as if all were gone that leave, and these gangs. They keep their room, too. */
+  occupy({ cluster, groups }: RoomTry, gone: readonly Runner[] = []): KeptRoom["placed"] {
+    const freed = this.#free(cluster, gone);
+    const { mark } = cluster.room;
+    placeAll(cluster.room, groups);
+    const placed = cluster.room.placedAfter(mark);
+    for (const { node, fit } of freed) cluster.room.shift(node, fit, 1);
+    return placed;
+  }
+
+  /**
+   * True if quotas allow an amount now, and still do once all nominees have theirs and all victims are gone. The state
+   * counts both meanwhile.
+   */
+  allows(asking: Pick<AskingGang, "lane">, pool: string, need: number): boolean {
+    const { quota } = this.#parts;
+    const { account, priority } = asking.lane;
+    const admits = () => quota.admits(account, pool, { need, priority });
+    if (this.#booked.length === 0 || admits()) return admits();
+    const { mark } = quota;
+    for (const { entry, wants } of this.#booked) this.#discharge(entry.account, wants);
+    const now = admits();
+    quota.undo(mark);
+    if (!now) return false;
+    this.#dischargeGone();
+    const later = admits();
+    quota.undo(mark);
+    return later;
+  }
+
+  #forQuota(asking: AskingGang, lacking: ReadonlySet<string>): FoundVictims | null {
+    const search = this.#search(asking, this.#allRunning);
+    const roomWithout = (gone: readonly Victim[]) => this.#roomWithout(asking, gone);
+    const victims = victimsFor(
+      { ...search, fitsWithout: (gone) => roomWithout(gone) !== null },
+      takerOf(asking, lacking),
+    );
+    const room = victims.length === 0 ? null : roomWithout(victims);
+    return room === null ? null : { room, victims: victims as FoundVictims["victims"] };
+  }
+
+  /** If only nodes lack, the gangs of one cluster give way: where that costs least. */
+  #forRoom(asking: AskingGang): VictimsAnswer {
+    if (this.#roomWithout(asking, []) !== null) return "waits";
+    const pools = new Set([...asking.wants].flatMap(([pool, amount]) => (amount > 0 ? [pool] : [])));
+    let best: FoundVictims | null = null;
+    for (const room of this.roomsOf(asking)) {
+      const { name } = room.cluster;
+      const inCluster = (queue: string) => this.#inCluster(name, queue, () => this.#allRunning(queue));
+      const search = this.#search(asking, inCluster);
+      const victims = victimsFor(
+        { ...search, fitsWithout: (gone) => this.fitsIn(room, gangsOf(gone)) },
+        takerOf(asking, pools),
+      ) as FoundVictims["victims"];
+      if (victims.length > 0 && (best === null || isCheaper(victims, best.victims))) best = { room, victims };
+    }
+    return best;
+  }
+
+  #search(
+    { lane, entry }: Pick<AskingGang, "lane" | "entry">,
+    gangsOf: (queue: string) => readonly Runner[],
+  ): VictimSearch {
+    const { quota } = this.#parts;
+    const takerLeaf = entry.gang.neverPreempts === true ? null : quota.branches.leaf(lane.line.name);
+    const mayTake = (gang: RunningGang) => takerLeaf !== null && this.#mayTake(gang as Runner, takerLeaf);
+    return { quota, gangsOf, mayTake };
+  }
+
+  #mayTake(gang: Runner, takerLeaf: Branch): boolean {
+    const leaf = this.#parts.quota.branches.leaf(gang.account.queue);
+    if (leaf === null || this.#chosen.has(gang) || isFrozen(this.#parts, gang.entry, gang.admission)) return false;
+    if (isSpared(gang.entry.gang, leaf)) return false;
+    const untilMs = protectedUntilMs(gang.admitTimeMs, minRuntimeMs(leaf, takerLeaf));
+    if (untilMs <= this.#nowMs) return true;
+    this.recheckAtMs = Math.min(this.recheckAtMs, untilMs);
+    return false;
+  }
+
+  #lacking({ lane, wants }: AskingGang): ReadonlySet<string> {
+    const { quota } = this.#parts;
+    const { account, priority } = lane;
+    const lacking = [...wants].filter(([pool, need]) => !quota.admits(account, pool, { need, priority }));
+    return new Set(lacking.map(([pool]) => pool));
+  }
+
+  /** A cluster with room for a request once these gangs are gone. Null: there is none. */
+  #roomWithout(asking: AskingGang, gone: readonly Victim[]): RoomTry | null {
+    return this.roomsOf(asking).find((room) => this.fitsIn(room, gangsOf(gone))) ?? null;
+  }
+
+  roomsOf({ lane, request }: Pick<AskingGang, "lane" | "request">): readonly RoomTry[] {
+    return this.#parts.clustersFor(lane.shape).flatMap(({ cluster, facts, block }) => {
+      if (block !== null || lane.barred.includes(cluster.name)) return [];
+      const room = tryIn(request, cluster, facts);
+      return room.lacks === null ? [room] : [];
+    });
+  }
+
+  /** True if a cluster has room for a request once these gangs, all victims and all that leave are gone. */
+  fitsIn({ cluster, groups }: RoomTry, gone: readonly Runner[]): boolean {
+    const { room } = cluster;
+    const { mark } = room;
+    this.#free(cluster, gone);
+    // Pods of one class are placed whenever enough of them fit.
+    const fits =
+      groups.length > 1
+        ? placeAll(room, groups).all
+        : groups.every(({ fit, count }) => room.fitting(fit, count) >= count);
+    room.undo(mark);
+    return fits;
+  }
+
+  /** Takes off a cluster's nodes the pods of gangs that are gone, and of all that leave. `room.undo` puts them back. */
+  #free(cluster: ClusterState, gone: readonly Runner[]): readonly PlacedPod[] {
+    const all = new Set(this.#inCluster(cluster.name, "", () => this.#leavingNow()));
+    for (const one of this.#chosen) if (one.admission.cluster === cluster.name) all.add(one);
+    for (const gang of gone) if (gang.admission.cluster === cluster.name) all.add(gang);
+    const freed = [...all].flatMap((one) => this.#podsOf(cluster, one));
+    for (const { node, fit } of freed) cluster.room.shift(node, fit, -1);
+    return freed;
+  }
+
+  #podsOf(cluster: ClusterState, runner: Runner): readonly PlacedPod[] {
+    const known = this.#pods.get(runner);
+    if (known !== undefined) return known;
+    const pods = cluster.podsOf(membersUnder(runner.entry.gang, runner.admission));
+    this.#pods.set(runner, pods);
+    return pods;
+  }
+
+  /** Those of some gangs that are in a cluster. The gangs of a queue, or of none, stay the same during a round. */
+  #inCluster(cluster: string, queue: string, all: () => readonly Runner[]): readonly Runner[] {
+    const byQueue = this.#byCluster.get(cluster) ?? new Map<string, readonly Runner[]>();
+    this.#byCluster.set(cluster, byQueue);
+    const known = byQueue.get(queue) ?? all().filter(({ admission }) => admission.cluster === cluster);
+    byQueue.set(queue, known);
+    return known;
+  }
+
+  #dischargeGone(): void {
+    for (const one of this.#leavingNow()) {
+      if (one.admission.tokensReleasedMs === null) this.#discharge(one.account, one.uses);
+    }
+    for (const { account, uses } of this.#chosen) this.#discharge(account, uses);
+  }
+
+  #discharge(account: Entry["account"], uses: PoolAmounts): void {
+    for (const [pool, amount] of uses) this.#parts.quota.discharge(account, pool, amount);
+  }
+
+  /** The running gangs of a queue that do not leave. */
+  readonly #allRunning = (queue: string): readonly Runner[] => {
+    const known = this.#running.get(queue);
+    if (known !== undefined) return known;
+    const entries = [...(this.#parts.lines.lines.get(queue)?.running ?? [])].filter((entry) => !leaves(entry));
+    const runners = entries.flatMap((entry) => {
+      const live = liveAdmission(entry.gang);
+      return live === null ? [] : [this.#runner(entry, live)];
+    });
+    this.#running.set(queue, runners);
+    return runners;
+  };
+
+  #leavingNow(): readonly Runner[] {
+    this.#leaving ??= [...this.#parts.lines.entries.values()].flatMap((entry) =>
+      entry.gang.admissions.flatMap((admission) => {
+        if (admission.cluster === null || admission.goneMs !== null) return [];
+        return admission.state !== "live" || leaves(entry) ? [this.#runner(entry, admission)] : [];
+      }),
+    );
+    return this.#leaving;
+  }
+
+  #runner(entry: Entry, admission: PlannedFrom): Runner {
+    const { uid, priority, createTimeMs } = entry.gang;
+    const sized: SizedAsk = sizedAsk(entry.shape.ask, admission.members);
+    const uses = amountsByPool(unitsOf(sized, this.#parts.resources), admission.flavors);
+    const times = { createTimeMs, admitTimeMs: admission.admitTimeMs };
+    return { uid, account: entry.account, priority, ...times, evicted: false, uses, entry, admission };
+  }
+}
+
+/** True if nothing may be taken from an admission: its queue or a pool that it uses is frozen. */
+export function isFrozen(
+  { quota }: Pick<Parts, "quota">,
+  { line }: Pick<Entry, "line">,
+  { flavors }: Pick<PlannedFrom, "flavors">,
+): boolean {
+  return line.stop?.freeze !== undefined || Object.values(flavors).some((pool) => quota.frozen.has(pool));
+}
+
+function gangsOf(victims: readonly Victim[]): readonly Runner[] {
+  return (victims as FoundVictims["victims"]).map(({ gang }) => gang);
+}
+
+function takerOf({ lane, entry, wants }: Omit<AskingGang, "request">, needed: ReadonlySet<string>): Taker {
+  return { account: lane.account, priority: lane.priority, createTimeMs: entry.gang.createTimeMs, wants, needed };
+}
+
+/** True for a gang whose live admission ends or is undone anyway. */
+function leaves({ gang }: Entry): boolean {
+  return gang.ends || gang.suspended || gang.evicted === true;
+}
+
+/** Compares by the highest priority, then the number of gangs, then the amount that they lose. */
+function isCheaper(one: readonly Victim[], other: readonly Victim[]): boolean {
+  const [a, b] = [one, other].map((victims) => [
+    Math.max(...victims.map(({ gang }) => gang.priority)),
+    victims.length,
+    victims.reduce((sum, { gang }) => sum + [...gang.uses.values()].reduce((all, amount) => all + amount, 0), 0),
+  ]) as [number[], number[]];
+  const at = a.findIndex((value, place) => value !== b[place]);
+  return at >= 0 && (a[at] as number) < (b[at] as number);
+}

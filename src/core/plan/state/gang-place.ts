@@ -1,0 +1,37 @@
+/** The place that a gang has in its queue. */
+import { compareText } from "../../../runtime/compare-text.ts";
+import { drainingAdmission, liveAdmission } from "../../job/job.ts";
+import type { AgeingInBands } from "../ageing.ts";
+import type { PlanGang } from "../plan-gang.ts";
+
+export function isWaiting(gang: PlanGang): boolean {
+  return gang.waits && liveAdmission(gang) === null;
+}
+
+/** True while a gang waits for something that no other gang could take from it, or for its victims. */
+export function isHeld(gang: PlanGang, nowMs: number): boolean {
+  const backsOff = gang.backoff !== null && gang.backoff.notBeforeMs > nowMs;
+  return (
+    gang.nomination !== undefined ||
+    gang.suspended ||
+    gang.awaitsResult !== null ||
+    backsOff ||
+    drainingAdmission(gang) !== null
+  );
+}
+
+/** Names the lane that a gang is in. */
+export function laneKey(gang: PlanGang, { ageing }: { readonly ageing: AgeingInBands | null }): string {
+  const barred = barredOf(gang).join();
+  const waited = ageing === null || gang.waitsSinceMs === gang.createTimeMs ? "" : gang.waitsSinceMs;
+  const never = gang.neverPreempts === true ? "never" : "";
+  const passes = `${gang.maxRuntimeMs ?? ""} ${gang.backfill ?? ""}`;
+  const own = `${gang.project}\n${gang.namespace}\n${gang.askHash}\n${gang.priority}`;
+  return `${own}\n${barred}\n${never}\n${waited}\n${passes}`;
+}
+
+/** The clusters that older admissions of a gang have not left. */
+export function barredOf({ admissions }: PlanGang): readonly string[] {
+  const left = admissions.flatMap(({ cluster, goneMs }) => (goneMs === null && cluster !== null ? [cluster] : []));
+  return left.length < 2 ? left : [...new Set(left)].sort(compareText);
+}

@@ -1,0 +1,171 @@
+import { type BranchUse, borrowsWith, guaranteeLeft, type PoolAmounts } from "./branch-use.ts";
+import { type Branch, rootOf } from "./branches.ts";
+import { compareRanked, type Ranked } from "./entry-order.ts";
+import type { Entry } from "./gang-lines.ts";
+import { Heap } from "./heap.ts";
+import { compareShares, type Share, shareOf } from "./shares.ts";
+
+/** The first gang of a queue in one cycle, as far as the order of the heads depends on it. */
+export type Head = {
+  readonly entry: Pick<Entry, "gang" | "account">;
+  /** Its priority in the order of admission, when the cycle began. */
+  readonly rank: number;
+  /** The leaf that the gang is charged to. Null: its queue is in no tree. */
+  readonly leaf: Branch | null;
+  /** The amounts that the gang takes of each pool. */
+  readonly wants: PoolAmounts;
+  /** How far it borrows, when the cycle began: see `borrowingLevel`. */
+  readonly level: number;
+};
+
+type OrderedHead = Ranked & { readonly level: number };
+
+/**
+ * Without fair sharing: borrowing from nearer goes first, then higher effective priority, the older gang, the smaller
+ * uid.
+ */
+export function compareHeads(a: OrderedHead, b: OrderedHead): number {
+  return a.level - b.level || compareRanked(a, b);
+}
+
+/**
+ * The order in which a cycle decides about its heads, which is Kueue's. In a tree with fair sharing, the heads below
+ * each branch compete: the one whose branch does not borrow goes first, then the one whose branch has the lower share
+ * with the gang admitted, then the higher effective priority, the older gang, the smaller uid. The winners compete in
+ * the branch above. Winners of trees, and heads of trees without fair sharing, compete as `compareHeads` says.
+ */
+export class HeadOrder<H extends Head> {
+  readonly #all: Contest<H>;
+  #started = false;
+
+  constructor(quota: BranchUse, heads: readonly H[]) {
+    const fair = new FairTrees<H>(quota);
+    const firsts: Contestant<H>[] = [];
+    for (const head of heads) {
+      if (!fair.add(head)) firsts.push({ head, from: null, standing: null });
+    }
+    for (const from of fair.contests()) firsts.push({ head: from.winner as H, from, standing: null });
+    this.#all = new Contest(firsts, (a, b) => compareHeads(a.head, b.head) < 0, null);
+  }
+
+  /** The next head. Undefined: none is left. Call it again once the head that it returned was admitted or not. */
+  next(): H | undefined {
+    if (this.#started) this.#all.dropWinner();
+    this.#started = true;
+    return this.#all.winner;
+  }
+}
+
+/** How the branch of a contestant would stand with its head admitted. */
+type Standing = { readonly borrows: boolean; readonly share: Share };
+
+/** A head, or the winner of the contest in the branch below. */
+type Contestant<H extends Head> = { head: H; readonly from: Contest<H> | null; standing: Standing | null };
+
+type Judge<H> = (head: H) => Standing;
+
+/** The heads below one branch. */
+class Contest<H extends Head> {
+  readonly #contestants: Heap<Contestant<H>>;
+  /** How this branch stands in the contest above with a head admitted. Null: only heads are compared there. */
+  readonly judge: Judge<H> | null;
+
+  constructor(
+    all: readonly Contestant<H>[],
+    before: (a: Contestant<H>, b: Contestant<H>) => boolean,
+    judge: Judge<H> | null,
+  ) {
+    this.#contestants = new Heap(all, before);
+    this.judge = judge;
+  }
+
+  get winner(): H | undefined {
+    return this.#contestants.peek()?.head;
+  }
+
+  /** Only the branches that hold the winner stand otherwise than before. */
+  dropWinner(): void {
+    const first = this.#contestants.peek();
+    first?.from?.dropWinner();
+    const next = first?.from?.winner;
+    if (first === undefined || next === undefined) {
+      this.#contestants.pop();
+      return;
+    }
+    first.head = next;
+    first.standing = first.from?.judge?.(next) ?? null;
+    this.#contestants.settle();
+  }
+}
+
+/** The heads of trees with fair sharing, by the branch in which they compete. */
+class FairTrees<H extends Head> {
+  readonly #quota: BranchUse;
+  readonly #heads = new Map<Branch, H[]>();
+  readonly #below = new Map<Branch, Set<Branch>>();
+  readonly #roots = new Set<Branch>();
+
+  constructor(quota: BranchUse) {
+    this.#quota = quota;
+  }
+
+  /** Adds a head. False: it does not compete in a tree. */
+  add(head: H): boolean {
+    const parent = head.leaf?.parent ?? null;
+    if (parent === null || rootOf(parent).policy.fairSharing === null) return false;
+    const heads = this.#heads.get(parent) ?? [];
+    heads.push(head);
+    this.#heads.set(parent, heads);
+    let at = parent;
+    for (; at.parent !== null; at = at.parent) {
+      const below = this.#below.get(at.parent) ?? new Set<Branch>();
+      below.add(at);
+      this.#below.set(at.parent, below);
+    }
+    this.#roots.add(at);
+    return true;
+  }
+
+  contests(): readonly Contest<H>[] {
+    return [...this.#roots].map((root) => this.#contestIn(root));
+  }
+
+  #contestIn(branch: Branch): Contest<H> {
+    const all: Contestant<H>[] = (this.#heads.get(branch) ?? []).map((head) => {
+      return { head, from: null, standing: this.#judge(head.leaf as Branch, head) };
+    });
+    for (const child of this.#below.get(branch) ?? []) {
+      const from = this.#contestIn(child);
+      const head = from.winner as H;
+      all.push({ head, from, standing: this.#judge(child, head) });
+    }
+    return new Contest(all, goesFirst, (head) => this.#judge(branch, head));
+  }
+
+  /** How a branch would stand with a head below it admitted. */
+  #judge(branch: Branch, { leaf, wants }: H): Standing {
+    let added = wants;
+    for (let at = leaf; at !== null && at !== branch; at = at.parent) added = passedOn(this.#quota, at, added);
+    const borrows = [...wants].some(([name, amount]) => {
+      const pool = branch.pools.get(name);
+      return amount > 0 && pool !== undefined && borrowsWith(this.#quota, pool, added.get(name) ?? 0);
+    });
+    return { borrows, share: shareOf(this.#quota, branch, added) };
+  }
+}
+
+/** What the branch above counts of amounts that are added below it: all that exceeds the branch's guarantee. */
+function passedOn(use: BranchUse, branch: Branch, added: PoolAmounts): PoolAmounts {
+  return new Map(
+    [...added].map(([name, amount]) => {
+      const pool = branch.pools.get(name);
+      return [name, pool === undefined ? amount : Math.max(0, amount - guaranteeLeft(use, pool))];
+    }),
+  );
+}
+
+function goesFirst<H extends Head>(a: Contestant<H>, b: Contestant<H>): boolean {
+  const [one, other] = [a.standing as Standing, b.standing as Standing];
+  if (one.borrows !== other.borrows) return other.borrows;
+  return (compareShares(one.share, other.share) || compareRanked(a.head, b.head)) < 0;
+}

@@ -1,0 +1,55 @@
+/** What a round keeps for reservations, and for whom it gives way. */
+import type { PoolAmounts } from "./branch-use.ts";
+import type { ClusterState } from "./cluster-state.ts";
+import type { FitClass } from "./fit-classes.ts";
+import type { Entry, Lane } from "./gang-lines.ts";
+import type { QuotaRise } from "./quota-levels.ts";
+import type { Parts } from "./state-parts.ts";
+
+/** The room and the quota that are kept for one gang until it boards. */
+export type KeptRoom = {
+  readonly entry: Entry;
+  readonly wants: PoolAmounts;
+  readonly cluster: ClusterState;
+  readonly placed: readonly { readonly slot: number; readonly fit: FitClass; readonly pods: number }[];
+  /** Empty: it keeps no quota. */
+  readonly rise: QuotaRise;
+  /** When the gangs that it waits for have ended at the latest. Infinite: nobody knows. */
+  readonly startMs: number;
+  /** False: it waits only for gangs that leave or that it may take back, so that it boards soon. */
+  readonly isFar: boolean;
+  /** True: it is not charged at the moment. */
+  lifted: boolean;
+};
+
+/**
+ * True if a lane's gangs may be admitted on what is kept: they have a higher priority, agree to be taken back, or will
+ * have ended before the reservation starts.
+ */
+export function mayPass(
+  { entries, priority }: Pick<Lane, "entries" | "priority">,
+  { entry, isFar, startMs }: KeptRoom,
+  nowMs: number,
+): boolean {
+  if (priority > entry.gang.priority) return true;
+  const [first] = entries;
+  if (first === undefined || !isFar) return false;
+  const { backfill, maxRuntimeMs = Number.POSITIVE_INFINITY } = first.gang;
+  return backfill === true || (Number.isFinite(startMs) && nowMs + maxRuntimeMs <= startMs);
+}
+
+/** Charges what is kept, or takes that off the nodes and the quotas. Every clean-up of the round undoes both. */
+export function setLifted({ quota }: Pick<Parts, "quota">, kept: KeptRoom, lifted: boolean): void {
+  if (kept.lifted === lifted) return;
+  kept.lifted = lifted;
+  const times = lifted ? -1 : 1;
+  quota.chargeRise(kept.rise, times);
+  for (const { slot, fit, pods } of kept.placed) kept.cluster.room.put(fit, slot, times * pods);
+}
+
+/** Names what is lifted. Requests that were made beside other reservations have other answers. */
+export function liftedKey(kept: readonly KeptRoom[]): string {
+  let key = "";
+  for (const { lifted, entry } of kept) if (lifted) key += `\n${entry.gang.uid}`;
+  return key;
+}

@@ -1,0 +1,69 @@
+import { type Entry, headOf, type Lane, type Line } from "./gang-lines.ts";
+import { Heap } from "./heap.ts";
+import { compareAged } from "./line-ageing.ts";
+
+type Compare = (a: Lane, b: Lane) => number;
+
+/**
+ * The lanes of a queue during one round, in the order of their first gangs. The order of all lanes lasts over rounds,
+ * until gangs come or go, or one grows older.
+ * A lane whose first gang the round has admitted is kept beside it.
+ */
+export class LaneWalk {
+  readonly #order: readonly Lane[];
+  #at = 0;
+  readonly #compare: Compare;
+  readonly #moved: Heap<Lane>;
+  #first: Lane | null = null;
+
+  private constructor(order: readonly Lane[], compare: Compare) {
+    this.#order = order;
+    this.#compare = compare;
+    this.#moved = new Heap<Lane>([], (a, b) => compare(a, b) < 0);
+  }
+
+  static ofAll(line: Line, nowMs: number): LaneWalk {
+    const compare = comparesLanes(nowMs);
+    line.order ??= [...line.lanes.values()].sort(compare);
+    return new LaneWalk(line.order, compare);
+  }
+
+  static ofAwake(line: Line, nowMs: number): LaneWalk {
+    const compare = comparesLanes(nowMs);
+    const awake = line.awake.filter((lane) => lane.awake && headOf(lane) !== undefined);
+    return new LaneWalk([...new Set(awake)].sort(compare), compare);
+  }
+
+  /** Returns the first lane that has a gang and passes a test. It stays. Those before it are left out from now on. */
+  peek(test: (lane: Lane) => boolean): Lane | null {
+    for (;;) {
+      this.#first ??= this.#next();
+      if (this.#first === null) return null;
+      if (headOf(this.#first) !== undefined && test(this.#first)) return this.#first;
+      this.#first = null;
+    }
+  }
+
+  /** Leaves the first lane out from now on. */
+  drop(): void {
+    this.#first = null;
+  }
+
+  /** Puts the first lane where it belongs by its next gang. */
+  settle(): void {
+    if (this.#first !== null && headOf(this.#first) !== undefined) this.#moved.push(this.#first);
+    this.#first = null;
+  }
+
+  #next(): Lane | null {
+    const [next, moved] = [this.#order[this.#at], this.#moved.peek()];
+    if (next === undefined || (moved !== undefined && this.#compare(moved, next) < 0)) return this.#moved.pop() ?? null;
+    this.#at += 1;
+    return next;
+  }
+}
+
+/** By their first gangs. Both lanes have one. */
+function comparesLanes(nowMs: number): Compare {
+  return (a, b) => compareAged(headOf(a) as Entry, headOf(b) as Entry, nowMs);
+}

@@ -1,0 +1,59 @@
+import type { Amounts } from "./amounts.ts";
+import { allows, type FitClass, type Rules } from "./fit-classes.ts";
+
+/** The nodes of a cluster as they are now: `placed` is the number of placements so far. */
+type Nodes = {
+  readonly placed: number;
+  readonly free: Amounts;
+  readonly classes: Int32Array;
+  readonly slots: number;
+};
+
+/** The most that an allowed node has left of a column, and after how many placements it was looked up. */
+type Most = { amount: number; placed: number };
+
+/**
+ * The most that any node which rules allow has left of a column. Placements only take room, so what was looked up is an
+ * upper bound until room comes back.
+ */
+export class MostFree {
+  readonly #known = new Map<Rules, Map<number, Most>>();
+  /** The most placements after which something was looked up. */
+  #latest = 0;
+
+  /** False: no node has as much left of a class's scarcest resource as one pod requests. */
+  mayTake({ rules, columns, amounts }: FitClass, nodes: Nodes): boolean {
+    const [column, amount] = [columns[0], amounts[0]];
+    if (column === undefined || amount === undefined) return true;
+    const known = this.#known.get(rules) ?? new Map<number, Most>();
+    this.#known.set(rules, known);
+    const most = known.get(column) ?? { amount: Number.POSITIVE_INFINITY, placed: -1 };
+    known.set(column, most);
+    if (amount > most.amount || most.placed === nodes.placed) return amount <= most.amount;
+    most.amount = mostOf(nodes, column, rules);
+    most.placed = nodes.placed;
+    this.#latest = Math.max(this.#latest, nodes.placed);
+    return amount <= most.amount;
+  }
+
+  /** Notes that room has come back. */
+  clear(): void {
+    this.#known.clear();
+    this.#latest = 0;
+  }
+
+  /** Notes that all placements but the first ones were undone. */
+  undo(placed: number): void {
+    if (placed < this.#latest) this.clear();
+  }
+}
+
+function mostOf({ free, classes, slots }: Nodes, column: number, rules: Rules): number {
+  const amounts = free.column(column);
+  let most = 0;
+  for (let slot = 0; slot < slots; slot++) {
+    const amount = amounts[slot] as number;
+    if (amount > most && allows(rules, classes[slot] as number)) most = amount;
+  }
+  return most;
+}

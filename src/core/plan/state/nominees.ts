@@ -1,0 +1,182 @@
+import { canonicalJson } from "../../../runtime/json.ts";
+import type { Nomination } from "../../job/preemption.ts";
+import type { PlanGang } from "../plan-gang.ts";
+import type { PlannedAdmission } from "../plan-types.ts";
+import type { PlannedPreemption } from "../preemption.ts";
+import { DEFAULT_POLICY } from "../queue-policy.ts";
+import type { RunningJobs } from "../running-jobs.ts";
+import { type SizedAsk, unitsOf } from "./ask-shape.ts";
+import { type DecideLane, plannedVictim } from "./decide-lane.ts";
+import { compareEntries } from "./entry-order.ts";
+import { admissionOf, type FindReservations, type Forecast, keyOf } from "./find-reservations.ts";
+import type { FindVictims } from "./find-victims.ts";
+import type { Entry, Lane, Line } from "./gang-lines.ts";
+import { ownLane } from "./new-lane.ts";
+import { type Request, type RoomTry, tryIn } from "./requests.ts";
+import type { Parts } from "./state-parts.ts";
+
+type Of = {
+  readonly parts: Parts;
+  readonly decide: DecideLane;
+  readonly victims: FindVictims;
+  readonly running: RunningJobs;
+  readonly reservations: FindReservations;
+};
+
+/**
+ * `waits`: its tokens and its room are kept for the rest of the round. `withdrawn`: it is a nominee no more. A
+ * preemption replaces its nomination.
+ */
+type NomineeAnswer = PlannedAdmission | PlannedPreemption | "waits" | "withdrawn";
+
+/**
+ * Decides about all nominees, in their order: first those for which others are preempted, then those with reservations.
+ * None takes what another one holds.
+ */
+export function decideNominees(of: Of, checkStopped: () => void) {
+  const nominees = [...of.parts.lines.nominees].sort(compareNominees);
+  for (const entry of nominees) chargeHolds(of.parts, entry, 1);
+  return nominees.map((entry) => {
+    checkStopped();
+    chargeHolds(of.parts, entry, -1);
+    const { reservation } = entry.gang.nomination ?? {};
+    const answer = reservation === undefined ? decideNominee(of, entry) : decideReservation(of, entry);
+    if (answer === "withdrawn") chargeHolds(of.parts, entry, 1);
+    // A reservation may start in a far future.
+    else if (reservation === undefined || typeof answer !== "string") of.running.add(entry.gang);
+    return { entry, answer };
+  });
+}
+
+function compareNominees(a: Entry, b: Entry): number {
+  const late = ({ gang }: Entry) => (gang.nomination?.reservation === undefined ? 0 : 1);
+  return late(a) - late(b) || compareEntries(a, b);
+}
+
+function chargeHolds(parts: Parts, { gang, account }: Entry, times: 1 | -1): void {
+  const holds = parts.holdsOf(gang.uid) ?? {};
+  for (const [pool, amount] of Object.entries(holds)) parts.quota.charge(account, pool, times * amount);
+}
+
+/**
+ * Decides about a gang for which others give way, before all other gangs: what they leave is for this one. It is
+ * admitted as it was nominated, else as it fits now, else it waits while victims or their pods are left. A nomination
+ * ends if the gang has changed since, or if its cluster, its queue or the quotas cannot give it what it names.
+ */
+function decideNominee({ parts, decide, victims, running }: Of, entry: Entry): NomineeAnswer {
+  const lane = ownLane(entry);
+  const named = namedRoom(parts, lane, entry.gang);
+  if (named === null) return "withdrawn";
+  const isFull = running.fullAt(entry.line.name) !== null || running.fullTenant(entry.gang) !== null;
+  const admitted = isFull ? null : (decide.takeIn(lane, entry, named) ?? decide.takeAny(lane, entry));
+  if (admitted !== null) return admitted;
+  if (!isFull && !hasVictims(parts, entry.gang)) return "withdrawn";
+  const wants = decide.wantsOf(named.request);
+  victims.charge(entry, wants);
+  victims.occupy(named);
+  return "waits";
+}
+
+/**
+ * Decides about a gang with a reservation. It is admitted where it fits now, and has others preempted once it may.
+ * Else it waits on, and what it waits for is kept for it. If its cluster cannot give it any more what it names, the
+ * reservation moves to another one.
+ */
+function decideReservation(of: Of, entry: Entry): NomineeAnswer {
+  const { parts, decide, running } = of;
+  const lane = ownLane(entry);
+  const isFull = running.fullAt(entry.line.name) !== null || running.fullTenant(entry.gang) !== null;
+  if (entry.line.stop !== null || isFull || reserveAfterMs(parts, entry.line) === 0) return "withdrawn";
+  const named = namedRoom(parts, lane, entry.gang);
+  const here = named === null ? null : decide.takeIn(lane, entry, named);
+  const boards = here ?? decide.boardAny(lane, entry);
+  if (boards !== null) return boards;
+  const found = forecastOf(of, lane, { entry, named });
+  return found === null ? "withdrawn" : (reserve(of, found, entry.gang.nomination ?? null) ?? "waits");
+}
+
+function forecastOf(
+  { decide, reservations }: Of,
+  lane: Lane,
+  { entry, named }: { readonly entry: Entry; readonly named: RoomTry | null },
+): Forecast | null {
+  const { nomination } = entry.gang;
+  if (named === null || nomination === undefined) return reservations.find(lane, entry);
+  const { request } = named;
+  const asking = { lane, entry, request, wants: decide.wantsOf(request) };
+  return reservations.keep(asking, named, nomination) ?? reservations.find(lane, entry);
+}
+
+/**
+ * Keeps what a forecast names for its gang for the rest of the round. Returns what must be recorded about it. Null: the
+ * record of the reservation says all of it.
+ */
+export function reserve(
+  { parts, decide, victims, reservations }: Omit<Of, "running">,
+  found: Forecast,
+  nomination: Nomination | null,
+): PlannedPreemption | null {
+  const { asking, room, awaits, keepsQuota } = found;
+  const { entry } = asking;
+  const taken = awaits.every((gang) => reservations.mayBeTakenBack(gang)) ? awaits : [];
+  victims.choose(taken);
+  reservations.hold(found);
+  if (parts.isStrict(entry.line.name)) entry.line.reserved ??= entry;
+  const { sinceMs = null } = nomination?.reservation ?? {};
+  const isKnown = nomination?.generation === entry.gang.generation && isRecorded(nomination, found);
+  if (isKnown && taken.length === 0) return null;
+  const named = awaits.filter((gang) => !taken.includes(gang)).map(admissionOf);
+  return {
+    planned: decide.plannedIn(entry, asking.request, room),
+    victims: taken.map((gang) => plannedVictim({ gang, reason: "Reservation" })),
+    reservation: { sinceMs, keepsQuota, awaits: named },
+  };
+}
+
+/** True if a nomination names all that a forecast does. */
+function isRecorded({ cluster, flavors, victims, reservation }: Nomination, found: Forecast): boolean {
+  const { asking, room, awaits, keepsQuota } = found;
+  if (cluster !== room.cluster.name || reservation?.keepsQuota !== keepsQuota) return false;
+  if (canonicalJson(flavors) !== canonicalJson(asking.request.choice)) return false;
+  const known = new Set(victims.map(keyOf));
+  return awaits.every((gang) => known.has(keyOf(admissionOf(gang))));
+}
+
+/** How long a gang waits before it gets a reservation. 0: it gets none. */
+export function reserveAfterMs({ quota }: Pick<Parts, "quota">, { name }: Pick<Line, "name">): number {
+  return (quota.queues.get(name)?.policy ?? DEFAULT_POLICY).reserveAfterMs;
+}
+
+/** The request in the cluster that a nomination names. Null: it is void. */
+function namedRoom(parts: Parts, lane: Lane, gang: PlanGang): RoomTry | null {
+  const { nomination } = gang;
+  if (nomination === undefined || nomination.generation !== gang.generation) return null;
+  const { line, shape } = lane;
+  if (line.stop !== null || !parts.quota.queues.has(line.name)) return null;
+  if (Object.values(nomination.flavors).some((pool) => parts.quota.frozen.has(pool))) return null;
+  const sized = [shape.all, shape.fewest].find((one) => one !== null && hasMembers(one, nomination.members));
+  if (sized === undefined || sized === null) return null;
+  const resources = Object.keys(unitsOf(shape.all, parts.resources));
+  const request: Request = parts.requestOf(
+    lane,
+    sized,
+    resources.map((resource) => nomination.flavors[resource] ?? ""),
+  );
+  const found = parts.clustersFor(shape).find(({ cluster }) => cluster.name === nomination.cluster);
+  if (found === undefined || found.block !== null || lane.barred.includes(nomination.cluster)) return null;
+  const room = tryIn(request, found.cluster, found.facts);
+  return room.lacks === null ? room : null;
+}
+
+function hasMembers({ members }: SizedAsk, named: Readonly<Record<string, number>>): boolean {
+  const roles = new Set([...Object.keys(members), ...Object.keys(named)]);
+  return [...roles].every((role) => (members[role] ?? 0) === (named[role] ?? 0));
+}
+
+/** True while a victim runs, or holds tokens or pods. */
+function hasVictims({ lines }: Pick<Parts, "lines">, { nomination }: PlanGang): boolean {
+  return (nomination?.victims ?? []).some(({ jobUid, admission: number }) => {
+    const admission = lines.entries.get(jobUid)?.gang.admissions.find((one) => one.number === number);
+    return admission !== undefined && (admission.tokensReleasedMs === null || admission.goneMs === null);
+  });
+}

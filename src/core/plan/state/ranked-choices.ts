@@ -1,0 +1,157 @@
+import { CHOICES_MAX } from "../flavors.ts";
+import { DEFAULT_POLICY, type QueuePolicy } from "../queue-policy.ts";
+import type { PlanQueue } from "../snapshot.ts";
+import { type SizedAsk, unitsOf } from "./ask-shape.ts";
+import { lowestFit } from "./branch-use.ts";
+import { type Branch, type BranchPool, rootOf } from "./branches.ts";
+import { type Flavors, flavorsByResource } from "./choices.ts";
+import type { FindVictims } from "./find-victims.ts";
+import type { Entry, Lane } from "./gang-lines.ts";
+import type { Parts } from "./state-parts.ts";
+
+/** The higher, the better: it takes victims of the own queue, of other queues, or none. */
+const PREEMPTS = 1;
+const RECLAIMS = 2;
+const FITS = 3;
+
+/** How a gang gets some flavors: the worst of them, and how far it borrows. */
+type Standing = { readonly mode: number; readonly level: number };
+
+type Ranked = Standing & { readonly flavors: Flavors };
+
+/** Flavors that a gang gets within its quotas now, or once others gave way. Room on nodes does not matter. */
+export type RankedChoice = { readonly flavors: Flavors; readonly fits: boolean };
+
+type Of = {
+  readonly parts: Parts;
+  readonly victims: FindVictims;
+  readonly queue: PlanQueue;
+  readonly sized: SizedAsk;
+};
+
+/** True if others may be preempted for a gang of a queue. Undefined: there is no such queue. */
+export function mayPreempt(queue: PlanQueue | undefined, { gang }: Pick<Entry, "gang">): boolean {
+  if (gang.neverPreempts === true) return false;
+  const policy = queue?.policy ?? DEFAULT_POLICY;
+  return policy.withinQueue !== "NEVER" || policy.reclaimWithinTree !== "NEVER";
+}
+
+/**
+ * The flavors of a gang whose queue may have others preempted, the best first, by Kueue's rules (`flavorassigner.go`):
+ * the first flavor that ends the search, else those that need no preemption, those that reclaim, those that preempt.
+ * Resources whose flavors exclude each other on nodes are chosen together.
+ */
+export function rankedChoices(lane: Lane, entry: Entry, of: Of): readonly RankedChoice[] {
+  const { parts, queue, sized } = of;
+  const leaf = parts.quota.branches.leaf(lane.line.name);
+  if (leaf === null) return [];
+  const byResource = flavorsByResource(lane, queue, parts.resources);
+  const units = unitsOf(sized, parts.resources);
+  const standings = new Map(
+    byResource.map(({ resource, flavors }) => {
+      const need = units[resource] ?? 0;
+      const all = flavors.flatMap((flavor) => standingOf({ lane, entry, leaf, of }, flavor, need) ?? []);
+      return [resource, all] as const;
+    }),
+  );
+  let choices: readonly Ranked[] = [{ flavors: [], mode: FITS, level: 0 }];
+  const groups = groupsOf(byResource, parts.excludes);
+  for (const group of groups) {
+    const tuples = inOrder(tuplesOf(group, standings, parts.excludes), leaf.policy);
+    choices = choices.flatMap((choice) => tuples.map((tuple) => joined(choice, tuple))).slice(0, CHOICES_MAX);
+  }
+  const order = groups.flat().map(({ resource }) => resource);
+  return choices.map(({ flavors, mode }) => {
+    return { flavors: byResource.map(({ resource }) => flavors[order.indexOf(resource)] ?? ""), fits: mode === FITS };
+  });
+}
+
+function standingOf(
+  asking: { readonly lane: Lane; readonly entry: Entry; readonly leaf: Branch; readonly of: Of },
+  flavor: string,
+  need: number,
+): Ranked | null {
+  const { lane, leaf, of } = asking;
+  const { quota } = of.parts;
+  const pool = leaf.pools.get(flavor);
+  const flavors = [flavor];
+  if (quota.admits(lane.account, flavor, { need, priority: lane.priority })) {
+    return { flavors, mode: FITS, level: pool === undefined ? 0 : lowestFit(quota, pool, need).height };
+  }
+  if (pool === undefined || need > pool.potential || !mayTryPreempting(of, leaf, { pool, need })) return null;
+  const victims = of.victims.forPool(asking, flavor, need);
+  if (victims === null) return null;
+  const { mark } = quota;
+  for (const { gang } of victims) for (const [name, amount] of gang.uses) quota.discharge(gang.account, name, amount);
+  const level = lowestFit(quota, pool, need).height;
+  quota.undo(mark);
+  const isOwn = victims.some(({ gang }) => gang.account.queue === lane.line.name);
+  return { flavors, mode: isOwn ? PREEMPTS : RECLAIMS, level };
+}
+
+/** Preempting is tried within the own quota, in a part of the tree that has the room, or where borrowing allows it. */
+function mayTryPreempting(
+  { parts }: Of,
+  leaf: Branch,
+  { pool, need }: { readonly pool: BranchPool; readonly need: number },
+): boolean {
+  const { borrowWithin, reclaimWithinTree } = leaf.policy;
+  if (pool.nominal >= need || lowestFit(parts.quota, pool, need).belowRoot) return true;
+  if (borrowWithin.policy !== "NEVER") return true;
+  return rootOf(leaf).policy.fairSharing !== null && reclaimWithinTree !== "NEVER";
+}
+
+type OfResource = { readonly resource: string; readonly flavors: readonly string[] };
+
+type Excludes = Parts["excludes"];
+
+/** The resources in groups: those of a group have flavors that exclude each other. */
+function groupsOf(resources: readonly OfResource[], excludes: Excludes): readonly (readonly OfResource[])[] {
+  const groups: OfResource[][] = [];
+  for (const one of resources) {
+    const known = groups.find((group) =>
+      group.some(({ flavors }) => flavors.some((a) => one.flavors.some((b) => excludes(a, b)))),
+    );
+    if (known === undefined) groups.push([one]);
+    else known.push(one);
+  }
+  return groups;
+}
+
+/** Every choice of flavors for the resources of a group that one node can have. */
+function tuplesOf(
+  group: readonly OfResource[],
+  standings: ReadonlyMap<string, readonly Ranked[]>,
+  excludes: Excludes,
+): readonly Ranked[] {
+  let tuples: readonly Ranked[] = [{ flavors: [], mode: FITS, level: 0 }];
+  for (const { resource } of group) {
+    const more = standings.get(resource) ?? [];
+    tuples = tuples.flatMap((tuple) =>
+      more.flatMap((one) =>
+        tuple.flavors.some((a) => one.flavors.some((b) => excludes(a, b))) ? [] : [joined(tuple, one)],
+      ),
+    );
+  }
+  return tuples;
+}
+
+function joined(one: Ranked, other: Ranked): Ranked {
+  return {
+    flavors: [...one.flavors, ...other.flavors],
+    mode: Math.min(one.mode, other.mode),
+    level: Math.max(one.level, other.level),
+  };
+}
+
+function inOrder(choices: readonly Ranked[], { fungibility }: QueuePolicy): readonly Ranked[] {
+  const { whenCanBorrow, whenCanPreempt, preference } = fungibility;
+  const triesNext = ({ mode, level }: Ranked) =>
+    (mode !== FITS && whenCanPreempt === "TRY_NEXT_FLAVOR") || (level > 0 && whenCanBorrow === "TRY_NEXT_FLAVOR");
+  const byLevel = (a: Ranked, b: Ranked) => a.level - b.level;
+  const byMode = (a: Ranked, b: Ranked) => b.mode - a.mode;
+  const better = (a: Ranked, b: Ranked) =>
+    preference === "PREEMPTION_OVER_BORROWING" ? byLevel(a, b) || byMode(a, b) : byMode(a, b) || byLevel(a, b);
+  const stopping = choices.filter((choice) => !triesNext(choice));
+  return [...stopping, ...choices.filter(triesNext).sort(better)];
+}

@@ -1,0 +1,19 @@
+import type { LoggedChange } from "../core/job/event-log.ts";
+import { type JobFilter, matchesFilter } from "../core/job/filter.ts";
+import type { Job } from "../core/job/job.ts";
+import { encodeCursor } from "./cursor.ts";
+
+/** A change as the readers with one filter get it. */
+export type SelectedChange = {
+  readonly position: number;
+  readonly item: { readonly type: LoggedChange["type"]; readonly job: Job; readonly cursor: string };
+};
+
+/** The change for readers with this filter. Null: the filter drops it. */
+export function select({ type: logged, job, previous, position }: LoggedChange, filter: JobFilter) {
+  const was = previous !== null && matchesFilter(filter, job, previous);
+  const is = logged !== "DELETED" && matchesFilter(filter, job);
+  if (!was && !is) return null;
+  const type = was ? (is ? "MODIFIED" : "DELETED") : "ADDED";
+  return { position, item: { type, job, cursor: encodeCursor(position) } } satisfies SelectedChange;
+}

@@ -1,0 +1,62 @@
+/** The file of authentication, which counts while the service runs. */
+import assert from "node:assert/strict";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { test } from "node:test";
+import { connectAuthentication } from "../../src/compose/access.ts";
+import { readConfig } from "../../src/config.ts";
+import { systemClock } from "../../src/runtime/clock.ts";
+import { waitUntil } from "../support/bounded.ts";
+import { signingKey, TestIssuer } from "../support/issuer.ts";
+import { memoryRobots } from "../support/memory-robots.ts";
+
+test("issuers are added and removed while the service runs, and a wrong file changes nothing", async (t) => {
+  const [one, two] = [await TestIssuer.start(await signingKey("1")), await TestIssuer.start(await signingKey("2"))];
+  const folder = mkdtempSync(join(tmpdir(), "gangway-authentication-"));
+  const file = join(folder, "authentication.yaml");
+  const parts = new AsyncDisposableStack();
+  t.after(async () => {
+    await parts.disposeAsync();
+    for (const issuer of [one, two]) issuer.close();
+    rmSync(folder, { recursive: true });
+  });
+  const issuerOf = ({ url }: TestIssuer) => ({ issuer: url, audiences: ["gangway"] });
+  const write = (...issuers: readonly TestIssuer[]) =>
+    writeFileSync(file, JSON.stringify({ issuers: issuers.map(issuerOf) }));
+  write(one);
+  const failures: string[] = [];
+  const real = systemClock();
+  const clock = { ...real, sleep: (_: number, signal?: AbortSignal) => real.sleep(5, signal) };
+  const telemetry = {
+    loopFailed: ({ loop, error }: { loop: string; error: unknown }) => void failures.push(`${loop}: ${error}`),
+    authenticationFileRead: () => {},
+  };
+  const ports = { clock, telemetry, verifyRobot: memoryRobots().verify };
+  const config = readConfig("/", { GANGWAY_AUTHENTICATION_FILE: file });
+  const authenticate = await connectAuthentication(config, ports, parts);
+  const answer = async (issuer: TestIssuer) =>
+    (await authenticate({ authorization: [`Bearer ${await issuer.sign()}`], certificate: null })).kind;
+  const becomes = (issuer: TestIssuer, kind: string) =>
+    waitUntil(`it is ${kind}`, async () => (await answer(issuer)) === kind);
+  assert.deepEqual([await answer(one), await answer(two)], ["identity", "refused"]);
+  write(one, two);
+  await becomes(two, "identity");
+  assert.equal(await answer(one), "identity");
+  const asked = one.asked.length;
+  write(one);
+  await becomes(two, "refused");
+  assert.equal(await answer(one), "identity");
+  assert.equal(one.asked.length, asked, "the keys of an issuer that stays are not read again");
+  assert.deepEqual(failures, []);
+  writeFileSync(file, "issuers: [{issuer: 7}]");
+  await waitUntil("the wrong file is reported", () => failures.length === 1);
+  assert.match(failures[0] ?? "", /^authentication file: Error: GANGWAY_AUTHENTICATION_FILE names .*issuers\[0\]/);
+  writeFileSync(file, "{}");
+  await waitUntil("a file without a method is reported", () => failures.length === 2);
+  assert.match(failures[1] ?? "", /turns authentication on or off, which needs a restart of the service$/);
+  assert.deepEqual([await answer(one), await answer(two)], ["identity", "refused"]);
+  write(two);
+  await becomes(one, "refused");
+  assert.equal(await answer(two), "identity");
+});

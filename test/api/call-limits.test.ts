@@ -1,0 +1,111 @@
+/** Limits of callers, through a real server: what is refused, in which words, and what frees a place. */
+import assert from "node:assert/strict";
+import { type TestContext, test } from "node:test";
+import { Metadata, type ServiceError, status } from "@grpc/grpc-js";
+import { createCallRates } from "../../src/access/call-rates.ts";
+import { limitCalls } from "../../src/access/limited-calls.ts";
+import { CALL_LIMIT_DEFAULTS, type CallLimits } from "../../src/core/access/call-limits.ts";
+import { AccessService } from "../../src/gen/gangway/v1/access_service_pb.ts";
+import { JobService } from "../../src/gen/gangway/v1/job_service_pb.ts";
+import { ResourceManager } from "../../src/gen/gangway/v1/resource_manager_pb.ts";
+import { Health } from "../../src/gen/grpc/health/v1/health_pb.ts";
+import { systemClock } from "../../src/runtime/clock.ts";
+import { waitUntil } from "../support/bounded.ts";
+import { knownCallers } from "../support/known-callers.ts";
+import { callsOf, startFixture } from "./fixture.ts";
+
+/** A service whose limits a test may change. `as` gives the calls of a caller, by a connection of its own. */
+async function serveLimited(t: TestContext, first: Partial<CallLimits>) {
+  const known = await knownCallers(t);
+  const of = { limits: { ...CALL_LIMIT_DEFAULTS, ...first } };
+  const limited: string[] = [];
+  const limits = limitCalls({
+    settings: () => ({ defaults: of.limits, callers: [] }),
+    rates: createCallRates({ clock: systemClock(), runScript: null, onAway: (error) => assert.fail(String(error)) }),
+    onLimited: (limit) => void limited.push(limit),
+  });
+  const fixture = await startFixture(t, { authenticate: known.authenticate, robots: known.robots, limits });
+  const as = async (name: string) => {
+    const { subject, token } = await known.caller("robot", name);
+    return { subject, ...callsOf(withToken(fixture.client, token)) };
+  };
+  return { ...fixture, of, limited, as };
+}
+
+/** The client, with a token in the metadata of each call. */
+function withToken<Client extends object>(client: Client, token: string): Client {
+  const metadata = () => {
+    const made = new Metadata();
+    made.set("authorization", `Bearer ${token}`);
+    return made;
+  };
+  return new Proxy(client, {
+    get: (target, name) => {
+      const member = Reflect.get(target, name) as (...of: unknown[]) => unknown;
+      if (name === "makeUnaryRequest")
+        return (...[path, serialize, parse, request, ...rest]: unknown[]) =>
+          member.call(target, path, serialize, parse, request, metadata(), ...rest);
+      if (name === "makeServerStreamRequest")
+        return (...[path, serialize, parse, request]: unknown[]) =>
+          member.call(target, path, serialize, parse, request, metadata());
+      return member;
+    },
+  });
+}
+
+const { whoAmI } = AccessService.method;
+
+test("calls beyond the rate are refused with what is exceeded and when to try again", async (t) => {
+  const { as, limited, of } = await serveLimited(t, { callsPerSecond: 1, burst: 1 });
+  const [ann, bob] = [await as("ann"), await as("bob")];
+  let refused = null;
+  while (refused === null) refused = (await ann.call(whoAmI, {})).error;
+  assert.deepEqual([refused.code, refused.reason, refused.retries], ["RESOURCE_EXHAUSTED", "TOO_MANY_CALLS", true]);
+  assert.deepEqual(refused.quota, {
+    subject: "caller robot:ann",
+    description: "makes more than 1 calls per second; a large request or answer counts as several",
+  });
+  assert.equal(limited[0], "callsPerSecond");
+  assert.equal((await bob.call(whoAmI, {})).error, null, "another caller has its own rate");
+  const release = { resourceNamespace: "lic:x", name: "one" };
+  for (let at = 0; at < 20; at++) {
+    const { error } = await ann.call(ResourceManager.method.releaseResource, release);
+    assert.notEqual(error?.code, "RESOURCE_EXHAUSTED");
+  }
+  of.limits = CALL_LIMIT_DEFAULTS;
+  assert.equal((await ann.call(whoAmI, {})).error, null, "new limits count at once");
+});
+
+test("bytes of a request count as calls", async (t) => {
+  const { as } = await serveLimited(t, { callsPerSecond: 1, burst: 20 });
+  const { call } = await as("ann");
+  const big = { namespace: "default", name: "x".repeat(19 * 65_536) };
+  const first = await call(JobService.method.getJob, big);
+  assert.equal(first.error?.code, "NOT_FOUND", "a request within the burst is handled");
+  assert.equal((await call(JobService.method.getJob, big)).error?.reason, "TOO_MANY_CALLS");
+});
+
+test("a watch holds a place until it ends", async (t) => {
+  const { as, limited } = await serveLimited(t, { watches: 2 });
+  const { stream, call } = await as("ann");
+  const watch = () => {
+    const opened = stream(JobService.method.watchJobs, {});
+    const ended = new Promise<number>((resolve) => opened.on("error", (error: ServiceError) => resolve(error.code)));
+    const sent = new Promise<"sent">((resolve) => opened.once("data", () => resolve("sent")));
+    return { opened, first: Promise.race([ended, sent]) };
+  };
+  const open = [watch(), watch()];
+  assert.deepEqual(await Promise.all(open.map(({ first }) => first)), ["sent", "sent"]);
+  assert.equal(await watch().first, status.RESOURCE_EXHAUSTED);
+  assert.deepEqual(limited, ["watches"]);
+  assert.equal((await call(whoAmI, {})).error, null, "watches take no place of other calls");
+  open[0]?.opened.cancel();
+  await waitUntil("there is a place for a watch", async () => (await watch().first) === "sent");
+});
+
+test("probes are never limited", async (t) => {
+  const { as } = await serveLimited(t, { callsPerSecond: 1, burst: 0, callsInFlight: 1 });
+  const { call } = await as("ann");
+  const answers = await Promise.all(Array.from({ length: 30 }, () => call(Health.method.check, {})));
+  assert.deepEqual(new Set(answers.map(({ error }) => error)), new Set([null]));
+});

@@ -1,0 +1,198 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import fc from "fast-check";
+import type { Victim } from "../../../src/core/plan/preempt/running-gang.ts";
+import type { PlanQueue } from "../../../src/core/plan/snapshot.ts";
+import { childTowards, commonAncestor, isWithinQuota } from "../../../src/core/plan/state/branch-use.ts";
+import { compareShares, shareOf } from "../../../src/core/plan/state/shares.ts";
+import {
+  fitsBeside,
+  neededOf,
+  oneStrategy,
+  someStrategies,
+  someWorld,
+  stateWith,
+  victimsIn,
+  victimsOfQueue,
+  type World,
+  without,
+} from "./gang-world.ts";
+import { accountOf, someQueues, useTable } from "./tree-world.ts";
+
+const RUNS = { numRuns: 1000 };
+const classic = someWorld(fc.constant(null));
+const fair = someWorld(someStrategies);
+
+/** The victims of a world, and the world that remains. Null: the taker fits, or does not fit whoever gives way. */
+function solve(world: World) {
+  const state = stateWith(world, world.gangs);
+  const needed = neededOf(world, state);
+  if (needed.size === 0) return null;
+  const victims = victimsIn(world, state);
+  return victims.length === 0 ? null : { state, needed, victims, rest: without(world.gangs, victims) };
+}
+
+/** Checks a law on every world with victims, and that there are some. */
+function always(worlds: fc.Arbitrary<World>, law: (world: World, of: NonNullable<ReturnType<typeof solve>>) => void) {
+  let solved = 0;
+  const property = fc.property(worlds, (world) => {
+    const of = solve(world);
+    if (of === null) return;
+    solved += 1;
+    law(world, of);
+  });
+  fc.assert(property, RUNS);
+  assert.ok(solved > 0, "no world had victims");
+}
+
+/** True if the taker's queue uses more than its own quota of a wanted pool once the taker runs too. */
+function takerBorrows(world: World, running: World["gangs"]): boolean {
+  const { queue, wants } = world.taker;
+  const gang = { uid: "taker", queue, priority: 0, createTimeMs: 0, admitTimeMs: 0, evicted: false, uses: wants };
+  const state = stateWith(world, [...running, gang]);
+  return !isWithinQuota(state, state.branches.leaf(queue)!, wants.keys());
+}
+
+for (const [name, worlds] of Object.entries({ classic, fair })) {
+  test(`${name}: a search leaves the state as it was`, () => {
+    const property = fc.property(worlds, (world) => {
+      const state = stateWith(world, world.gangs);
+      const { mark } = state;
+      const before = useTable(state);
+      victimsIn(world, state);
+      assert.equal(state.mark, mark);
+      assert.deepEqual(useTable(state), before);
+    });
+    fc.assert(property, RUNS);
+  });
+
+  test(`${name}: with its victims gone, the taker fits`, () => {
+    always(worlds, (world, { rest }) => assert.ok(fitsBeside(world, rest)));
+  });
+
+  test(`${name}: every victim is needed, unless the taker's queue would have to borrow without it`, () => {
+    always(worlds, (world, { victims, rest }) => {
+      for (const { gang } of victims) {
+        const more = [...rest, world.gangs.find(({ uid }) => uid === gang.uid)!];
+        const byBorrowing = name === "classic" && !takerBorrows(world, rest) && takerBorrows(world, more);
+        assert.ok(byBorrowing || !fitsBeside(world, more), `${gang.uid} need not go`);
+      }
+    });
+  });
+
+  test(`${name}: a victim uses a pool that is needed, is not spared, and is one that the policy allows`, () => {
+    always(worlds, (world, { needed, victims, state }) => {
+      const { taker } = world;
+      const { policy } = state.branches.leaf(taker.queue)!;
+      for (const { gang, reason } of victims) {
+        assert.ok([...needed].some((pool) => gang.uses.has(pool)));
+        assert.ok(!world.spared.has(gang.uid));
+        const own = gang.account.queue === taker.queue;
+        assert.equal(own, reason === "InClusterQueue");
+        const rule = own ? policy.withinQueue : policy.reclaimWithinTree;
+        const newer = gang.priority === taker.priority && gang.createTimeMs > taker.createTimeMs;
+        const lower = gang.priority < taker.priority;
+        assert.ok(rule === "ANY" || (rule !== "NEVER" && (lower || (rule !== "LOWER_PRIORITY" && newer))));
+        if (reason === "InCohortReclaimWhileBorrowing") {
+          assert.ok(policy.borrowWithin.policy === "LOWER_PRIORITY" && lower);
+          assert.ok(gang.priority <= (policy.borrowWithin.maxPriority ?? Number.POSITIVE_INFINITY));
+        }
+      }
+    });
+  });
+
+  test(`${name}: a queue that gives way uses more than its quota at that moment`, () => {
+    always(name === "classic" ? classic : someWorld(oneStrategy), (world, { needed, victims, state }) => {
+      for (const { queue, before } of takenInTurn(world, victims)) {
+        const now = stateWith(world, without(world.gangs, before));
+        const leaf = now.branches.leaf(queue)!;
+        const pools = name === "classic" ? needed : leaf.pools.keys();
+        assert.ok(!isWithinQuota(now, leaf, pools), `${queue} is within its quota`);
+        assert.ok(!isWithinQuota(state, state.branches.leaf(queue)!, needed));
+      }
+    });
+  });
+}
+
+/**
+ * Each victim of another queue, with the victims of its queue that were taken before it. With a second strategy the
+ * candidates would not be taken in their order.
+ */
+function takenInTurn(world: World, victims: readonly Victim[]) {
+  const queues = [...new Set(victims.map(({ gang }) => gang.account.queue))].filter((one) => one !== world.taker.queue);
+  return queues.flatMap((queue) => {
+    const inTurn = victimsOfQueue(world, victims, queue);
+    return inTurn.map((victim, at) => ({ queue, victim, before: inTurn.slice(0, at) }));
+  });
+}
+
+/** One tree of two levels whose queues preempt nothing of their own: the taker's share is the same all the time. */
+const flatQueues: fc.Arbitrary<readonly PlanQueue[]> = someQueues.map((queues) =>
+  queues.map((queue) => {
+    const parent = queue.name === "q0" ? null : "q0";
+    return { ...queue, parent, policy: { ...queue.policy!, withinQueue: "NEVER" as const } };
+  }),
+);
+
+test("fair: the taker's new share obeys the strategy, and is below the victim's at that moment", () => {
+  always(someWorld(oneStrategy, flatQueues), (world, { victims }) => {
+    const strategies = world.queues[0]!.policy!.fairSharing!;
+    const { queue: takerQueue, wants } = world.taker;
+    for (const { queue, victim, before } of takenInTurn(world, victims)) {
+      if (victim.reason !== "InCohortFairSharing") continue;
+      const now = stateWith(world, without(world.gangs, before));
+      for (const [pool, amount] of wants) now.charge(accountOf(now, takerQueue), pool, amount);
+      const [leaf, takerLeaf] = [now.branches.leaf(queue)!, now.branches.leaf(takerQueue)!];
+      const ancestor = commonAncestor(leaf, takerLeaf)!;
+      const share = shareOf(now, childTowards(ancestor, takerLeaf));
+      assert.ok(compareShares(share, shareOf(now, childTowards(ancestor, leaf))) < 0);
+      if (strategies[0] === "LESS_THAN_INITIAL_SHARE") continue;
+      for (const [pool, amount] of victim.gang.uses) now.discharge(accountOf(now, queue), pool, amount);
+      assert.ok(compareShares(share, shareOf(now, childTowards(ancestor, leaf))) <= 0);
+    }
+  });
+});
+
+/** Queues that take only from themselves, so that the rules let every allowed gang go. */
+const lonelyQueues: fc.Arbitrary<readonly PlanQueue[]> = someQueues.map((queues) =>
+  queues.map((queue) => ({
+    ...queue,
+    policy: { ...queue.policy!, withinQueue: "LOWER_PRIORITY" as const, reclaimWithinTree: "NEVER" as const },
+  })),
+);
+
+for (const [name, strategies] of Object.entries({ classic: fc.constant(null), fair: someStrategies })) {
+  test(`${name}: within a queue victims are found if and only if brute force finds some`, () => {
+    let found = 0;
+    const property = fc.property(someWorld(strategies, lonelyQueues), (world) => {
+      const state = stateWith(world, world.gangs);
+      const needed = neededOf(world, state);
+      if (needed.size === 0) return;
+      const allowed = world.gangs.filter(({ uid, queue, priority, uses }) => {
+        const isLower = queue === world.taker.queue && priority < world.taker.priority;
+        return isLower && !world.spared.has(uid) && [...needed].some((pool) => uses.has(pool));
+      });
+      const victims = victimsIn(world, state);
+      const sets = subsets(allowed).filter((gone) =>
+        fitsBeside(
+          world,
+          world.gangs.filter((one) => !gone.includes(one)),
+        ),
+      );
+      assert.equal(victims.length > 0, sets.length > 0);
+      if (victims.length === 0) return;
+      found += 1;
+      const uids = new Set(victims.map(({ gang }) => gang.uid));
+      assert.ok(!sets.some((gone) => gone.length < uids.size && gone.every(({ uid }) => uids.has(uid))));
+    });
+    fc.assert(property, RUNS);
+    assert.ok(found > 0);
+  });
+}
+
+function subsets<T>(list: readonly T[]): readonly (readonly T[])[] {
+  const [first, ...rest] = list;
+  if (first === undefined) return [[]];
+  const without = subsets(rest);
+  return [...without, ...without.map((set) => [first, ...set])];
+}

@@ -1,0 +1,150 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { DEFAULT_POLICY, type QueuePolicy } from "../../../src/core/plan/queue-policy.ts";
+import type { PlanQueue } from "../../../src/core/plan/snapshot.ts";
+import type { FleetPlan } from "../../../src/core/plan/state/run-round.ts";
+import { queue } from "../plan-world.ts";
+import { SmallFleet } from "./small-fleet.ts";
+
+const MINUTE = 60_000;
+
+const own = (gpus: number, parts: Partial<QueuePolicy> = {}, strategy?: "STRICT_FIFO"): PlanQueue =>
+  queue(
+    "q",
+    { h100: gpus },
+    { policy: { ...DEFAULT_POLICY, ...parts }, ...(strategy === undefined ? {} : { strategy }) },
+  );
+
+/** `a admitted`, `a reserves on east after b, c`, `a takes back b on east`, `a withdrawn`. */
+function short({ admissions, preemptions, withdrawn }: FleetPlan): readonly string[] {
+  const names = (gangs: readonly { readonly jobUid: string }[]) =>
+    gangs.map(({ jobUid }) => jobUid.slice(4)).join(", ");
+  return [
+    ...admissions.map(({ jobUid }) => `${jobUid.slice(4)} admitted`),
+    ...preemptions.map(({ planned: { jobUid, cluster }, victims, reservation }) => {
+      const does =
+        victims.length > 0 ? `takes back ${names(victims)}` : `reserves after ${names(reservation?.awaits ?? [])}`;
+      return `${jobUid.slice(4)} ${does} on ${cluster}`;
+    }),
+    ...withdrawn.map((uid) => `${uid.slice(4)} withdrawn`),
+  ];
+}
+
+/** A fleet of nodes with 8 GPUs each, which one gang fills each. */
+function fullFleet(
+  nodes: number,
+  of: { readonly queue?: PlanQueue; readonly runs?: readonly (number | undefined)[] } = {},
+) {
+  const fleet = new SmallFleet(
+    [of.queue ?? own(1000)],
+    Array.from({ length: nodes }, () => 8),
+    true,
+  );
+  for (let at = 0; at < nodes; at++) {
+    const maxRuntimeMs = of.runs?.[at];
+    fleet.submit({ name: `r${at}`, queue: "q", gpus: 8, ...(maxRuntimeMs === undefined ? {} : { maxRuntimeMs }) });
+    fleet.step();
+  }
+  return fleet;
+}
+
+test("a gang that has waited for so long gets a reservation, and boards although smaller ones never end coming", () => {
+  const fleet = fullFleet(2);
+  fleet.submit({ name: "wide", queue: "q", gpus: 8, pods: 2 });
+  assert.deepEqual(short(fleet.step()), []);
+  fleet.nowMs += 10 * MINUTE;
+  assert.deepEqual(short(fleet.step()), ["wide reserves after r0, r1 on east"]);
+  fleet.submit({ name: "small", queue: "q", gpus: 1 });
+  fleet.end("uid-r0");
+  assert.deepEqual(short(fleet.step()), []);
+  assert.deepEqual(fleet.causeOf("uid-small"), "kept for uid-wide");
+  fleet.end("uid-r1");
+  assert.deepEqual(short(fleet.step()), ["wide admitted"]);
+});
+
+/** A fleet of two nodes in which `wide`, which needs both, has a reservation. */
+function reserved(of: Parameters<typeof fullFleet>[1] & { readonly priority?: number } = {}) {
+  const fleet = fullFleet(2, of);
+  fleet.submit({ name: "wide", queue: "q", gpus: 8, pods: 2 });
+  fleet.step();
+  fleet.nowMs += 10 * MINUTE;
+  fleet.step();
+  return fleet;
+}
+
+test("a gang that is too young, or whose queue reserves nothing, gets no reservation", () => {
+  for (const parts of [{ reserveAfterMs: 0 }, { reserveAfterMs: 11 * MINUTE }]) {
+    const fleet = reserved({ queue: own(1000, parts) });
+    assert.equal(fleet.gangs.get("uid-wide")?.nomination, undefined);
+  }
+});
+
+test("the round says when the next gang will have waited long enough", () => {
+  const fleet = fullFleet(1);
+  fleet.submit({ name: "wide", queue: "q", gpus: 8, createTimeMs: 5 });
+  assert.equal(fleet.step().replanAtMs, 5 + 10 * MINUTE);
+});
+
+test("a reservation with a known start lets those pass that will have ended, and no others", () => {
+  const fleet = reserved({ runs: [30 * MINUTE, 60 * MINUTE] });
+  fleet.end("uid-r0");
+  fleet.submit({ name: "unknown", queue: "q", gpus: 1 });
+  fleet.submit({ name: "long", queue: "q", gpus: 1, maxRuntimeMs: 60 * MINUTE });
+  fleet.submit({ name: "short", queue: "q", gpus: 1, maxRuntimeMs: 40 * MINUTE });
+  assert.deepEqual(short(fleet.step()), ["short admitted"]);
+  assert.equal(fleet.causeOf("uid-long"), "kept for uid-wide");
+  fleet.end("uid-short");
+  fleet.end("uid-r1");
+  assert.deepEqual(short(fleet.step()), ["wide admitted"]);
+});
+
+test("a gang that agrees to backfill passes, and is taken back once it is all that is in the way", () => {
+  const fleet = reserved();
+  fleet.end("uid-r0");
+  fleet.submit({ name: "filler", queue: "q", gpus: 1, backfill: true });
+  assert.deepEqual(short(fleet.step()), ["filler admitted"]);
+  assert.deepEqual(short(fleet.step()), ["wide reserves after filler, r1 on east"]);
+  assert.deepEqual(short(fleet.step()), []);
+  fleet.end("uid-r1");
+  assert.deepEqual(short(fleet.step()), ["wide takes back filler on east"]);
+  assert.deepEqual(short(fleet.step()), ["wide admitted"]);
+});
+
+test("a gang of a higher priority passes a reservation, which then waits for that one too", () => {
+  const fleet = reserved();
+  fleet.end("uid-r0");
+  fleet.submit({ name: "high", queue: "q", gpus: 8, priority: 1 });
+  assert.deepEqual(short(fleet.step()), ["high admitted"]);
+  assert.deepEqual(short(fleet.step()), ["wide reserves after r1, high on east"]);
+});
+
+test("in a strict queue no later gang passes the one with a reservation, but one that ends before", () => {
+  const fleet = reserved({ queue: own(1000, {}, "STRICT_FIFO"), runs: [30 * MINUTE, 60 * MINUTE] });
+  fleet.end("uid-r0");
+  fleet.submit({ name: "later", queue: "q", gpus: 1, createTimeMs: 20 });
+  fleet.submit({ name: "short", queue: "q", gpus: 1, createTimeMs: 30, maxRuntimeMs: MINUTE });
+  assert.deepEqual(short(fleet.step()), ["short admitted"]);
+  assert.equal(fleet.causeOf("uid-later"), "behind uid-wide");
+});
+
+test("a pool has one reservation at a time, that of the first gang", () => {
+  const fleet = reserved();
+  fleet.submit({ name: "other", queue: "q", gpus: 8, pods: 2, createTimeMs: 9 });
+  assert.deepEqual(short(fleet.step()), []);
+});
+
+test("a reservation for quota waits for the gangs of its queue", () => {
+  const fleet = new SmallFleet([own(8)], [64], true);
+  for (const name of ["a", "b"]) fleet.submit({ name, queue: "q", gpus: 4 });
+  fleet.step();
+  fleet.submit({ name: "wide", queue: "q", gpus: 8 });
+  fleet.step();
+  fleet.nowMs += 10 * MINUTE;
+  assert.deepEqual(short(fleet.step()), ["wide reserves after a, b on east"]);
+  fleet.submit({ name: "small", queue: "q", gpus: 1 });
+  fleet.end("uid-a");
+  assert.deepEqual(short(fleet.step()), []);
+  assert.equal(fleet.causeOf("uid-small"), "kept for uid-wide");
+  fleet.end("uid-b");
+  assert.deepEqual(short(fleet.step()), ["wide admitted"]);
+});

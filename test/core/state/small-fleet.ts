@@ -1,0 +1,197 @@
+import type { Ask } from "../../../src/core/plan/ask.ts";
+import type { PlanGang } from "../../../src/core/plan/plan-gang.ts";
+import type { PlannedAdmission } from "../../../src/core/plan/plan-types.ts";
+import type { PlannedPreemption } from "../../../src/core/plan/preemption.ts";
+import type { BoundMember, PlanQueue } from "../../../src/core/plan/snapshot.ts";
+import { FleetState } from "../../../src/core/plan/state/fleet-state.ts";
+import { causeOf, type FleetPlan } from "../../../src/core/plan/state/run-round.ts";
+import { contentHash } from "../../../src/runtime/content-hash.ts";
+import { amounts, cluster, job, node, planGang, pool } from "../plan-world.ts";
+
+export const POOL = "gpu/h100";
+
+export type SmallGang = {
+  readonly name: string;
+  readonly queue: string;
+  readonly gpus: number;
+  readonly priority?: number;
+  readonly createTimeMs?: number;
+  /** Omitted: one pod, with all GPUs. Otherwise each pod has so many. */
+  readonly pods?: number;
+  readonly maxRuntimeMs?: number;
+  readonly backfill?: true;
+};
+
+/**
+ * A planner's state with one cluster, and a store that records each plan at once: admitted gangs run, and victims leave
+ * and wait again, their tokens and pods gone, when their nominee is nominated.
+ */
+export class SmallFleet {
+  readonly state = new FleetState();
+  readonly gangs = new Map<string, PlanGang>();
+  nowMs = 1;
+  readonly #used = new Map<string, number>();
+  readonly #nodes: SmallNode[];
+  readonly #shows: boolean;
+  #version = 1;
+  #sequence = 1;
+
+  /** Without `gpusOfNodes`, one node has room for everything. `shows`: nodes show pods as soon as they are admitted. */
+  constructor(queues: readonly PlanQueue[], gpusOfNodes: readonly number[] = [1_000_000], shows = false) {
+    this.#shows = shows;
+    for (const queue of queues) this.state.apply({ kind: "queue", name: queue.name, version: 1, queue });
+    this.state.apply({ kind: "pool", name: POOL, version: 1, pool: pool(POOL) });
+    this.#nodes = gpusOfNodes.map((gpus, at) => ({ name: `n${at}`, gpus, members: new Map() }));
+    const { capacity: _, ...facts } = cluster("east", { nodes: [node("n0", "h100")] });
+    this.state.apply({ kind: "cluster", name: "east", version: 1, facts });
+    this.#show(this.#nodes, null);
+  }
+
+  /** The GPUs that are free on each node. */
+  freeGpus(): readonly number[] {
+    return this.#nodes.map(freeOn);
+  }
+
+  #show(nodes: readonly SmallNode[], since: number | null): void {
+    const changes = nodes.map((one) => {
+      const { name, gpus, members } = one;
+      const free = amounts(freeOn(one), 1e6);
+      const key = { kind: "node", name } as const;
+      return {
+        key,
+        entry: {
+          ...key,
+          node: node(name, "h100", { allocatable: amounts(gpus, 1e6), free }),
+          members: [...members.keys()],
+        },
+      };
+    });
+    if (since !== null) this.#sequence += 1;
+    this.state.apply({ kind: "capacity", cluster: "east", epoch: 1, since, sequence: this.#sequence, changes });
+  }
+
+  /** Puts the pods of a gang on nodes, each on one that has least left. */
+  #bind(gang: PlanGang, admission: number): void {
+    const { replicas = 0, role = "" } = gang.ask.roles[0] ?? {};
+    const gpus = gpusOf(gang.ask) / replicas;
+    for (let index = 0; index < replicas; index++) {
+      const [tightest] = this.#nodes.filter((one) => freeOn(one) >= gpus).sort((a, b) => freeOn(a) - freeOn(b));
+      if (tightest === undefined) throw new Error(`no node has room for ${gang.name}`);
+      tightest.members.set({ jobUid: gang.uid, admission, role: role.toLowerCase(), index }, gpus);
+    }
+    this.#show(this.#nodes, this.#sequence);
+  }
+
+  #unbind(uid: string): void {
+    for (const { members } of this.#nodes) {
+      for (const member of [...members.keys()]) if (member.jobUid === uid) members.delete(member);
+    }
+    this.#show(this.#nodes, this.#sequence);
+  }
+
+  submit({ name, gpus, pods = 1, maxRuntimeMs, backfill, ...of }: SmallGang): void {
+    const made = planGang(job({ name, ...of, roles: { Worker: { replicas: pods, gpus } } }));
+    const passes = { ...(maxRuntimeMs === undefined ? {} : { maxRuntimeMs }), ...(backfill && { backfill }) };
+    this.#set({ ...made, ...passes });
+  }
+
+  /** Why a gang waits, as the last round has found. */
+  causeOf(uid: string): string | null {
+    const entry = this.state.parts.lines.entries.get(uid);
+    const cause = entry === undefined ? null : causeOf(this.state.parts, entry, this.nowMs);
+    if (cause?.kind === "behindHead") return `behind ${cause.head.uid}`;
+    const keptFor = cause?.kind === "lacks" ? cause.refusal.keptFor : undefined;
+    return keptFor === undefined ? (cause?.kind ?? null) : `kept for ${keptFor.uid}`;
+  }
+
+  /** One round, recorded. */
+  step(): FleetPlan {
+    const plan = this.state.round(this.nowMs, { admissionsMax: Number.POSITIVE_INFINITY });
+    this.nowMs += 1;
+    for (const planned of plan.admissions) this.#admit(planned);
+    for (const preemption of plan.preemptions) this.#preempt(preemption);
+    for (const uid of plan.withdrawn) this.#set(withoutNomination(this.gangs.get(uid) as PlanGang));
+    return plan;
+  }
+
+  end(uid: string): void {
+    const gang = this.gangs.get(uid) as PlanGang;
+    this.#use(gang, -this.usedBy(gang));
+    this.gangs.delete(uid);
+    this.#unbind(uid);
+    this.state.apply({ kind: "gang", uid, version: this.#next(), gang: null });
+  }
+
+  /** The GPUs that a queue's gangs use. */
+  used(queue: string): number {
+    return this.#used.get(queue) ?? 0;
+  }
+
+  running(): readonly PlanGang[] {
+    return [...this.gangs.values()].filter(({ admissions }) => admissions.some(({ state }) => state === "live"));
+  }
+
+  usedBy({ admissions, ask }: PlanGang): number {
+    return admissions.some(({ state }) => state === "live") ? gpusOf(ask) : 0;
+  }
+
+  #admit({ jobUid, admission: number, cluster: where, members, flavors, nodeLabels }: PlannedAdmission): void {
+    const gang = this.gangs.get(jobUid) as PlanGang;
+    const ends = { state: "live" as const, tokensReleasedMs: null, goneMs: null };
+    const live = { number, admitTimeMs: this.nowMs, cluster: where, members, flavors, nodeLabels, ...ends };
+    this.#use(gang, gpusOf(gang.ask));
+    if (this.#shows) this.#bind(gang, number);
+    this.#set({ ...withoutNomination(gang), waits: false, admissions: [live], lastAdmission: number });
+  }
+
+  #preempt({ planned, victims, reservation }: PlannedPreemption): void {
+    for (const { jobUid } of victims) {
+      const victim = this.gangs.get(jobUid) as PlanGang;
+      this.#use(victim, -this.usedBy(victim));
+      this.#unbind(jobUid);
+      this.#set({ ...victim, waits: true, admissions: [], preemptions: (victim.preemptions ?? 0) + 1 });
+    }
+    const gang = this.gangs.get(planned.jobUid) as PlanGang;
+    const { cluster: where, flavors, members } = planned;
+    const named = victims.map(({ jobUid, admission }) => ({ jobUid, admission }));
+    const generation = gang.generation + 1;
+    const { sinceMs, keepsQuota = false, awaits = [] } = reservation ?? {};
+    const reserved = { reservation: { sinceMs: sinceMs ?? this.nowMs, keepsQuota } };
+    const all = { victims: [...named, ...awaits], sinceMs: this.nowMs };
+    const made = { cluster: where ?? "", flavors, members, generation, ...all };
+    this.#set({ ...gang, nomination: reservation === undefined ? made : { ...made, ...reserved } });
+  }
+
+  #set(gang: PlanGang): void {
+    const made = { ...gang, version: this.#next(), generation: gang.generation + 1, askHash: contentHash(gang.ask) };
+    this.gangs.set(made.uid, made);
+    this.state.apply({ kind: "gang", uid: made.uid, version: made.version, gang: made });
+  }
+
+  #use({ queue }: PlanGang, more: number): void {
+    const used = this.used(queue) + more;
+    this.#used.set(queue, used);
+    this.state.apply({ kind: "sum", scope: { kind: "queue", pool: POOL, queue }, version: this.#next(), used });
+  }
+
+  #next(): number {
+    this.#version += 1;
+    return this.#version;
+  }
+}
+
+type SmallNode = { readonly name: string; readonly gpus: number; readonly members: Map<BoundMember, number> };
+
+function freeOn({ gpus, members }: SmallNode): number {
+  return gpus - [...members.values()].reduce((sum, one) => sum + one, 0);
+}
+
+function gpusOf({ roles, podClasses }: Ask): number {
+  return roles.reduce((sum, { replicas, podClass }) => {
+    return sum + replicas * ((podClasses[podClass]?.requests["nvidia.com/gpu"] ?? 0) / 1000);
+  }, 0);
+}
+
+function withoutNomination({ nomination: _, ...gang }: PlanGang): PlanGang {
+  return gang;
+}

@@ -1,0 +1,125 @@
+/** Runs the examples of docs/preemption.md on the planner's state: it preempts whom the page says. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { DEFAULT_POLICY, FAIR_SHARING_STRATEGIES, type QueuePolicy } from "../../src/core/plan/queue-policy.ts";
+import type { PlanQueue } from "../../src/core/plan/snapshot.ts";
+import { FLAVOR, RESOURCE, VirtualFleet } from "../support/virtual-fleet.ts";
+import { page, type Row, tablesOf } from "./pages.ts";
+
+const MINUTE_MS = 60_000;
+const NOW_MS = 1_700_000_000_000;
+const ROOT = "ml";
+
+type Example = {
+  readonly title: string;
+  readonly queues: readonly Row[];
+  readonly gangs: readonly Row[];
+  readonly nominee: string;
+  /** The victims with their reasons, as the page says it. */
+  readonly said: string;
+};
+
+const examples = page("docs/preemption.md")
+  .text.split(/^#{2,3} /m)
+  .flatMap(exampleOf);
+
+test("the page has examples", () => assert.ok(examples.length >= 8, `${examples.length}`));
+
+for (const { title, queues, gangs, nominee, said } of examples) {
+  test(`an example of preemption: ${title}`, () => {
+    const fleet = new VirtualFleet([rootOf(queues), ...queues.filter(isLeaf).map(leafOf)]);
+    for (const gang of gangs.filter(runs)) {
+      fleet.submit(gangOf(gang));
+      const sinceMs = NOW_MS - minutes(gang["runs for"]);
+      const { admissions } = fleet.state.round(sinceMs, { admissionsMax: 1 });
+      assert.deepEqual(
+        admissions.map(({ jobUid }) => jobUid),
+        [gang["gang"]],
+        "the page's gangs could run beside each other",
+      );
+      for (const admission of admissions) fleet.admit(admission, sinceMs);
+    }
+    for (const gang of gangs.filter((one) => !runs(one))) fleet.submit(gangOf(gang));
+    const { admissions, preemptions } = fleet.state.round(NOW_MS, { admissionsMax: 10 });
+    assert.deepEqual(admissions, []);
+    const victims = preemptions
+      .filter(({ planned }) => planned.jobUid === nominee)
+      .flatMap((one) => one.victims.map(({ jobUid, reason }) => `${jobUid} (${reason})`));
+    assert.equal(victims.length === 0 ? "nobody" : victims.sort().join(", "), said);
+  });
+}
+
+function exampleOf(section: string): readonly Example[] {
+  const [, nominee, said] = /^Preempted for (\w+): (.*)\.$/m.exec(section) ?? [];
+  if (nominee === undefined || said === undefined) return [];
+  const [queues = [], gangs = []] = tablesOf(section);
+  return [{ title: section.split("\n")[0] ?? "", queues, gangs, nominee, said }];
+}
+
+function runs(gang: Row): boolean {
+  return gang["runs for"] !== "waits";
+}
+
+function minutes(text = ""): number {
+  const found = /^(\d+) min$/.exec(text);
+  assert.ok(found, `"${text}" is a number of minutes`);
+  return Number(found[1]) * MINUTE_MS;
+}
+
+function times(text: string): number {
+  const found = /^(\d+) times$/.exec(text);
+  assert.ok(found, `"${text}" is a number of times`);
+  return Number(found[1]);
+}
+
+function gangOf(gang: Row) {
+  const ageMs = runs(gang) ? minutes(gang["runs for"]) : 0;
+  return {
+    uid: gang["gang"] ?? "",
+    queue: gang["queue"] ?? "",
+    priority: Number(gang["priority"]),
+    units: Number(gang["GPUs"]),
+    createTimeMs: NOW_MS - ageMs,
+    ...(gang["preempted"] === undefined ? {} : { preemptions: times(gang["preempted"]) }),
+  };
+}
+
+function isLeaf({ queue }: Row): boolean {
+  return queue !== ROOT;
+}
+
+function rootOf(queues: readonly Row[]): PlanQueue {
+  const settings = queues.find((one) => !isLeaf(one))?.["settings"] ?? "";
+  return { name: ROOT, parent: null, strategy: "BEST_EFFORT_FIFO", quotas: [], policy: policyOf(settings) };
+}
+
+function leafOf(row: Row): PlanQueue {
+  const quotas = [{ flavor: FLAVOR, resource: RESOURCE, nominal: Number(row["own quota"]) }];
+  const policy = policyOf(row["settings"] ?? "");
+  // The page's sentence about the budget.
+  const preempted = policy.preemptionsPerHour === null ? [] : [{ atMs: NOW_MS - 10 * MINUTE_MS, victims: 2 }];
+  return { name: row["queue"] ?? "", parent: ROOT, strategy: "BEST_EFFORT_FIFO", quotas, policy, preempted };
+}
+
+const SETTINGS: Readonly<Record<string, (value: string) => Partial<QueuePolicy>>> = {
+  weight: (value) => ({ weight: Number(value) }),
+  within_queue: (value) => ({ withinQueue: value as QueuePolicy["withinQueue"] }),
+  reclaim_within_tree: (value) => ({ reclaimWithinTree: value as QueuePolicy["reclaimWithinTree"] }),
+  borrow_within: (value) => ({ borrowWithin: { policy: value as "LOWER_PRIORITY", maxPriority: null } }),
+  "min_runtime.reclaim": (value) => ({ minRuntimeReclaimMs: minutes(value) }),
+  "min_runtime.preempt": (value) => ({ minRuntimePreemptMs: minutes(value) }),
+  preemptions_per_hour: (value) => ({ preemptionsPerHour: Number(value) }),
+  max_preemptions: (value) => ({ maxPreemptions: Number(value) }),
+  fair_sharing: () => ({ fairSharing: FAIR_SHARING_STRATEGIES }),
+};
+
+function policyOf(settings: string): QueuePolicy {
+  const parts = settings.split(", ").filter((part) => part !== "");
+  const changes = parts.map((part) => {
+    const [name = "", value = ""] = part.split(" = ");
+    const setting = SETTINGS[name];
+    assert.ok(setting, `"${name}" is a setting`);
+    return setting(value);
+  });
+  return Object.assign({}, DEFAULT_POLICY, ...changes) as QueuePolicy;
+}

@@ -1,0 +1,111 @@
+/** Roles and bindings in the store: each once, each with its audit entry, and a stamp that tells every change. */
+import assert from "node:assert/strict";
+import { after, before, beforeEach, test } from "node:test";
+import type { Db } from "../../src/adapters/store/db/db.ts";
+import type { NewBinding } from "../../src/core/access/binding.ts";
+import { onEachDatabase } from "../support/databases.ts";
+import { freshStore, type TestStore } from "./db.ts";
+
+const by = { actor: "ann", nowMs: 100 };
+const binding = (name: string, more: Partial<NewBinding> = {}) => ({
+  name,
+  to: { kind: "group", name: "ml" } as const,
+  role: "viewer",
+  scope: { kind: "namespace", name: "nlp" } as const,
+  isStored: false,
+  ...more,
+});
+
+onEachDatabase((openDb) => {
+  let db: Db;
+  let store: TestStore;
+  before(async () => {
+    db = await openDb();
+  });
+  after(() => db.close());
+  beforeEach(async () => {
+    store = (await freshStore(db)).store;
+  });
+  const audited = async () => {
+    const page = await store.pools.listAudit({
+      pageSize: 10,
+      after: null,
+      filter: { actor: null, action: null, subject: null },
+    });
+    assert.ok(page !== "badCursor");
+    return page.entries
+      .filter(({ actor }) => actor === "ann")
+      .map(({ actor, action, subject }) => `${actor} ${action} ${subject}`);
+  };
+
+  test("a role is made once, kept while a binding has it, and its changes are audited", async () => {
+    const { access } = store;
+    const made = await access.createRole({ name: "own", permissions: ["jobs.get"] }, by);
+    assert.ok(made.kind === "done");
+    assert.deepEqual(await access.createRole({ name: "own", permissions: ["jobs.logs"] }, by), { kind: "exists" });
+    assert.equal(
+      (await access.createBinding(binding("b", { role: "own", isStored: true } as object), by)).kind,
+      "done",
+    );
+    assert.deepEqual(await access.deleteRole({ name: "own", version: 0 }, by), { kind: "inUse", by: "binding b" });
+    assert.deepEqual(await access.deleteBinding({ name: "b", version: 0 }, by), { kind: "done" });
+    const stale = { name: "own", version: made.record.version + 1 };
+    assert.deepEqual(await access.deleteRole(stale, by), { kind: "stale" });
+    assert.deepEqual(await access.deleteRole({ ...stale, version: made.record.version }, by), { kind: "done" });
+    assert.deepEqual(await access.deleteRole({ name: "own", version: 0 }, by), { kind: "notFound" });
+    assert.deepEqual(await audited(), [
+      "ann DeleteRole own",
+      "ann DeleteBinding b",
+      "ann CreateBinding b",
+      "ann CreateRole own",
+    ]);
+  });
+
+  test("a refused change writes nothing, and a binding has a role that exists", async () => {
+    const { access } = store;
+    const unknown = await access.createBinding({ ...binding("b"), role: "own", isStored: true }, by);
+    assert.deepEqual(unknown, { kind: "unknownRole" });
+    assert.equal((await access.createBinding(binding("b"), by)).kind, "done");
+    assert.deepEqual(await access.createBinding(binding("b"), by), { kind: "exists" });
+    assert.deepEqual(await access.deleteBinding({ name: "b", version: 999_999 }, by), { kind: "stale" });
+    assert.deepEqual(await access.deleteBinding({ name: "c", version: 0 }, by), { kind: "notFound" });
+    assert.deepEqual(await audited(), ["ann CreateBinding b"]);
+  });
+
+  test("a read returns everything, and the stamp differs after every change of what it returns", async () => {
+    const { access, admin } = store;
+    const stamps = new Set<string>();
+    const look = async () => {
+      const read = await access.readAccess([...stamps].at(-1) ?? null);
+      assert.ok(read !== null, "something has changed");
+      assert.ok(!stamps.has(read.stamp), "no stamp comes back");
+      stamps.add(read.stamp);
+      assert.equal(await access.readAccess(read.stamp), null);
+      return read;
+    };
+    await look();
+    await access.createRole({ name: "own", permissions: ["jobs.get"] }, by);
+    await look();
+    const made = await access.createBinding(binding("b"), by);
+    assert.ok(made.kind === "done");
+    const read = await look();
+    assert.deepEqual(read.bindings, [made.record]);
+    assert.deepEqual(
+      read.roles.map(({ name, permissions, source }) => [name, permissions, source]),
+      [["own", ["jobs.get"], "store"]],
+    );
+    await access.deleteBinding({ name: "b", version: 0 }, by);
+    await access.createBinding(binding("b"), by);
+    await look();
+    const queue = { strategy: "BEST_EFFORT_FIFO", quotas: [] } as const;
+    await admin.createQueue({ name: "nlp", ...queue });
+    await admin.createNamespace({ name: "team", project: "p", defaultQueue: "nlp" });
+    const { directory } = await look();
+    assert.equal(directory.parents.get("nlp"), null);
+    assert.deepEqual(directory.namespaces.get("team"), { project: "p", defaultQueue: "nlp" });
+    await admin.updateNamespace({ name: "team", project: "q", defaultQueue: "nlp", version: 0 });
+    await look();
+    await admin.createQueue({ name: "dev", parent: "nlp", ...queue });
+    assert.equal((await look()).directory.parents.get("dev"), "nlp");
+  });
+});
