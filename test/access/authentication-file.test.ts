@@ -1,6 +1,6 @@
 /** The file of authentication, which counts while the service runs. */
 import assert from "node:assert/strict";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
@@ -22,8 +22,12 @@ test("issuers are added and removed while the service runs, and a wrong file cha
     rmSync(folder, { recursive: true });
   });
   const issuerOf = ({ url }: TestIssuer) => ({ issuer: url, audiences: ["gangway"] });
-  const write = (...issuers: readonly TestIssuer[]) =>
-    writeFileSync(file, JSON.stringify({ issuers: issuers.map(issuerOf) }));
+  // In one step: the service would say that half a file is wrong.
+  const replace = (text: string) => {
+    writeFileSync(`${file}.new`, text);
+    renameSync(`${file}.new`, file);
+  };
+  const write = (...issuers: readonly TestIssuer[]) => replace(JSON.stringify({ issuers: issuers.map(issuerOf) }));
   write(one);
   const failures: string[] = [];
   const real = systemClock();
@@ -49,10 +53,10 @@ test("issuers are added and removed while the service runs, and a wrong file cha
   assert.equal(await answer(one), "identity");
   assert.equal(one.asked.length, asked, "the keys of an issuer that stays are not read again");
   assert.deepEqual(failures, []);
-  writeFileSync(file, "issuers: [{issuer: 7}]");
+  replace("issuers: [{issuer: 7}]");
   await waitUntil("the wrong file is reported", () => failures.length === 1);
   assert.match(failures[0] ?? "", /^authentication file: Error: GANGWAY_AUTHENTICATION_FILE names .*issuers\[0\]/);
-  writeFileSync(file, "{}");
+  replace("{}");
   await waitUntil("a file without a method is reported", () => failures.length === 2);
   assert.match(failures[1] ?? "", /turns authentication on or off, which needs a restart of the service$/);
   assert.deepEqual([await answer(one), await answer(two)], ["identity", "refused"]);

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
 import type { Job } from "../../src/core/job/job.ts";
+import { DEFAULT_POLICY, type QueuePolicy } from "../../src/core/plan/queue-policy.ts";
 import type { Simulation } from "../../src/core/plan/simulate.ts";
 import type { PlanSnapshot } from "../../src/core/plan/snapshot.ts";
 import { plan } from "../support/plan.ts";
@@ -12,6 +13,7 @@ import {
   amounts,
   cluster,
   flavor,
+  type JobParts,
   job,
   NOW,
   node,
@@ -28,6 +30,20 @@ const full = { free: amounts(0) };
 function short({ verdict, reason, clusters }: Simulation): readonly string[] {
   const each = clusters.map((one) => `${one.cluster} ${one.verdict} ${one.refusal?.reason ?? ""}`.trim());
   return [`${verdict} ${reason}`.trim(), ...each];
+}
+
+/** A cluster with nodes for two gangs, and a queue with quota for one, which `runs` has. */
+function takenBy(parts: Partial<JobParts>, policy: Partial<QueuePolicy>): Parameters<typeof snapshot>[0] {
+  const admissions = [
+    admission({ cluster: "east", members: { Worker: 1 }, flavors: { "nvidia.com/gpu": "gpu/h100" } }),
+  ];
+  const runs = job({ name: "runs", roles: { Worker: { replicas: 1, gpus: 16 } }, admissions, ...parts });
+  const wide = node("wide", "h100", { allocatable: amounts(64), free: amounts(48) });
+  return {
+    clusters: [cluster("east", { nodes: [wide] })],
+    queues: [queue("q", { h100: 16 }, { used: { "gpu/h100": 16 }, policy: { ...DEFAULT_POLICY, ...policy } })],
+    admitted: [runs],
+  };
 }
 
 type Case = { readonly from: Parameters<typeof snapshot>[0]; readonly job?: Job; readonly says: readonly string[] };
@@ -120,6 +136,14 @@ const cases: Readonly<Record<string, Case>> = {
     from: { waiting: [job({ name: "head", roles: { Worker: { replicas: 2, gpus: 8 } } })] },
     job: { ...workers(1), createTimeMs: NOW },
     says: ["WAITS NoCapacity", "east FITS_NOW"],
+  },
+  "a job for which others would be preempted": {
+    from: takenBy({ priority: -1 }, { withinQueue: "LOWER_PRIORITY" }),
+    says: ["WAITS Preempting", "east FITS_NOW"],
+  },
+  "a job that would get a reservation": {
+    from: takenBy({}, {}),
+    says: ["WAITS Reserving", "east FITS_NOW"],
   },
 };
 

@@ -1,11 +1,10 @@
-import { invariant } from "../../runtime/assert.ts";
 import { canonicalJson } from "../../runtime/json.ts";
 import type { JobEvent } from "../job/event.ts";
 import { isEvicted, type Job, liveAdmission } from "../job/job.ts";
 import { canBeNominated, nominationOf, withoutNomination } from "../job/nomination.ts";
 import type { Nomination } from "../job/preemption.ts";
 import { applyEviction } from "./apply-plan.ts";
-import type { PlannedPreemption, PlannedReservation, PlannedVictim } from "./preemption.ts";
+import { nominationBy, type PlannedPreemption, type PlannedReservation, type PlannedVictim } from "./preemption.ts";
 import {
   PREEMPTED,
   PREEMPTING,
@@ -32,9 +31,10 @@ export type AppliedPreemption = {
  */
 export function applyPreemption(
   jobs: ReadonlyMap<string, Job>,
-  { planned, victims, reservation }: PlannedPreemption,
+  preemption: PlannedPreemption,
   nowMs: number,
 ): AppliedPreemption | null {
+  const { planned, victims, reservation } = preemption;
   const nominee = jobs.get(planned.jobUid);
   if (nominee === undefined || !canBeNominated(nominee)) return null;
   const by = nameOf(nominee);
@@ -46,27 +46,17 @@ export function applyPreemption(
     if (before === undefined || !isAsPlanned(before, victim)) return null;
     names.push(nameOf(before));
     if (isEvicted(before)) continue;
-    const { admission, reason: preemption } = victim;
-    const message = preemptedWords(by, preemption);
-    const after = applyEviction(before, { admission, reason: PREEMPTED, message, preemption });
+    const { admission, reason } = victim;
+    const message = preemptedWords(by, reason);
+    const after = applyEviction(before, { admission, reason: PREEMPTED, message, preemption: reason });
     if (after === null) return null;
     changes.push({ before, after, events: [] });
     evicted.push(victim);
   }
-  const { cluster, flavors, members, generation } = planned;
-  invariant(cluster !== null, "a job without pods preempts no gang");
-  const nomination: Nomination = {
-    cluster,
-    flavors,
-    members,
-    generation: generation + 1,
-    victims: victims.map(({ jobUid, admission }) => ({ jobUid, admission })),
-    sinceMs: nowMs,
-  };
   const nominated =
     reservation === undefined
-      ? nominate(nominee, nomination, { reason: PREEMPTING, message: preemptingWords(cluster, names) })
-      : reserveFor(nominee, nomination, { jobs, reservation });
+      ? nominateFor(nominee, nominationBy(preemption, nowMs), names)
+      : reserveFor(nominee, { ...preemption, reservation: stillAwaited(reservation, jobs) }, { jobs, nowMs });
   return { changes: [nominated, ...changes], evicted };
 }
 
@@ -78,26 +68,32 @@ function nominate(before: Job, nomination: Nomination, said: Said): PreemptionCh
   return { before, after: { ...before, status, version: before.version + 1 }, events: [event] };
 }
 
-/**
- * Records a reservation with the gangs that it waits for: those of them whose jobs are among `jobs`. An event says so
- * if it is new or moves to another cluster.
- */
+/** Nominates a job for which those of these names are preempted. */
+function nominateFor(before: Job, nomination: Nomination, victims: readonly string[]): PreemptionChange {
+  return nominate(before, nomination, { reason: PREEMPTING, message: preemptingWords(nomination.cluster, victims) });
+}
+
+/** A reservation that awaits only those gangs whose jobs are among `jobs` and run as planned. */
+function stillAwaited(reservation: PlannedReservation, jobs: ReadonlyMap<string, Job>): PlannedReservation {
+  const runs = ({ jobUid, admission }: PlannedReservation["awaits"][number]) => {
+    const job = jobs.get(jobUid);
+    return job !== undefined && liveAdmission(job)?.number === admission;
+  };
+  return { ...reservation, awaits: reservation.awaits.filter(runs) };
+}
+
+/** Records a reservation. An event says so if it is new or moves to another cluster. */
 function reserveFor(
   before: Job,
-  nomination: Nomination,
-  { jobs, reservation }: { readonly jobs: ReadonlyMap<string, Job>; readonly reservation: PlannedReservation },
+  preemption: PlannedPreemption & { readonly reservation: PlannedReservation },
+  { jobs, nowMs }: { readonly jobs: ReadonlyMap<string, Job>; readonly nowMs: number },
 ): PreemptionChange {
-  const { sinceMs, keepsQuota } = reservation;
-  const awaits = reservation.awaits.flatMap((one) => {
-    const job = jobs.get(one.jobUid);
-    return job !== undefined && liveAdmission(job)?.number === one.admission ? [{ ...one, job }] : [];
-  });
-  const victims = [...nomination.victims, ...awaits.map(({ jobUid, admission }) => ({ jobUid, admission }))];
-  const reserved = { ...nomination, victims, reservation: { sinceMs: sinceMs ?? nomination.sinceMs, keepsQuota } };
-  const names = victims.map(({ jobUid }) => nameOf(jobs.get(jobUid) ?? before));
-  const startMs = Math.max(...awaits.map(({ job }) => endOf(job)));
+  const nomination = nominationBy(preemption, nowMs);
+  const jobOf = ({ jobUid }: { readonly jobUid: string }) => jobs.get(jobUid) ?? before;
+  const names = nomination.victims.map((one) => nameOf(jobOf(one)));
+  const startMs = Math.max(...preemption.reservation.awaits.map((one) => endOf(jobOf(one))));
   const message = reservingWords(nomination.cluster, names, startMs);
-  const change = nominate(before, reserved, { reason: RESERVING, message });
+  const change = nominate(before, nomination, { reason: RESERVING, message });
   const known = before.status.nomination;
   const isKnown = known?.reservation !== undefined && known.cluster === nomination.cluster;
   return isKnown ? { ...change, events: [] } : change;

@@ -1,3 +1,4 @@
+import { invariant } from "../../runtime/assert.ts";
 import type { Nomination, PreemptionReason } from "../job/preemption.ts";
 import type { MemberCounts } from "./gang.ts";
 import type { PlannedAdmission } from "./plan-types.ts";
@@ -28,6 +29,24 @@ export type PlannedReservation = {
   /** The running gangs whose end it waits for, beside its victims. */
   readonly awaits: Nomination["victims"];
 };
+
+/** What the nominee's job records: it waits for the end of its victims, and of the gangs that its reservation awaits. */
+export function nominationBy({ planned, victims, reservation }: PlannedPreemption, nowMs: number): Nomination {
+  const { cluster, flavors, members, generation } = planned;
+  invariant(cluster !== null, "a job without pods preempts no gang");
+  const awaited = [...victims, ...(reservation?.awaits ?? [])];
+  return {
+    cluster,
+    flavors,
+    members,
+    generation: generation + 1,
+    victims: awaited.map(({ jobUid, admission }) => ({ jobUid, admission })),
+    ...(reservation && {
+      reservation: { sinceMs: reservation.sinceMs ?? nowMs, keepsQuota: reservation.keepsQuota },
+    }),
+    sinceMs: nowMs,
+  };
+}
 
 /** A preemption that is ready to be recorded. */
 export type PreemptionRecord = PlannedPreemption & {

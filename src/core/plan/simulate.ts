@@ -7,6 +7,7 @@ import type { Job } from "../job/job.ts";
 import type { Registry } from "../kinds/registry.ts";
 import { gangOf, type PlanGang } from "./plan-gang.ts";
 import type { ClusterRefusal, PlannedAdmission, QuotaRefusal, Refusal } from "./plan-types.ts";
+import { nominationBy } from "./preemption.ts";
 import { nearestRefusal } from "./refuse.ts";
 import type { HeldByCaller } from "./snapshot.ts";
 import type { FleetState } from "./state/fleet-state.ts";
@@ -96,13 +97,15 @@ function judgeNow(
   { nowMs, callers }: { readonly nowMs: number; readonly callers: readonly HeldByCaller[] },
 ): PlannedAdmission | Refusal {
   let decided: PlannedAdmission | Refusal | null = null;
-  state.preview(nowMs, ({ admissions }, parts) => {
+  state.preview(nowMs, ({ admissions, preemptions }, parts) => {
     const entry = parts.lines.entries.get(gang.uid);
-    const cause = entry === undefined ? null : causeOf(parts, entry, nowMs);
+    const preemption = preemptions.find(({ planned }) => planned.jobUid === gang.uid);
+    const nominated = preemption && ({ kind: "preempting", nomination: nominationBy(preemption, nowMs) } as const);
+    const cause = nominated ?? (entry === undefined ? null : causeOf(parts, entry, nowMs));
     const refusal = cause === null ? null : new RefusalWords(parts, { callers, admissions }).refusalOf(gang, cause);
     decided = admissions.find(({ jobUid }) => jobUid === gang.uid) ?? refusal;
   });
-  invariant(decided !== null, "a round admits or refuses every waiting gang");
+  invariant(decided !== null, "a round admits, nominates or refuses every waiting gang");
   return decided;
 }
 
