@@ -1,11 +1,14 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { hasOpenssl } from "../support/certificates.ts";
 import { postgresServer } from "../support/postgres.ts";
 import { hasRedisServer } from "../support/redis-server.ts";
 import { benchAdmit } from "./admit.ts";
+import { benchAuth } from "./auth.ts";
 import { benchCost } from "./cost.ts";
 import { runLoad } from "./fair.ts";
 import { BASELINE } from "./fair-loads.ts";
+import { benchFlood } from "./flood.ts";
 import { benchGang } from "./gang.ts";
 import { benchPlan, benchPolicies } from "./plan.ts";
 import { benchProcesses } from "./processes.ts";
@@ -104,6 +107,25 @@ test("the bench of processes calls each number of them", { skip: noServers }, as
   const tiny = { postgres: server ?? "", seconds: 0.3, callers: 4, counts: [1, 2] };
   const ratios = await benchProcesses(tiny, (line) => void lines.push(line));
   assert.equal(Object.keys(ratios).length, 6, lines.join("\n"));
+  assert.ok(Object.values(ratios).every((ratio) => ratio > 0 && Number.isFinite(ratio)));
+});
+
+test("the bench of floods measures each kind of calls with limits and without", async () => {
+  const lines: string[] = [];
+  const tiny = { postgres: null, seconds: 0.5, callers: 2, turns: 1, perSecond: 4 };
+  const ratios = await benchFlood(tiny, (line) => void lines.push(line));
+  assert.equal(Object.keys(ratios).length, 10, lines.join("\n"));
+  assert.ok(Object.values(ratios).every((ratio) => ratio > 0 && Number.isFinite(ratio)));
+  assert.match(lines[0] ?? "", /^default limits, embedded: the flood had \d+\/s done, /);
+});
+
+const noKnown = noServers || !hasOpenssl();
+
+test("the bench of authentication measures each method with each kind of calls", { skip: noKnown }, async () => {
+  const lines: string[] = [];
+  const tiny = { postgres: server ?? "", seconds: 0.1, callers: 2, turns: 1 };
+  const ratios = await benchAuth(tiny, (line) => void lines.push(line));
+  assert.equal(Object.keys(ratios).length, 9, lines.join("\n"));
   assert.ok(Object.values(ratios).every((ratio) => ratio > 0 && Number.isFinite(ratio)));
 });
 

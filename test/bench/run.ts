@@ -1,10 +1,12 @@
 /** `npm run bench -- NAME`: measures something and a floor in the same run, and prints their ratio. */
 import { parseArgs } from "node:util";
 import { benchAdmit } from "./admit.ts";
+import { benchAuth } from "./auth.ts";
 import type { ClusterSource } from "./bench-clusters.ts";
 import { benchCli } from "./cli.ts";
 import { benchCost } from "./cost.ts";
 import { benchFair } from "./fair.ts";
+import { benchFlood } from "./flood.ts";
 import { benchGang } from "./gang.ts";
 import { benchPlan, benchPolicies } from "./plan.ts";
 import { benchPlanDatabase } from "./plan-database.ts";
@@ -79,6 +81,20 @@ waits for 240 s without progress ends with status 1.
   cost     SQL statements, transactions and calls to Kubernetes of jobs of one pod, per job, from submission to end
              --singles N        other numbers of jobs that are submitted together (default 1,000)
 
+  flood    two tenants of one service that knows its callers: how long the calls of one take (submits, a watch, tokens,
+           logs) while the other floods it with all of them, as a ratio to how long they take without the flood; with
+           the limits of callers that every installation has, and without any
+             --callers N        the concurrent calls of the flood, of each kind (default 200)
+             --seconds N        how long each turn is measured
+             --postgres URL     a database of the bench's own on this server, and a redis-server of its own (default:
+                                an embedded database, and counters in the process)
+  auth     calls of a caller with a token of OpenID Connect, with that of a robot and with a certificate, which are
+           judged and counted: the CPU time of a call in the service, as a ratio to the same call to a service that
+           knows nobody
+             --callers N        the concurrent calls (default 16)
+             --seconds N        how long each turn is measured
+             --postgres URL     the server for a database of the bench's own (default: that of the tests); redis-server
+                                and openssl must be on the PATH
   plan     the planner's state in memory, without input or output: a cold load and plan, and rounds after 1, 100 and
            10,000 changes, in CPU time of the planner's thread; beside a bare parse of the rows of the load
              --waiting N --nodes N --clusters N --asks N --queues N  (default 100000, 10000, 8, 3000, 1000)
@@ -193,6 +209,12 @@ async function run(name: string | undefined): Promise<void> {
   } else if (name === "processes") {
     const { callers = "64", seconds, postgres = DEFAULT_POSTGRES } = values;
     await benchProcesses({ postgres, seconds: Number(seconds), callers: Number(callers) }, print);
+  } else if (name === "flood") {
+    const { callers = "200", seconds, postgres = null } = values;
+    await benchFlood({ postgres, seconds: Number(seconds), callers: Number(callers) }, print);
+  } else if (name === "auth") {
+    const { callers = "16", seconds, postgres = DEFAULT_POSTGRES } = values;
+    await benchAuth({ postgres, seconds: Number(seconds), callers: Number(callers) }, print);
   } else if (name === "cli") {
     await benchCli({ runs: Number(values.runs) }, print);
   } else {
