@@ -30,7 +30,7 @@ export type PlannedReservation = {
   readonly awaits: Nomination["victims"];
 };
 
-/** What the nominee's job records: it waits for the end of its victims, and of the gangs that its reservation awaits. */
+/** What the nominee's job records: it waits for the end of its victims, and of the gangs its reservation awaits. */
 export function nominationBy({ planned, victims, reservation }: PlannedPreemption, nowMs: number): Nomination {
   const { cluster, flavors, members, generation } = planned;
   invariant(cluster !== null, "a job without pods preempts no gang");
