@@ -45,7 +45,7 @@ export type Ready = Extract<Prepared, { kind: "ready" }>;
 
 /** Validates a job. Changes nothing. */
 export async function prepare(ports: IntakePorts, submission: Submission): Promise<Prepared> {
-  const { job: sent, strict, queueAccess } = submission;
+  const { job: sent, strict, queueAccess, seesCluster } = submission;
   const facts = await factsOf(ports, sent, queueAccess);
   const rules = rulesOf(ports, facts);
   const { violations, warnings, priorityClass } = await findings({ sent, facts, strict, rules });
@@ -61,7 +61,7 @@ export async function prepare(ports: IntakePorts, submission: Submission): Promi
   if (queueAccess?.(queue) === "see") return { kind: "refused", answer: { kind: "deniedQueue", queue } };
   const { podConfig, podPolicy } = rules;
   // Not a finding, which `strict` would refuse: nothing is wrong with the job.
-  const all = [...warnings, ...(await warnSimulated(sent, facts, ports.kinds))];
+  const all = [...warnings, ...(await warnSimulated(sent, facts, { kinds: ports.kinds, seesCluster }))];
   const keepsUnknown = podPolicy.level === "privileged";
   return { kind: "ready", facts, priorityClass, warnings: all, podConfig, keepsUnknown };
 }

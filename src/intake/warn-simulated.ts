@@ -1,3 +1,4 @@
+import type { Submission } from "../core/job/requests.ts";
 import type { FieldNote, SentJob } from "../core/job/sent.ts";
 import { isService } from "../core/kinds/kind.ts";
 import type { Registry } from "../core/kinds/registry.ts";
@@ -5,18 +6,22 @@ import { unselected } from "../core/plan/selects.ts";
 import type { IntakeFacts } from "./ports.ts";
 import { requestPath } from "./request-path.ts";
 
-/** Warns that simulated clusters may take a job: it may then succeed although nothing ran. */
+/**
+ * Warns that simulated clusters may take a job: it may then succeed although nothing ran. Names those that the caller
+ * may see. `seesCluster` undefined: all.
+ */
 export async function warnSimulated(
   { spec }: SentJob,
   facts: IntakeFacts,
-  kinds: Registry,
+  of: { readonly kinds: Registry; readonly seesCluster?: Submission["seesCluster"] | undefined },
 ): Promise<readonly FieldNote[]> {
-  const kind = kinds.kindOf(spec.kind);
+  const kind = of.kinds.kindOf(spec.kind);
   if (facts.clusters === undefined || kind === undefined || isService(kind)) return [];
   const selected = (await facts.clusters()).filter((cluster) => unselected(spec.placement ?? {}, cluster) === null);
   const simulated = selected.filter((cluster) => cluster.simulated).map(({ name }) => name);
   if (simulated.length === 0) return [];
   const which = `${simulated.length < selected.length ? "simulated" : "only simulated"} clusters may take the job`;
-  const message = `${which}, and no program runs there: ${simulated.join(", ")}`;
-  return [{ field: requestPath(["spec", "placement"]), message }];
+  const named = simulated.filter((name) => of.seesCluster?.(name) ?? true);
+  const names = named.length === 0 ? "" : `: ${named.join(", ")}`;
+  return [{ field: requestPath(["spec", "placement"]), message: `${which}, and no program runs there${names}` }];
 }

@@ -1,12 +1,18 @@
 /** What callers see and do within their scopes: lists, batches, watches, holders, queues, and what they give away. */
 import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
+import { toJsonString } from "@bufbuild/protobuf";
 import { CallError, codeName, STATUS } from "../../src/cli/rpc/call-error.ts";
 import { connect, type GangwayClient } from "../../src/cli/rpc/client.ts";
 import type { NewBinding } from "../../src/core/access/binding.ts";
 import { INSTALLATION } from "../../src/core/access/scope.ts";
 import { AccessService } from "../../src/gen/gangway/v1/access_service_pb.ts";
-import { JobService, JobView, WatchJobsResponse_Type as Type } from "../../src/gen/gangway/v1/job_service_pb.ts";
+import {
+  JobService,
+  JobView,
+  SimulateJobResponseSchema,
+  WatchJobsResponse_Type as Type,
+} from "../../src/gen/gangway/v1/job_service_pb.ts";
 import { NamespaceService } from "../../src/gen/gangway/v1/namespace_service_pb.ts";
 import { QueueService } from "../../src/gen/gangway/v1/queue_service_pb.ts";
 import {
@@ -16,11 +22,13 @@ import {
 } from "../../src/gen/gangway/v1/resource_manager_pb.ts";
 import { Health } from "../../src/gen/grpc/health/v1/health_pb.ts";
 import { systemClock } from "../../src/runtime/clock.ts";
+import { amounts, cluster, node } from "../core/plan-world.ts";
 import { within } from "../support/bounded.ts";
 import { knownCallers } from "../support/known-callers.ts";
 import { memoryAccess } from "../support/memory-access.ts";
 import { startFixture } from "./fixture.ts";
 import { type JobInit, pytorchJob } from "./jobs.ts";
+import { queueRecord } from "./memory-store.ts";
 
 const never = new AbortController().signal;
 const nlp = { kind: "namespace", name: "nlp" } as const;
@@ -170,6 +178,37 @@ test("to run a job needs the queue too, when it is created and whenever it is ch
   assert.equal((await refusal(ann.call(JobService.method.updateJob, change))).code, "PERMISSION_DENIED");
   assert.equal((await refusal(bob.call(JobService.method.updateJob, change))).code, "PERMISSION_DENIED");
   await root.call(JobService.method.updateJob, change);
+});
+
+test("a simulation leaves out the clusters that its caller may not see, and words about them", async (t) => {
+  const { as, store } = await serveKnown(t);
+  const quotas = [{ flavor: "gpu/h100", resource: "nvidia.com/gpu", nominal: 32 }];
+  store.queues.set("default", { ...queueRecord("default"), quotas });
+  const record = { uid: null, simulated: false, observedMs: 1, version: 1, createTimeMs: 1, gangScheduler: "none" };
+  for (const name of ["east", "west"]) {
+    const made = cluster(name, { nodes: [node(`${name}-node`, "h100", { free: amounts(0) })] });
+    store.clusters.set(name, { ...made, ...record } as never);
+  }
+  const pod = {
+    spec: { containers: [{ name: "pytorch", image: "i", resources: { limits: { "nvidia.com/gpu": 8 } } }] },
+  };
+  const job = { ...pytorchJob("a", { replicaSpecs: { Worker: { replicas: 1, template: pod } } }) };
+  const sent = { job: { ...job, metadata: { namespace: "nlp", name: "a" } } };
+  const simulated = async (...roles: Parameters<typeof as> extends [string, ...infer R] ? R : never) => {
+    const caller = await as(`caller-${roles.length}`, ["submitter", nlp], ["submitter", queue("default")], ...roles);
+    const answer = await caller.call(JobService.method.simulateJob, sent);
+    return {
+      clusters: answer.clusters.map((one) => one.cluster),
+      text: toJsonString(SimulateJobResponseSchema, answer),
+    };
+  };
+  const none = await simulated();
+  assert.deepEqual(none.clusters, []);
+  assert.doesNotMatch(none.text, /east|west/);
+  assert.match(none.text, /0 of 1 pods fit now on another cluster/);
+  const west = await simulated(["viewer", { kind: "cluster", name: "west" }]);
+  assert.deepEqual(west.clusters, ["west"]);
+  assert.doesNotMatch(west.text, /east/);
 });
 
 test("each item of a batch is judged by itself, and refused items change nothing", async (t) => {

@@ -12,7 +12,7 @@ const REAL = { name: "real", labels: { region: "eu" }, simulated: false };
 async function messages(
   placement: SentSpec["placement"],
   clusters: readonly (typeof EAST)[] | null,
-  kind = "PyTorchJob",
+  { kind = "PyTorchJob", seesCluster }: { kind?: string; seesCluster?: (name: string) => boolean } = {},
 ): Promise<readonly string[]> {
   const metadata = { namespace: "team", name: "a", generateName: "", labels: {}, annotations: {} };
   const sent = { ...metadata, spec: { kind, replicaSpecs: {}, ...(placement === undefined ? {} : { placement }) } };
@@ -23,7 +23,7 @@ async function messages(
     nodeResources: async () => null,
   };
   const all = clusters === null ? facts : { ...facts, clusters: async () => clusters };
-  const notes = await warnSimulated(sent, all, OWN_KINDS);
+  const notes = await warnSimulated(sent, all, { kinds: OWN_KINDS, seesCluster });
   return notes.map(({ field, message }) => `${field}: ${message}`);
 }
 
@@ -46,5 +46,12 @@ for (const [name, [placement, clusters, expected]] of Object.entries(cases)) {
 }
 
 test("a job of a kind that is not served gets no such warning", async () => {
-  assert.deepEqual(await messages(undefined, [EAST], "Gone"), []);
+  assert.deepEqual(await messages(undefined, [EAST], { kind: "Gone" }), []);
+});
+
+test("clusters that the caller may not see are not named", async () => {
+  const seesWest = await messages(undefined, [EAST, WEST], { seesCluster: (name) => name === "west" });
+  assert.deepEqual(seesWest, [`${ONLY}west`]);
+  const seesNone = await messages(undefined, [EAST, WEST], { seesCluster: () => false });
+  assert.deepEqual(seesNone, [ONLY.replace(/: $/, "")]);
 });

@@ -12,7 +12,7 @@ import { errorInfo, retryInfo } from "../rpc/error-details.ts";
 import { alreadyExists, invalidFields, notFound, RpcError } from "../rpc/rpc-error.ts";
 import { recordOf, toProtoJob } from "./convert-job.ts";
 import { sentJob } from "./convert-sent.ts";
-import { mayNameTo, withoutOthers } from "./hide-others.ts";
+import { mayNameTo, maySeeClusters, withoutOthers } from "./hide-others.ts";
 import { noRoomError } from "./no-room.ts";
 
 const OUTCOME = {
@@ -40,9 +40,19 @@ export async function checkSubmission(
 ): Promise<Submission> {
   const sent = request.job === undefined ? null : sentJob(request.job);
   const { requestId, strict, validateOnly } = request;
+  const seesCluster = maySeeClusters(access, []) ?? undefined;
   const queueAccess = access.enforced ? { queueAccess: queueAccessOf(access) } : {};
+  const clusterAccess = seesCluster === undefined ? {} : { seesCluster };
   if (sent !== null && violations.length === 0) {
-    return { job: sent, requestId, validateOnly, strict, createdBy: identity.subject, ...queueAccess };
+    return {
+      job: sent,
+      requestId,
+      validateOnly,
+      strict,
+      createdBy: identity.subject,
+      ...queueAccess,
+      ...clusterAccess,
+    };
   }
   const more = sent === null ? [] : await intake.check({ job: sent, ...queueAccess });
   // With `strict`, warnings are errors.

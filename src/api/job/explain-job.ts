@@ -20,7 +20,7 @@ import { toProtoAdmission, toProtoFailure, toTimestamp } from "./convert-job.ts"
 import { toProtoProblem } from "./convert-pods.ts";
 import { toProtoClusterRefusal, toProtoQuotaRefusal } from "./convert-refusal.ts";
 import { namespaceOf } from "./convert-sent.ts";
-import { mayNameTo, saidTo, withoutOthers } from "./hide-others.ts";
+import { mayNameTo, refusalTo, withoutOthers } from "./hide-others.ts";
 
 /** Explains why a job waits, where it runs or why it failed, from its record and the cause of its last refusal. */
 export async function explainJob(
@@ -35,7 +35,8 @@ export async function explainJob(
   const job = withoutOthers(shown.job, mayNameTo(access));
   const waits = job.status.phase === "WAITING";
   const found = waits ? await reads.refusalOf(job.uid, signal) : null;
-  const refusal = found === null ? null : saidTo(access, found.refusal);
+  const own = job.admissions.map(({ cluster }) => cluster);
+  const refusal = found === null ? null : refusalTo(access, found.refusal, own);
   const admission = currentAdmission(job);
   return {
     summary: summaryOf({ ...shown, job }, refusal, isService(kinds.kindOf(job.spec.kind))),

@@ -1,7 +1,10 @@
-/** Shows why jobs wait without the names of jobs and callers that a caller may not see. */
+/** Shows why jobs wait without the names of jobs, callers and clusters that a caller may not see. */
 import { INSTALLATION } from "../../core/access/scope.ts";
 import type { Job } from "../../core/job/job.ts";
+import { type MaySeeCluster, messageWithoutClusters } from "../../core/plan/hidden-clusters.ts";
 import { type MayName, type Said, saidWithoutNames, withoutNames } from "../../core/plan/hidden-names.ts";
+import type { Refusal } from "../../core/plan/plan-types.ts";
+import type { Simulation } from "../../core/plan/simulate.ts";
 import type { CallAccess } from "../rpc/call-access.ts";
 
 const NAMED_JOB = /^([^/\s]+)\/[^/\s]+$/;
@@ -21,6 +24,30 @@ export function mayNameTo(access: CallAccess): MayName | null {
 export function saidTo<T extends Said>(access: CallAccess, said: T): T {
   const mayName = mayNameTo(access);
   return mayName === null ? said : saidWithoutNames(said, mayName);
+}
+
+/** Which clusters may be shown to the caller; also those of the job itself. Null: all. */
+export function maySeeClusters(access: CallAccess, own: readonly (string | null)[]): MaySeeCluster | null {
+  if (access.may("clusters.get", INSTALLATION)) return null;
+  return (name) => own.includes(name) || access.may("clusters.get", { kind: "cluster", name });
+}
+
+/** The same refusal if the caller may see all of its clusters. */
+export function refusalTo(access: CallAccess, refusal: Refusal, own: readonly (string | null)[]): Refusal {
+  const said = saidTo(access, refusal);
+  const maySee = maySeeClusters(access, own);
+  if (maySee === null) return said;
+  const message = messageWithoutClusters(said.message, said.clusters, maySee);
+  return { ...said, message, clusters: said.clusters.filter(({ cluster }) => maySee(cluster)) };
+}
+
+/** The same simulation if the caller may see all of its clusters. */
+export function simulationTo(access: CallAccess, simulation: Simulation): Simulation {
+  const said = saidTo(access, simulation);
+  const maySee = maySeeClusters(access, [simulation.admission?.cluster ?? null]);
+  if (maySee === null) return said;
+  const message = messageWithoutClusters(said.message, said.refusals, maySee);
+  return { ...said, message, clusters: said.clusters.filter(({ cluster }) => maySee(cluster)) };
 }
 
 /** The same job if it names nobody else. */

@@ -9,7 +9,7 @@ import type { JobIntake, SimulateJob } from "../ports.ts";
 import type { CallContext } from "../rpc/call.ts";
 import { toProtoClusterRefusal, toProtoQuotaRefusal } from "./convert-refusal.ts";
 import { checkSubmission, refusedSubmission, toProtoWarning } from "./create-job.ts";
-import { saidTo } from "./hide-others.ts";
+import { simulationTo } from "./hide-others.ts";
 
 const VERDICT: Readonly<Record<SimulatedVerdict, Verdict>> = {
   FITS_NOW: Verdict.FITS_NOW,
@@ -33,7 +33,7 @@ export async function simulateJob(
   const judged = await simulate(made.job, context.signal);
   // The caller has left, so the answer reaches no one.
   if (judged === null) return {};
-  const simulation = saidTo(context.access, judged);
+  const simulation = simulationTo(context.access, judged);
   const { verdict, admission, reason, clusters, quotas } = simulation;
   return {
     verdict: VERDICT[verdict],

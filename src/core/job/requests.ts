@@ -19,6 +19,8 @@ export type Submission = {
   readonly createdBy: string;
   /** What the caller may do with a queue. Omitted: it may use every queue. */
   readonly queueAccess?: QueueAccess;
+  /** Whether the caller may see a cluster. Omitted: it may see every cluster. */
+  readonly seesCluster?: (name: string) => boolean;
 };
 
 /** `hidden`: the caller may not see the queue, so that it does not exist for it. */

@@ -42,6 +42,8 @@ export type Simulation = {
   readonly clusters: readonly ClusterVerdict[];
   /** Every quota that is in the way: now, or for `NEVER` at any time. */
   readonly quotas: readonly QuotaRefusal[];
+  /** The clusters that the message is about. */
+  readonly refusals: readonly ClusterRefusal[];
 };
 
 type At = { readonly kinds: Registry; readonly nowMs: number };
@@ -112,10 +114,12 @@ function judgeNow(
 function simulationOf(now: PlannedAdmission | Refusal, gang: PlanGang, alone: AloneAnswers): Simulation {
   const { refusal: ever } = alone;
   const clusters = gang.ask.service ? [] : alone.clusters.map((one) => judgeCluster(one, ever));
-  if ("kind" in now) return { verdict: "FITS_NOW", admission: now, reason: "", message: "", clusters, quotas: [] };
+  if ("kind" in now) {
+    return { verdict: "FITS_NOW", admission: now, reason: "", message: "", clusters, quotas: [], refusals: [] };
+  }
   const isNever = ever !== null && clusters.every(({ verdict }) => verdict === "NEVER");
-  const { reason, message, quotas } = isNever ? ever : now;
-  return { verdict: isNever ? "NEVER" : "WAITS", admission: null, reason, message, clusters, quotas };
+  const { reason, message, quotas, clusters: refusals } = isNever ? ever : now;
+  return { verdict: isNever ? "NEVER" : "WAITS", admission: null, reason, message, clusters, quotas, refusals };
 }
 
 /** A cluster that refuses for one of these reasons may take the gang later, without a change of the gang. */

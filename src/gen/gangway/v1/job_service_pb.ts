@@ -772,7 +772,7 @@ export type ExplainJobResponse = Message<"gangway.v1.ExplainJobResponse"> & {
   evaluatedAt?: Timestamp | undefined;
 
   /**
-   * Why each cluster cannot take the gang.
+   * Why each cluster cannot take the gang. Clusters that the caller may not see are left out.
    *
    * @generated from field: repeated gangway.v1.ClusterRefusal clusters = 6;
    */
@@ -1190,7 +1190,7 @@ export type SimulateJobResponse = Message<"gangway.v1.SimulateJobResponse"> & {
   reason: string;
 
   /**
-   * Every cluster, by name. Empty for a job without pods.
+   * Every cluster that the caller may see, by name. Empty for a job without pods.
    *
    * @generated from field: repeated gangway.v1.SimulatedCluster clusters = 4;
    */

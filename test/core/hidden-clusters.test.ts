@@ -1,0 +1,56 @@
+/** Why a gang waits, without the clusters that a caller may not see: what stays of the words. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { messageWithoutClusters } from "../../src/core/plan/hidden-clusters.ts";
+import type { ClusterRefusal } from "../../src/core/plan/plan-types.ts";
+import { keptForWords } from "../../src/core/plan/preemption-words.ts";
+import { changed, refuseFor } from "../../src/core/plan/refuse.ts";
+
+const gang = { uid: "u", generation: 1 } as Parameters<typeof refuseFor>[0];
+const refusal = (cluster: string, reason: string, message: string, have = 0): ClusterRefusal => {
+  return { cluster, reason, message, flavor: null, need: 4, have, blocked: null };
+};
+const NODE = "for the next Worker pod, node secret-node has taint secret=x:NoSchedule, not tolerated";
+const cordoned = (cluster: string) => refusal(cluster, "Cordoned", `${cluster} is cordoned`);
+const roomless = (cluster: string) =>
+  refusal(cluster, "NoCapacity", `needs 4 pods; 3 fit now on ${cluster}; ${NODE}`, 3);
+const tooLarge = (cluster: string) =>
+  refusal(cluster, "TooLarge", `needs 4 pods; ${cluster} takes 0 even when it is empty; ${NODE}`);
+
+const cases: Readonly<Record<string, { clusters: readonly ClusterRefusal[]; shown: string }>> = {
+  "the nearest cluster, with its nodes": {
+    clusters: [cordoned("a"), roomless("secret-b")],
+    shown: "3 of 4 pods fit now on another cluster",
+  },
+  "a cluster that is too small": {
+    clusters: [tooLarge("secret-b")],
+    shown: "another cluster cannot take it even when it is empty",
+  },
+  "clusters beside one that may be seen, once": {
+    clusters: [cordoned("secret-a"), cordoned("secret-b"), cordoned("mine")],
+    shown: "no cluster can be used: another cluster cannot be used; mine: mine is cordoned",
+  },
+  "no cluster": { clusters: [roomless("mine")], shown: `needs 4 pods; 3 fit now on mine; ${NODE}` },
+};
+for (const [name, { clusters, shown }] of Object.entries(cases)) {
+  test(`a refusal is shown without ${name}`, () => {
+    const { message } = refuseFor(gang, { quotas: [], clusters, stoppedByQuota: false });
+    const told = (text: string) => messageWithoutClusters(text, clusters, (cluster) => cluster === "mine");
+    assert.equal(told(message), shown);
+    const later = changed({ ...refuseFor(gang, { quotas: [], clusters, stoppedByQuota: false }) }).message;
+    assert.equal(told(later), later.replace(message, shown));
+  });
+}
+
+test("the cluster of another gang's reservation is not named", () => {
+  const message = keptForWords("another job", "secret", Number.POSITIVE_INFINITY);
+  const shown = messageWithoutClusters(message, [], () => false);
+  assert.equal(
+    shown,
+    "what it needs is kept for the reservation of another job on another cluster; nobody knows when it starts",
+  );
+  assert.equal(
+    messageWithoutClusters(message, [], () => true),
+    message,
+  );
+});
