@@ -13,6 +13,7 @@ import {
   readAuthentication,
 } from "./core/access/authentication-settings.ts";
 import { type CallLimitSettings, readCallLimits } from "./core/access/call-limits.ts";
+import { type CredentialKeys, onlyDefault, parseKey, readCredentialKeys } from "./core/admin/credential-keys.ts";
 import { PLAIN_POD_CONFIG, type PodConfig } from "./core/pods/pod-config.ts";
 import { POD_SECURITY_LEVELS, type PodSecurityLevel } from "./core/pods/policy/control.ts";
 import type { PendingLimits } from "./core/pods/read-pending.ts";
@@ -84,8 +85,10 @@ export type Config = ClientConfig & {
   readonly metricsListen: string | null;
   /** Null: nothing is sent. A null name: OpenTelemetry's own variables give the service's name. */
   readonly otel: { readonly serviceName: string | null } | null;
-  /** Encrypts the credentials of registered clusters. Null: none can be stored. */
-  readonly credentialsKey: Buffer | null;
+  /** Encrypt the credentials of registered clusters. Without a current one, none can be stored. */
+  readonly credentialsKeys: CredentialKeys;
+  /** The file that gives them, or null. */
+  readonly credentialsKeysFile: SettingsFile<CredentialKeys> | null;
   readonly allowLocalKubeconfigs: boolean;
   /** The hosts that registered clusters may have, as `parseAllowedHosts` reads them. */
   readonly clusterHosts: string;
@@ -139,7 +142,7 @@ export function readConfig(workingDirectory: string, env: Environment = process.
     httpListen: given(env, "GANGWAY_HTTP_LISTEN"),
     metricsListen: given(env, "GANGWAY_METRICS_LISTEN"),
     otel: readOtel(env),
-    credentialsKey: readCredentialsKey(env),
+    ...readKeys(env),
     allowLocalKubeconfigs: given(env, "GANGWAY_LOCAL_KUBECONFIGS") === "allow",
     clusterHosts: readClusterHosts(env),
     clusterEvents: choiceOf(env, "GANGWAY_CLUSTER_EVENTS") === "on",
@@ -368,16 +371,17 @@ function readSettingsFile<T>(
   return { path, text, parse, value: parse(text) };
 }
 
-const KEY_BYTES = 32;
+function readKeys(env: Environment): Pick<Config, "credentialsKeys" | "credentialsKeysFile"> {
+  const own = readCredentialsKey(env);
+  const file = readSettingsFile(env, "GANGWAY_CREDENTIALS_KEYS_FILE", (value) => readCredentialKeys(value, own));
+  return { credentialsKeys: file?.value ?? onlyDefault(own), credentialsKeysFile: file };
+}
 
 /** The error does not show the value, which is a secret. */
 function readCredentialsKey(env: Environment): Buffer | null {
   const text = given(env, "GANGWAY_CREDENTIALS_KEY");
   if (text === null) return null;
-  const key = Buffer.from(text, "base64");
-  if (key.length === KEY_BYTES) return key;
-  throw new Error(
-    `GANGWAY_CREDENTIALS_KEY must be ${KEY_BYTES} bytes in base64, as \`openssl rand -base64 ${KEY_BYTES}\` ` +
-      `prints them; it has ${key.length}`,
-  );
+  const parsed = parseKey(text);
+  if ("key" in parsed) return parsed.key;
+  throw new Error(`GANGWAY_CREDENTIALS_KEY ${parsed.problem}`);
 }

@@ -112,6 +112,11 @@ export const VARIABLES = {
   GANGWAY_CREDENTIALS_KEY: {
     meaning: "The key that encrypts the credentials of registered clusters in the database: 32 bytes in base64.",
   },
+  GANGWAY_CREDENTIALS_KEYS_FILE: {
+    meaning:
+      "The YAML file with several such keys by name, and which of them encrypts. " +
+      "Read again within seconds when it changes.",
+  },
   GANGWAY_LOCAL_KUBECONFIGS: {
     meaning:
       "`allow`: a kubeconfig may be a file of the server's machine, name such files, run programs there, " +

@@ -19,6 +19,7 @@ import type {
   SentCredentials,
   UidRefusal,
 } from "../core/admin/cluster.ts";
+import type { KeyRecord, RotationOutcome } from "../core/admin/credential-keys.ts";
 import type { NamespaceChange, NamespaceOutcome, NamespaceRecord } from "../core/admin/namespace.ts";
 import type {
   PriorityClassChange,
@@ -124,6 +125,10 @@ export type ClusterAdmin = {
   readonly remove: (name: string, forget: boolean) => Promise<ChangeOutcome<null>>;
   /** Why the server cannot use a cluster. Null: it can. Omitted: it is not known. */
   readonly problemOf?: (name: string) => string | null;
+  /** The keys that encrypt credentials, ordered by name. */
+  readonly listKeys: () => Promise<readonly KeyRecord[]>;
+  /** Encrypts all credentials again with the current key, which must be `to` unless that is empty. */
+  readonly rotateKeys: (to: string, signal: AbortSignal) => Promise<RotationOutcome>;
 };
 
 export type Admin = {

@@ -50,6 +50,7 @@ const COMMAND_GROUPS: Readonly<Record<string, Readonly<Record<string, LoadComman
   },
   "Manage clusters:": {
     cluster: async () => (await import("./commands/cluster.ts")).registerCluster,
+    keys: async () => (await import("./commands/keys.ts")).registerKeys,
   },
   "Manage access:": {
     robot: async () => (await import("./commands/robot.ts")).registerRobot,

@@ -3,15 +3,17 @@ import type { AllowedHosts } from "../adapters/cluster/allowed-hosts.ts";
 import type { ClusterRegistry } from "../adapters/cluster/registry.ts";
 import type { createStore } from "../adapters/store/store.ts";
 import { createClusterAdmin } from "../api/cluster/cluster-admin.ts";
+import { createKeyAdmin } from "../api/cluster/key-admin.ts";
 import type { ClusterAdmin } from "../api/ports.ts";
+import { type CredentialKeys, currentKey } from "../core/admin/credential-keys.ts";
 import type { Clock } from "../runtime/clock.ts";
 
 export type ClusterAdminParts = {
   readonly store: Pick<ReturnType<typeof createStore>, "admin" | "clusters">;
   readonly registry: Pick<ClusterRegistry, "refresh"> & Partial<Pick<ClusterRegistry, "problemOf">>;
   readonly clock: Clock;
-  /** Encrypts kubeconfigs. Null: this process cannot store any. */
-  readonly key: Buffer | null;
+  /** Encrypt kubeconfigs. */
+  readonly keys: () => CredentialKeys;
   readonly allowLocal: boolean;
   /** The addresses that clusters may have. Omitted: all but link-local ones and their like. */
   readonly hosts?: AllowedHosts | undefined;
@@ -25,7 +27,7 @@ const files = () => import("../adapters/cluster/kubeconfig-files.ts");
 const checks = () => import("../adapters/cluster/check-cluster.ts");
 
 export function connectClusterAdmin(parts: ClusterAdminParts): ClusterAdmin {
-  const { store, registry, clock, key, allowLocal, hosts, simulated } = parts;
+  const { store, registry, clock, keys, allowLocal, hosts, simulated } = parts;
   return createClusterAdmin({
     table: { ...store.clusters, getCluster: store.admin.getCluster },
     refresh: () => registry.refresh(),
@@ -33,8 +35,18 @@ export function connectClusterAdmin(parts: ClusterAdminParts): ClusterAdmin {
     allowLocal,
     readFile: async (path) => (await files()).readLocalFile(path).catch(() => null),
     pickContext: async (text, context) => (await acceptance()).acceptKubeconfig(text, { context, allowLocal, hosts }),
-    seal: key === null ? null : async (cluster, text) => (await credentials()).sealKubeconfig(key, cluster, text),
-    open: async (cluster, stored) => (await credentials()).openCredentials(stored, { cluster, key, allowLocal }),
+    seal: async (cluster, text) => {
+      const { sealKubeconfig } = await credentials();
+      const key = currentKey(keys());
+      return key === null ? null : sealKubeconfig(key, cluster, text);
+    },
+    open: async (cluster, stored) =>
+      (await credentials()).openCredentials(stored, { cluster, keys: keys(), allowLocal }),
+    keys: createKeyAdmin({
+      keys,
+      table: store.clusters,
+      loadReseal: async () => (await credentials()).resealCredentials,
+    }),
     check: async (kubeconfig, registered) => {
       const namespaces = (await store.admin.listNamespaces()).map(({ name }) => name);
       return (await checks()).checkCluster(kubeconfig, { clock, namespaces, hosts, ...registered });

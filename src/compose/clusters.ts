@@ -8,6 +8,7 @@ import { describeUidRefusal } from "../core/admin/cluster.ts";
 import { gangSchedulerOf } from "../core/pods/pod-group.ts";
 import { type Base, runLoops } from "./base.ts";
 import { connectClusterAdmin } from "./cluster-admin.ts";
+import { followCredentialKeys } from "./credential-keys.ts";
 import type { Simulations } from "./simulated-clusters.ts";
 
 /** Connects a cluster. Each process hears of its jobs; the process with the observer's lease records its capacity. */
@@ -59,7 +60,7 @@ function connectSimulation(
 }
 
 export type FollowOptions = {
-  readonly config: Pick<Config, "credentialsKey" | "allowLocalKubeconfigs" | "clusterHosts">;
+  readonly config: Pick<Config, "credentialsKeys" | "credentialsKeysFile" | "allowLocalKubeconfigs" | "clusterHosts">;
   /** True for workers, which watch clusters. False: this process only sends single requests to them. */
   readonly listens: boolean;
   readonly simulations: Simulations;
@@ -69,13 +70,15 @@ export type FollowOptions = {
 export async function followClusters(base: Base, options: FollowOptions) {
   const { clock, store, telemetry, instrumentation, heard, parts } = base;
   const { listens, simulations } = options;
-  const { credentialsKey: key, allowLocalKubeconfigs: allowLocal } = options.config;
+  const { allowLocalKubeconfigs: allowLocal } = options.config;
+  const keys = followCredentialKeys(base, options.config, () => registry.wake());
   const hosts = parseAllowedHosts(options.config.clusterHosts);
   const registry = new ClusterRegistry({
     clock,
     list: async () => {
       if (listens) await store.clusters.forgetRetired(simulations.names());
       const { registered, simulated, forgotten } = await store.clusters.listCredentials();
+      keys.reportMissing(registered);
       const here = simulated.filter((name) => simulations.kubeconfigOf(name) !== null);
       return { registered: [...registered, ...here.map((name) => ({ name, credentials: {} }))], forgotten };
     },
@@ -83,7 +86,7 @@ export async function followClusters(base: Base, options: FollowOptions) {
       const simulated = simulations.kubeconfigOf(name);
       if (simulated !== null) return connectSimulation(base, { name, kubeconfig: simulated }, simulations);
       const { openCredentials } = await import("../adapters/cluster/credentials.ts");
-      const kubeconfig = await openCredentials(credentials, { cluster: name, key, allowLocal });
+      const kubeconfig = await openCredentials(credentials, { cluster: name, keys: keys.now(), allowLocal });
       const cluster = { name, kubeconfig, gangScheduler: gangSchedulerOf(gangScheduler), hosts };
       return connect(base, cluster, { observes: listens });
     },
@@ -99,7 +102,7 @@ export async function followClusters(base: Base, options: FollowOptions) {
   await registry.refresh();
   runLoops(parts, (signal) => registry.run(signal));
   const simulated = simulations.kubeconfigOf;
-  const admin = connectClusterAdmin({ store, registry, clock, key, allowLocal, hosts, simulated });
+  const admin = connectClusterAdmin({ store, registry, clock, keys: keys.now, allowLocal, hosts, simulated });
   return { clusters: registry.clusters, admin };
 }
 

@@ -36,6 +36,14 @@ export type Telemetry = {
   readonly accessFileRead: (facts: { readonly file: string }) => void;
   /** Limits of callers were read again, because their file has changed. */
   readonly limitsFileRead: (facts: { readonly file: string }) => void;
+  /** The keys of credentials were read again, because their file has changed. `keys`: their names. */
+  readonly credentialKeysRead: (facts: {
+    readonly file: string;
+    readonly current: string | null;
+    readonly keys: readonly string[];
+  }) => void;
+  /** Credentials of these clusters cannot be decrypted, because this process lacks their key. */
+  readonly credentialKeyMissing: (facts: { readonly key: string; readonly clusters: readonly string[] }) => void;
   /** A call was refused because its caller has reached a limit. */
   readonly callLimited: (facts: { readonly limit: string }) => void;
   /** The methods of authentication were read again, because their file has changed. */
@@ -146,6 +154,8 @@ function telemetryOn(log: Logger, measuring: Meter | null): Telemetry {
     authenticationFileRead: (facts) => log.info(facts, "methods of authentication read again"),
     accessFileRead: (facts) => log.info(facts, "roles and bindings read again"),
     limitsFileRead: (facts) => log.info(facts, "limits of callers read again"),
+    credentialKeysRead: (facts) => log.info(facts, "keys of credentials read again"),
+    credentialKeyMissing: (facts) => log.error(facts, "key of credentials missing: put it back into the file"),
     audited: (audit) => log.info({ audit }, "audited"),
     servedInsecurely: (facts) => log.warn(facts, "serving without protection, because of --insecure"),
     loopFailed,

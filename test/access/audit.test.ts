@@ -21,6 +21,7 @@ import { startEmbedded } from "../../src/compose/embedded.ts";
 import { readConfig } from "../../src/config.ts";
 import { RPC_TABLE } from "../../src/core/access/rpc-table.ts";
 import { AUDIT_ACTIONS } from "../../src/core/admin/audit.ts";
+import { ClusterService } from "../../src/gen/gangway/v1/cluster_service_pb.ts";
 import { type AuditEntry, QueueService } from "../../src/gen/gangway/v1/queue_service_pb.ts";
 import { waitUntil } from "../support/bounded.ts";
 import { signingKey, TestIssuer } from "../support/issuer.ts";
@@ -132,6 +133,9 @@ const CALLS: readonly (readonly [rpc: string, request: JsonValue, ...subjects: r
   ["ClusterService/CordonCluster", { name: "real" }, "real"],
   ["ClusterService/CordonCluster", { name: "real" }],
   ["ClusterService/UncordonCluster", { name: "real" }, "real"],
+  ["ClusterService/ListCredentialKeys", {}],
+  ["ClusterService/RotateCredentialKeys", {}, "real"],
+  ["ClusterService/RotateCredentialKeys", { to: "next" }],
   ["ClusterService/DeleteCluster", { name: "real" }, "real"],
   ["AccessService/WhoAmI", {}],
   ["AccessService/CheckAccess", { permission: "jobs.get" }],
@@ -165,11 +169,17 @@ async function serve(t: TestContext) {
   writeFileSync(authentication, JSON.stringify({ issuers: [settings], robots: true }));
   const access = join(folder, "access.yaml");
   writeFileSync(access, 'bindings: [{name: root, subject: "login:root", role: admin}]');
+  const keys = join(folder, "keys.yaml");
+  const encryptWith = (current: string) => {
+    const key = (name: string, byte: number) => ({ name, key: Buffer.alloc(32, byte).toString("base64") });
+    writeFileSync(keys, JSON.stringify({ current, keys: [key("first", 7), key("next", 8)] }));
+  };
+  encryptWith("first");
   const config = readConfig(folder, {
     GANGWAY_AUTHENTICATION_FILE: authentication,
     GANGWAY_ACCESS_FILE: access,
     GANGWAY_CLUSTER_HOSTS: "127.0.0.0/8",
-    GANGWAY_CREDENTIALS_KEY: Buffer.alloc(32, 7).toString("base64"),
+    GANGWAY_CREDENTIALS_KEYS_FILE: keys,
   });
   const options = { listen: "127.0.0.1:0", insecure: false, data: join(folder, "data"), simulate: false };
   const service = await startEmbedded({ ...options, examples: false } as never, config, OWN_KINDS);
@@ -179,7 +189,7 @@ async function serve(t: TestContext) {
   });
   const bearer = async (sub: string) => issuer.sign({ sub });
   const log = () => readFileSync(join(folder, "data", "gangway.log"), "utf8");
-  return { address: service.address, bearer, log, sign: issuer.sign.bind(issuer) };
+  return { address: service.address, bearer, log, encryptWith, sign: issuer.sign.bind(issuer) };
 }
 
 type Answer = { readonly code: number; readonly message: string; readonly requestId: string };
@@ -242,7 +252,7 @@ test("the audited RPCs of the table are the actions of the audit log, and every 
 });
 
 test("each call leaves the entries of its changes, refused calls leave one, and no secret is in them", async (t) => {
-  const { address, bearer, log } = await serve(t);
+  const { address, bearer, log, encryptWith } = await serve(t);
   const call = caller(t, address, await bearer("root"));
   const stop = new AbortController();
   const secret = await bearer("root");
@@ -261,6 +271,14 @@ test("each call leaves the entries of its changes, refused calls leave one, and 
   let known = await listAll();
   for (const [at, [short, request, ...subjects]] of CALLS.entries()) {
     const method = methodOf(short);
+    if (short === "ClusterService/ListCredentialKeys") {
+      encryptWith("next");
+      const current = async () => {
+        const { keys } = await client.call(ClusterService.method.listCredentialKeys, {});
+        return keys.find((key) => key.current)?.name;
+      };
+      await waitUntil("the file of keys is read again", async () => (await current()) === "next");
+    }
     const sentId = at % 2 === 0 ? { "x-request-id": `call-${at}` } : undefined;
     const { code, message, requestId } = await call(method, request, sentId);
     const mayFail = short === "JobService/StreamJobLogs";

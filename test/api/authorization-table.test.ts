@@ -189,6 +189,8 @@ const EXPECTED: Readonly<Record<string, Expected | "open" | "apart">> = {
   }),
   "ClusterService/UpdateCluster": ofCluster("clusters.update", { cluster: { name: "east" } }),
   "ClusterService/DeleteCluster": ofCluster("clusters.delete"),
+  "ClusterService/ListCredentialKeys": everywhere("keys.get"),
+  "ClusterService/RotateCredentialKeys": everywhere("keys.rotate"),
   "AccessService/WhoAmI": "open",
   "AccessService/CheckAccess": "open",
   "AccessService/CreateRobotToken": everywhere("robots.create", { name: "new" }),

@@ -1,6 +1,8 @@
+import { createKeyAdmin } from "../../src/api/cluster/key-admin.ts";
 import type { Admin, ClusterAdmin, JobReads, JobWatch, PriorityClasses } from "../../src/api/ports.ts";
 import type { ChangeOutcome } from "../../src/core/admin/change-outcome.ts";
 import type { ClusterCheck, ClusterRecord, SentCluster } from "../../src/core/admin/cluster.ts";
+import { onlyDefault } from "../../src/core/admin/credential-keys.ts";
 import type { NamespaceRecord } from "../../src/core/admin/namespace.ts";
 import { changeRefusal, type PriorityClassRecord } from "../../src/core/admin/priority-class.ts";
 import type { QueueRecord } from "../../src/core/admin/queue.ts";
@@ -60,6 +62,15 @@ export class MemoryStore {
   }
 
   readonly clusterAdmin: ClusterAdmin = {
+    // No credentials are kept here.
+    ...createKeyAdmin({
+      keys: () => onlyDefault(Buffer.alloc(32)),
+      table: {
+        listKeyUses: async () => [],
+        resealCredentials: async () => ({ changed: 0, kept: [], last: null }),
+      },
+      loadReseal: async () => (stored) => stored,
+    }),
     register: async (cluster, { kubeconfig }) => {
       if (kubeconfig.kind === "path") return { kind: "refusedCredentials", problems: ["names a file"] };
       if (kubeconfig.text === "no key") return { kind: "noKey" };

@@ -137,3 +137,16 @@ test("a cluster has at most 64 flavors", async (t) => {
   const most = { ...cluster, flavors: many.slice(0, 64) };
   assert.equal((await call(registerCluster, { cluster: most, credentials })).error, null);
 });
+
+test("keys are rotated only to the key that the process encrypts with", async (t) => {
+  const { call } = await startFixture(t);
+  const { rotateCredentialKeys, listCredentialKeys } = ClusterService.method;
+  const done = await call(rotateCredentialKeys, { to: "default" });
+  const key = done.ok?.keys[0];
+  assert.deepEqual([done.ok?.changed, key?.name, key?.current, key?.known], [0, "default", true, true]);
+  assert.deepEqual((await call(listCredentialKeys, {})).ok?.keys, done.ok?.keys);
+  const other = await call(rotateCredentialKeys, { to: "2026-11" });
+  assert.deepEqual([other.error?.code, other.error?.precondition], ["FAILED_PRECONDITION", "OTHER_CREDENTIALS_KEY"]);
+  const long = await call(rotateCredentialKeys, { to: "k".repeat(64) });
+  assert.deepEqual([long.error?.code, long.error?.fields[0]?.field], ["INVALID_ARGUMENT", "to"]);
+});

@@ -11,6 +11,7 @@ import { startApi } from "../../src/api/server.ts";
 import { connectClusterAdmin } from "../../src/compose/cluster-admin.ts";
 import { startQuestions } from "../../src/compose/questions.ts";
 import { NO_CALL_LIMITS } from "../../src/core/access/call-limits.ts";
+import { onlyDefault } from "../../src/core/admin/credential-keys.ts";
 import { createIntake } from "../../src/intake/intake.ts";
 import { systemClock } from "../../src/runtime/clock.ts";
 import { createTelemetry } from "../../src/telemetry/events.ts";
@@ -58,7 +59,14 @@ export async function startApiService(db: Db, signal: AbortSignal) {
   const none = () => Promise.reject(new Error("there are no clusters"));
   const onInternalError = (_reference: string, cause: unknown) => console.error(cause);
   const registry = { refresh: async () => {} };
-  const clusters = connectClusterAdmin({ store, registry, clock, key: null, allowLocal: false, simulated: () => null });
+  const clusters = connectClusterAdmin({
+    store,
+    registry,
+    clock,
+    keys: () => onlyDefault(null),
+    allowLocal: false,
+    simulated: () => null,
+  });
   const ports = {
     kinds: OWN_KINDS,
     intake,

@@ -51,7 +51,12 @@ export async function startFleet(
   }
   for (const { name, kubeconfig } of clusters) {
     const flavors = [{ name: FLAVOR, resource: GPU, nodeLabels: { [RUN_LABEL]: run } }];
-    await store.clusters.register({ name, labels: {}, flavors, credentials: sealKubeconfig(KEY, name, kubeconfig) });
+    await store.clusters.register({
+      name,
+      labels: {},
+      flavors,
+      credentials: sealKubeconfig({ name: "default", bytes: KEY }, name, kubeconfig),
+    });
   }
   const { hostname, port } = new URL(url);
   const statements = await StatementCounter.start({ host: hostname, port: Number(port) || 5432 });

@@ -8,9 +8,11 @@ import { test } from "node:test";
 import fc from "fast-check";
 import { acceptKubeconfig } from "../../src/adapters/cluster/accept-kubeconfig.ts";
 import { parseAllowedHosts } from "../../src/adapters/cluster/allowed-hosts.ts";
-import { openCredentials, sealKubeconfig } from "../../src/adapters/cluster/credentials.ts";
+import { openCredentials, resealCredentials, sealKubeconfig } from "../../src/adapters/cluster/credentials.ts";
 import { pickContext } from "../../src/adapters/cluster/kubeconfig.ts";
+import { contentOf } from "../../src/adapters/cluster/stored-credentials.ts";
 import { KUBECONFIG_BYTES_MAX } from "../../src/core/admin/cluster.ts";
+import { type CredentialKeys, onlyDefault } from "../../src/core/admin/credential-keys.ts";
 import type { JsonObject } from "../../src/runtime/json.ts";
 
 const SECRET = "secret-token-of-one";
@@ -364,18 +366,95 @@ test("a server at a refused address is refused with the rule, and one without an
   assert.equal((await accept("https://localhost", "127.0.0.0/8,::1/128")).kind, "ok");
 });
 
+const named = (name: string) => ({ name, bytes: randomBytes(32) });
+const ring = (current: string, ...keys: readonly { readonly name: string; readonly bytes: Buffer }[]) => ({
+  current,
+  keys: new Map(keys.map(({ name, bytes }) => [name, bytes])),
+});
+
 test("an encrypted kubeconfig can be decrypted only with its key and under its cluster's name", async () => {
-  const key = randomBytes(32);
-  const sealed = sealKubeconfig(key, "one", config());
-  assert.ok(!JSON.stringify(sealed).includes(SECRET));
-  const open = (cluster: string, with_: Buffer | null, stored: JsonObject = sealed) =>
-    openCredentials(stored, { cluster, key: with_, allowLocal: false });
-  assert.equal(await open("one", key), config());
-  assert.notDeepEqual(sealKubeconfig(key, "one", config()), sealed, "no nonce is used twice");
-  await assert.rejects(open("two", key), /encrypted with another key/);
-  await assert.rejects(open("one", randomBytes(32)), /encrypted with another key/);
-  await assert.rejects(open("one", null), /GANGWAY_CREDENTIALS_KEY is not set/);
-  await assert.rejects(open("one", key, { ...sealed, text: "AAAA" }), /encrypted with another key/);
+  for (const name of ["default", "2026-11"]) {
+    const key = named(name);
+    const sealed = sealKubeconfig(key, "one", config());
+    assert.ok(!JSON.stringify(sealed).includes(SECRET));
+    assert.equal(sealed.key, name);
+    const open = (cluster: string, keys: CredentialKeys, stored: JsonObject = sealed) =>
+      openCredentials(stored, { cluster, keys, allowLocal: false });
+    const right = ring(name, key);
+    assert.equal(await open("one", right), config());
+    assert.notDeepEqual(sealKubeconfig(key, "one", config()), sealed, "no nonce is used twice");
+    await assert.rejects(open("two", right), /encrypted with another key/);
+    await assert.rejects(open("one", ring(name, named(name))), /encrypted with another key/);
+    await assert.rejects(open("one", right, { ...sealed, text: "AAAA" }), /encrypted with another key/);
+    // Under another name of a key, the same bytes do not decrypt.
+    const renamed = { ...key, name: "renamed" };
+    await assert.rejects(open("one", ring("renamed", renamed), { ...sealed, key: "renamed" }), /with another key/);
+    await assert.rejects(
+      open("one", ring("renamed", renamed)),
+      new RegExp(`encrypted with the key ${name}(, and GANGWAY_CREDENTIALS_KEY is not set)?; there are renamed here`),
+    );
+  }
+  const sealed = sealKubeconfig(named("default"), "one", config());
+  await assert.rejects(
+    openCredentials(sealed, { cluster: "one", keys: onlyDefault(null), allowLocal: false }),
+    /GANGWAY_CREDENTIALS_KEY is not set; there is no key here: put the key back, or replace the cluster's kubeconfig$/,
+  );
+});
+
+const OLD_CONFIG = `apiVersion: v1
+kind: Config
+current-context: c
+clusters:
+  - name: c
+    cluster:
+      server: https://old.example.com
+users:
+  - name: u
+    user:
+      token: old
+contexts:
+  - name: c
+    context:
+      cluster: c
+      user: u
+`;
+
+/** As a program from before there were named keys has stored it. */
+const STORED_BEFORE_NAMES = {
+  kind: "sealed",
+  nonce: "KzGPOg4xNbnXk8rX",
+  text: [
+    "EeI21DyOAwPPV5LU2ZKPis9SMpr032rh09fhCG8PPRmzaYCh4H/3pFOlsvcbqt01wflvxlhKfj7vVOjJiZhdLmIEgDNJQI2m9tmB",
+    "FOHLHP+U+LMHlyHFP0yOC2Cvc7bmyw0d7Y5ucB4SYqb7hmWWNplwqNRCOtP/n9FdQervubhtIkHjBtwEyzjkicCjdSWCCI5y5BBJ",
+    "PJ2WsEi2zZdY5L78V8eVlPAmp+LNlcDZOrDcE9gpWi6q8xxCnu3/iMJ5SfXBZzDCBtmz0lT2M18oYW3GsPR2ePlEMlCcpm2HvYXw",
+    "5NPJHJ3pew==",
+  ].join(""),
+  tag: "2y/bwUKmNFlyGgMshYjVow==",
+};
+
+test("credentials from before there were named keys decrypt with the default key", async () => {
+  const keys = onlyDefault(Buffer.alloc(32, 7));
+  const open = (stored: JsonObject) => openCredentials(stored, { cluster: "old", keys, allowLocal: false });
+  assert.equal(await open(STORED_BEFORE_NAMES), OLD_CONFIG);
+  const next = { current: "2026-11", keys: new Map([...keys.keys, ["2026-11", randomBytes(32)]]) };
+  const resealed = resealCredentials(STORED_BEFORE_NAMES, "old", next);
+  assert.deepEqual([resealed.key, resealed.origin], ["2026-11", STORED_BEFORE_NAMES.nonce]);
+  assert.equal(await openCredentials(resealed, { cluster: "old", keys: next, allowLocal: false }), OLD_CONFIG);
+  await assert.rejects(open(resealed), /encrypted with the key 2026-11; there are default here/);
+});
+
+test("credentials that are encrypted again keep their content's name, and others have another", () => {
+  const [one, two] = [named("one"), named("two")];
+  const first = sealKubeconfig(one, "c", config());
+  const second = resealCredentials(first, "c", ring("two", one, two));
+  const third = resealCredentials(second, "c", ring("one", one, two));
+  assert.deepEqual(new Set([first, second, third].map(contentOf)), new Set([first.nonce]));
+  assert.equal(new Set([first, second, third].map(({ nonce }) => nonce)).size, 3);
+  assert.notEqual(contentOf(sealKubeconfig(one, "c", config())), first.nonce);
+  assert.throws(
+    () => resealCredentials(first, "c", ring("two", two)),
+    /encrypted with the key one; there are two here/,
+  );
 });
 
 test("a referenced file is read anew each time, and only if that is allowed", async (t) => {
@@ -384,7 +463,8 @@ test("a referenced file is read anew each time, and only if that is allowed", as
   const path = join(directory, "kubeconfig");
   writeFileSync(path, config());
   const stored = { kind: "file", path, context: "b" };
-  const open = (allowLocal: boolean) => openCredentials(stored, { cluster: "one", key: null, allowLocal });
+  const open = (allowLocal: boolean) =>
+    openCredentials(stored, { cluster: "one", keys: onlyDefault(null), allowLocal });
   assert.match(await open(true), /two\.example\.com/);
   await assert.rejects(open(false), /does not allow files/);
   writeFileSync(path, "[]");

@@ -4,10 +4,11 @@ import { after, before, test } from "node:test";
 import { checkCluster } from "../../src/adapters/cluster/check-cluster.ts";
 import { flavorFindings } from "../../src/adapters/cluster/check-flavors.ts";
 import { connectCluster } from "../../src/adapters/cluster/cluster.ts";
-import { openCredentials, sealKubeconfig } from "../../src/adapters/cluster/credentials.ts";
+import { openCredentials, resealCredentials, sealKubeconfig } from "../../src/adapters/cluster/credentials.ts";
 import { PERMISSIONS } from "../../src/adapters/cluster/permissions.ts";
 import { ClusterRegistry, type RegisteredCluster } from "../../src/adapters/cluster/registry.ts";
 import type { SimCluster } from "../../src/adapters/simcluster/sim-cluster.ts";
+import { onlyDefault } from "../../src/core/admin/credential-keys.ts";
 import { gang } from "./gang.ts";
 import {
   clientOf,
@@ -102,6 +103,63 @@ test("clusters are connected while the table names them, and reconnected when th
   assert.deepEqual(await registry.clusters.listJob(job, signal), empty);
 });
 
+test("credentials that are encrypted again keep their connection, also where their key is not known yet", async (t) => {
+  const keys = { old: randomBytes(32), new: randomBytes(32) };
+  const ring = (current: keyof typeof keys, ...names: readonly (keyof typeof keys)[]) => ({
+    current,
+    keys: new Map(names.map((name) => [name, keys[name]])),
+  });
+  let known = ring("old", "old");
+  const first = sealKubeconfig({ name: "old", bytes: keys.old }, "one", sim.kubeconfig());
+  let credentials: RegisteredCluster["credentials"] = first;
+  const told: string[] = [];
+  let connections = 0;
+  const startRegistry = () => {
+    const registry = new ClusterRegistry({
+      clock,
+      listens: false,
+      list: async () => ({ registered: [{ name: "one", credentials }], forgotten: [] }),
+      async connect({ name, credentials: stored }) {
+        const kubeconfig = await openCredentials(stored, { cluster: name, keys: known, allowLocal: false });
+        connections += 1;
+        return connectCluster({
+          name,
+          kubeconfig,
+          installation: INSTALLATION,
+          clock,
+          random: seededRandom(5),
+          createNamespaces: false,
+          onJobChanged: () => undefined,
+          onCapacity: async () => null,
+          onError: () => undefined,
+        });
+      },
+      onJobChanged: () => undefined,
+      onError: (error) => told.push(String(error)),
+    });
+    t.after(() => registry.clusters.close());
+    return registry;
+  };
+  const registry = startRegistry();
+  await registry.refresh();
+  credentials = resealCredentials(first, "one", ring("new", "old", "new"));
+  await registry.refresh();
+  assert.deepEqual([connections, registry.connected().length, registry.problemOf("one"), told], [1, 1, null, []]);
+  // A process that starts now has to open them.
+  const started = startRegistry();
+  await started.refresh();
+  await started.refresh();
+  assert.deepEqual([connections, started.connected().length, told.length], [1, 0, 1]);
+  assert.match(started.problemOf("one") ?? "", /encrypted with the key new; there are old here: put the key back/);
+  // The key is there, and it is another one of that name: that is another problem, and told too.
+  known = { current: "old", keys: new Map([["new", keys.old]]) };
+  await started.refresh();
+  assert.equal(told.length, 2);
+  known = ring("old", "old", "new");
+  await started.refresh();
+  assert.deepEqual([connections, started.connected().length, started.problemOf("one")], [2, 1, null]);
+});
+
 const access = (cluster: object, user: object = { token: "t" }) =>
   JSON.stringify({
     clusters: [{ name: "c", cluster }],
@@ -124,10 +182,10 @@ const poison: Record<string, { text: string; problem: RegExp }> = {
 
 test("clusters whose stored credentials are refused today are left out, each with a reason", async (t) => {
   const key = randomBytes(32);
-  const good = { name: "good", credentials: sealKubeconfig(key, "good", sim.kubeconfig()) };
+  const good = { name: "good", credentials: sealKubeconfig({ name: "default", bytes: key }, "good", sim.kubeconfig()) };
   const bad = Object.entries(poison).map(([name, { text }]) => ({
     name,
-    credentials: sealKubeconfig(key, name, text),
+    credentials: sealKubeconfig({ name: "default", bytes: key }, name, text),
   }));
   const file = { name: "file", credentials: { kind: "file", path: "/dev/zero", context: "" } };
   const odd = { name: "odd", credentials: { kind: "sealed", nonce: 5, text: [], tag: null } };
@@ -144,7 +202,11 @@ test("clusters whose stored credentials are refused today are left out, each wit
     connect: async ({ name, credentials }) =>
       connectCluster({
         name,
-        kubeconfig: await openCredentials(credentials, { cluster: name, key, allowLocal: name === "file" }),
+        kubeconfig: await openCredentials(credentials, {
+          cluster: name,
+          keys: onlyDefault(key),
+          allowLocal: name === "file",
+        }),
         installation: INSTALLATION,
         clock,
         random: seededRandom(5),

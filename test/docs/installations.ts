@@ -2,7 +2,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { once } from "node:events";
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createEmptyDatabase, databaseUrl, onServer } from "../support/postgres.ts";
@@ -28,6 +28,7 @@ const PAGE = {
   byName: "localhost:7444",
   restoredName: "gangway_restored",
   redis: "redis://127.0.0.1:6379",
+  keys: "keys.yaml",
 };
 
 async function loopback(): Promise<string> {
@@ -41,6 +42,8 @@ function credentialsKey(): string {
 /** The embedded service in a process of its own, with its data in a folder that is removed at the end. */
 export async function startEmbeddedService(): Promise<Installation> {
   const data = mkdtempSync(join(tmpdir(), "gangway-docs-data-"));
+  const keys = join(data, "keys.yaml");
+  writeFileSync(keys, "current: default");
   const [health, metrics, second] = [await loopback(), await loopback(), await loopback()];
   const child = spawn(
     process.execPath,
@@ -51,6 +54,7 @@ export async function startEmbeddedService(): Promise<Installation> {
         ...plainEnvironment(),
         NODE_COMPILE_CACHE: compileCache,
         GANGWAY_CREDENTIALS_KEY: credentialsKey(),
+        GANGWAY_CREDENTIALS_KEYS_FILE: keys,
         GANGWAY_HTTP_LISTEN: health,
         GANGWAY_METRICS_LISTEN: metrics,
       },
@@ -66,6 +70,7 @@ export async function startEmbeddedService(): Promise<Installation> {
       [PAGE.metrics]: metrics,
       [PAGE.everyAddress]: second,
       [PAGE.byName]: second.replace("127.0.0.1", "localhost"),
+      [PAGE.keys]: keys,
     },
     async close() {
       child.kill("SIGTERM");

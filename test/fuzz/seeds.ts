@@ -280,4 +280,6 @@ export const SEEDS: Readonly<Record<string, Seed>> = {
   "ClusterService.GetCapacity": named(CLUSTERS),
   "ClusterService.CheckCluster": named(CLUSTERS),
   "ClusterService.DeleteCluster": named(CLUSTERS),
+  "ClusterService.ListCredentialKeys": () => ({}),
+  "ClusterService.RotateCredentialKeys": (maker) => ({ to: maker.chance.is(0.5) ? "" : "default" }),
 };

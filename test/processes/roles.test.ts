@@ -23,7 +23,7 @@ describe("a registered cluster whose credentials are encrypted", { skip: server 
       defaultQueue: "default",
       onAppended: () => {},
     };
-    const credentials = sealKubeconfig(randomBytes(32), "far", "{}");
+    const credentials = sealKubeconfig({ name: "default", bytes: randomBytes(32) }, "far", "{}");
     const registered = await createStore(db, options).clusters.register({
       name: "far",
       labels: {},

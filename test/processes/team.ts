@@ -101,7 +101,7 @@ export class Team {
   }
 }
 
-const CREDENTIALS_KEY = Buffer.alloc(32, 7);
+export const CREDENTIALS_KEY = Buffer.alloc(32, 7);
 
 async function startClusters(db: Db, parts: AsyncDisposableStack): Promise<readonly SimCluster[]> {
   const clock = systemClock();
@@ -121,7 +121,7 @@ async function startClusters(db: Db, parts: AsyncDisposableStack): Promise<reado
     DEMO_CLUSTERS.map(async ({ name, labels, flavors, nodes }) => {
       const cluster = await startSimCluster({ name, nodes, directory: null, clock });
       parts.defer(() => cluster.close());
-      const credentials = sealKubeconfig(CREDENTIALS_KEY, name, cluster.kubeconfig());
+      const credentials = sealKubeconfig({ name: "default", bytes: CREDENTIALS_KEY }, name, cluster.kubeconfig());
       await store.clusters.register({ name, labels, flavors, credentials });
       return cluster;
     }),

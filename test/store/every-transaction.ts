@@ -389,6 +389,15 @@ export async function everyTransaction(db: Db, random: () => number): Promise<Re
         credentials: null,
         uid: pick(UIDS),
       }),
+    rotateKeys: async () => {
+      const credentials = { kind: "sealed", key: pick(["old", "new"]) };
+      await store.clusters.update({ name: "a-real", labels: {}, flavors: FLAVORS, version: 0, credentials });
+      await store.clusters.listKeyUses();
+      await store.clusters.resealCredentials({ key: "new", after: "" }, (stored) => ({
+        kind: "sealed",
+        credentials: { ...stored, key: "new" },
+      }));
+    },
     removeCluster: () => store.clusters.remove(pick(CLUSTERS), random() < 0.7),
     forgetRetired: () => store.clusters.forgetRetired(["east"]),
     claimUid: () => store.clusters.claimUid({ cluster: pick(["a-real", "z-real"]), uid: pick(UIDS) }),

@@ -9,6 +9,7 @@ import { startApi } from "../../src/api/server.ts";
 import { connectClusterAdmin } from "../../src/compose/cluster-admin.ts";
 import { startQuestions } from "../../src/compose/questions.ts";
 import { NO_CALL_LIMITS } from "../../src/core/access/call-limits.ts";
+import { onlyDefault } from "../../src/core/admin/credential-keys.ts";
 import { createIntake } from "../../src/intake/intake.ts";
 import { createPlanner } from "../../src/planner/planner.ts";
 import { systemClock } from "../../src/runtime/clock.ts";
@@ -127,7 +128,7 @@ export async function startObserved(observing: { readonly tracing: Tracing | nul
     await loops;
   });
   const registry = { refresh: async () => {} };
-  const admins = { store, registry, clock, key: null, allowLocal: false, simulated: () => null };
+  const admins = { store, registry, clock, keys: () => onlyDefault(null), allowLocal: false, simulated: () => null };
   const api = await startApi(
     {
       kinds: OWN_KINDS,

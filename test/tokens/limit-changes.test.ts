@@ -2,6 +2,8 @@ import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
 import { inProcessCounters } from "../../src/adapters/counters/in-process/in-process-counters.ts";
 import { createClusterAdmin } from "../../src/api/cluster/cluster-admin.ts";
+import { createKeyAdmin } from "../../src/api/cluster/key-admin.ts";
+import { onlyDefault } from "../../src/core/admin/credential-keys.ts";
 import { ClusterService } from "../../src/gen/gangway/v1/cluster_service_pb.ts";
 import { QueueService } from "../../src/gen/gangway/v1/queue_service_pb.ts";
 import { ResourceManager } from "../../src/gen/gangway/v1/resource_manager_pb.ts";
@@ -60,6 +62,7 @@ function clusterAdmin(store: TestStore) {
     open: async () => "",
     check: async () => ({ kubernetesVersion: "", clockSkewMs: null, uid: null, findings: [] }),
     simulated: () => null,
+    keys: createKeyAdmin({ keys: () => onlyDefault(null), table: store.clusters, loadReseal: async () => () => ({}) }),
   });
 }
 

@@ -1,61 +1,86 @@
 import { createCipheriv, createDecipheriv, randomBytes } from "node:crypto";
-import type { JsonObject } from "../../runtime/json.ts";
-import { stringAt } from "../../runtime/json.ts";
+import {
+  type CredentialKeys,
+  currentKey,
+  DEFAULT_KEY,
+  keysOf,
+  type NamedKey,
+} from "../../core/admin/credential-keys.ts";
+import { canonicalJson, type JsonObject, stringAt } from "../../runtime/json.ts";
 import { pickContext } from "./kubeconfig.ts";
 import { readLocalFile, withFiles } from "./kubeconfig-files.ts";
+import { contentOf, type StoredCredentials } from "./stored-credentials.ts";
 
-/** Credentials as the database has them: encrypted, or a reference to a file of this machine. */
-type StoredCredentials =
-  | { readonly kind: "sealed"; readonly nonce: string; readonly text: string; readonly tag: string }
-  | { readonly kind: "file"; readonly path: string; readonly context: string };
-
-export const KEY_BYTES = 32;
 const CIPHER = "aes-256-gcm";
 /** The nonce size that GCM is made for. */
 const NONCE_BYTES = 12;
 
-/** Encrypts a kubeconfig for one cluster. It cannot be decrypted under another cluster's name. */
-export function sealKubeconfig(key: Buffer, cluster: string, kubeconfig: string): StoredCredentials {
+/** Encrypts a kubeconfig for one cluster. It cannot be decrypted under another name of a cluster or of a key. */
+export function sealKubeconfig({ name, bytes }: NamedKey, cluster: string, kubeconfig: string): SealedCredentials {
   const nonce = randomBytes(NONCE_BYTES);
-  const cipher = createCipheriv(CIPHER, key, nonce).setAAD(Buffer.from(cluster));
+  const cipher = createCipheriv(CIPHER, bytes, nonce).setAAD(boundTo(cluster, name));
   const text = Buffer.concat([cipher.update(kubeconfig, "utf8"), cipher.final()]);
-  const encode = (bytes: Buffer) => bytes.toString("base64");
-  return { kind: "sealed", nonce: encode(nonce), text: encode(text), tag: encode(cipher.getAuthTag()) };
+  const encode = (part: Buffer) => part.toString("base64");
+  return { kind: "sealed", key: name, nonce: encode(nonce), text: encode(text), tag: encode(cipher.getAuthTag()) };
+}
+
+type SealedCredentials = Extract<StoredCredentials, { readonly kind: "sealed" }>;
+
+/** Programs from before there were names decrypt what the default key encrypts: then they know the cluster alone. */
+function boundTo(cluster: string, key: string): Buffer {
+  return Buffer.from(key === DEFAULT_KEY ? cluster : canonicalJson([cluster, key]));
+}
+
+/** Encrypts stored credentials again with the current key, which there must be. Throws like `openCredentials`. */
+export function resealCredentials(stored: JsonObject, cluster: string, keys: CredentialKeys): SealedCredentials {
+  const key = currentKey(keys);
+  if (key === null) throw new Error("there is no key to encrypt with");
+  return { ...sealKubeconfig(key, cluster, unseal(stored, cluster, keys)), origin: contentOf(stored) };
 }
 
 /**
- * Returns the kubeconfig of stored credentials. Throws if the key is missing or differs, if a file cannot be read, and
- * if this process would not accept the kubeconfig today: it may be older than this process' rules and settings. No
+ * Returns the kubeconfig of stored credentials. Throws if their key is missing or differs, if a file cannot be read,
+ * and if this process would not accept the kubeconfig today: it may be older than this process' rules and settings. No
  * message contains a credential.
  */
 export async function openCredentials(
   stored: JsonObject,
-  of: { readonly cluster: string; readonly key: Buffer | null; readonly allowLocal: boolean },
+  of: { readonly cluster: string; readonly keys: CredentialKeys; readonly allowLocal: boolean },
 ): Promise<string> {
-  const { cluster, key, allowLocal } = of;
+  const { cluster, keys, allowLocal } = of;
   const isSealed = stringAt(stored, "kind") === "sealed";
   if (!isSealed && !allowLocal)
     throw new Error(
       "the cluster's kubeconfig is a file, and this process does not allow files: register the kubeconfig itself",
     );
-  const text = isSealed ? unseal(stored, cluster, key) : await readLocalFile(stringAt(stored, "path") ?? "");
+  const text = isSealed ? unseal(stored, cluster, keys) : await readLocalFile(stringAt(stored, "path") ?? "");
   const context = isSealed ? "" : (stringAt(stored, "context") ?? "");
   const picked = pickContext(text, { context, allowLocal });
   if (picked.kind === "refused") throw new Error(picked.problems.join("; "));
   return allowLocal ? withFiles(picked.kubeconfig) : text;
 }
 
-function unseal(stored: JsonObject, cluster: string, key: Buffer | null): string {
-  if (key === null) throw new Error("the cluster's credentials are encrypted, and GANGWAY_CREDENTIALS_KEY is not set");
+function unseal(stored: JsonObject, cluster: string, { keys }: CredentialKeys): string {
+  const name = stringAt(stored, "key") ?? DEFAULT_KEY;
+  const key = keys.get(name);
+  if (key === undefined) throw new Error(missingKey(name, keys));
   const decode = (member: string) => Buffer.from(stringAt(stored, member) ?? "", "base64");
   try {
-    const decipher = createDecipheriv(CIPHER, key, decode("nonce")).setAAD(Buffer.from(cluster));
+    const decipher = createDecipheriv(CIPHER, key, decode("nonce")).setAAD(boundTo(cluster, name));
     decipher.setAuthTag(decode("tag"));
     return Buffer.concat([decipher.update(decode("text")), decipher.final()]).toString("utf8");
   } catch {
     throw new Error(
-      "the cluster's credentials cannot be decrypted with GANGWAY_CREDENTIALS_KEY: " +
-        "they were encrypted with another key",
+      `the cluster's credentials cannot be decrypted with the key ${name}: they were encrypted with another key of ` +
+        "that name, or for another cluster",
     );
   }
+}
+
+function missingKey(name: string, keys: CredentialKeys["keys"]): string {
+  const unset = name === DEFAULT_KEY ? ", and GANGWAY_CREDENTIALS_KEY is not set" : "";
+  return (
+    `the cluster's credentials are encrypted with the key ${name}${unset}; ${keysOf([...keys.keys()])} here: ` +
+    "put the key back, or replace the cluster's kubeconfig"
+  );
 }

@@ -4,11 +4,12 @@ import { canonicalJson } from "../../runtime/json.ts";
 import { linkedController } from "../../runtime/linked-controller.ts";
 import type { Cluster } from "./cluster.ts";
 import { type Clusters, createClusters } from "./clusters.ts";
+import { contentOf } from "./stored-credentials.ts";
 
 /** A registered cluster, as its table has it. */
 export type RegisteredCluster = {
   readonly name: string;
-  /** The stored credentials. If they or the gang scheduler change, a new connection is made. */
+  /** The stored credentials. If their content or the gang scheduler changes, a new connection is made. */
   readonly credentials: JsonObject;
   /** The cluster's gang scheduler. Omitted or `none`: it has none. */
   readonly gangScheduler?: string;
@@ -38,7 +39,7 @@ const POLL_MS = 2_000;
 type Connection = { readonly madeWith: string; readonly cluster: Cluster };
 
 function fingerprint({ credentials, gangScheduler = "none" }: RegisteredCluster): string {
-  return canonicalJson({ credentials, gangScheduler });
+  return canonicalJson({ content: contentOf(credentials), gangScheduler });
 }
 
 /** Keeps this process connected to the clusters of the table. */
@@ -112,8 +113,9 @@ export class ClusterRegistry {
   /** Goes on without a cluster. Reports it once, and records each time that it cannot be used. */
   async #leaveOut(registered: RegisteredCluster, error: unknown): Promise<void> {
     const { name } = registered;
-    const isKnown = this.#failed.get(name)?.fingerprint === fingerprint(registered);
+    const before = this.#failed.get(name);
     const problem = error instanceof Error ? error.message : String(error);
+    const isKnown = before?.fingerprint === fingerprint(registered) && before.problem === problem;
     this.#failed.set(name, { fingerprint: fingerprint(registered), problem });
     if (!isKnown) this.#ports.onError(error, `cluster ${name}`);
     await this.#ports.onUnusable?.(name).catch((failure: unknown) => this.#ports.onError(failure, `cluster ${name}`));

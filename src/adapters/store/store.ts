@@ -5,6 +5,7 @@
 
 import type { AuditEntry, AuditNote } from "../../core/admin/audit.ts";
 import { NAMESPACES_MAX } from "../../core/admin/bounds.ts";
+import type { Reseal } from "../../core/admin/credential-keys.ts";
 import type { PriorityClassChange, PriorityClassSettings } from "../../core/admin/priority-class.ts";
 import type { QuotaGrant } from "../../core/admin/quota-grant.ts";
 import type { BucketLease } from "../../core/job/bucket.ts";
@@ -22,6 +23,7 @@ import { appendAudit, pruneAudit, SERVICE, withAuditLog } from "./admin/audit.ts
 import * as capacity from "./admin/cluster-capacity.ts";
 import { claimUid, setUid, type TellsUid, uidRefusal } from "./admin/cluster-uids.ts";
 import * as clusters from "./admin/clusters.ts";
+import * as credentialKeys from "./admin/credential-keys.ts";
 import { type FreezeChange, freezeQueue } from "./admin/freezes.ts";
 import { intakeRow } from "./admin/intake-facts.ts";
 import * as namespaces from "./admin/namespaces.ts";
@@ -299,6 +301,9 @@ function clusterStore(db: Db, options: StoreOptions) {
     setUid: (told: TellsUid) => db.tx((tx) => setUid(tx, told)),
     uidRefusal: (told: TellsUid) => uidRefusal(db, told),
     credentialsOf: (name: string) => registered.credentialsOf(db, name),
+    listKeyUses: () => credentialKeys.listKeyUses(db),
+    resealCredentials: (page: { readonly key: string; readonly after: string }, reseal: Reseal) =>
+      credentialKeys.resealCredentials(db, { ...page, nowMs: clock.nowMs() }, reseal),
     markUnreachable: (cluster: string) => capacity.markUnreachable(db, cluster),
   };
 }

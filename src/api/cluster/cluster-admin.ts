@@ -50,7 +50,7 @@ export type ClusterAdminPorts = {
   /** Judges a kubeconfig, and takes one context out of it; an empty name means the current context. */
   readonly pickContext: (text: string, context: string) => Promise<PickedKubeconfig>;
   /** Encrypts a kubeconfig for the table. Null: this process has no key. */
-  readonly seal: ((cluster: string, kubeconfig: string) => Promise<JsonObject>) | null;
+  readonly seal: (cluster: string, kubeconfig: string) => Promise<JsonObject | null>;
   /** The kubeconfig behind stored credentials. Throws if they do not open; the message holds no credential. */
   readonly open: (cluster: string, stored: JsonObject) => Promise<string>;
   /** Asks a cluster whether it can serve Gangway. Does not throw if the cluster does not answer. */
@@ -60,6 +60,7 @@ export type ClusterAdminPorts = {
   ) => Promise<ClusterCheck>;
   /** The kubeconfig of a cluster that this process simulates; null for any other cluster. */
   readonly simulated: (name: string) => string | null;
+  readonly keys: Pick<ClusterAdmin, "listKeys" | "rotateKeys">;
 };
 
 export type PickedKubeconfig =
@@ -83,6 +84,7 @@ export function createClusterAdmin(ports: ClusterAdminPorts): ClusterAdmin {
     return refusal === null ? checked : { ...checked, findings: [wrongCluster(name, refusal), ...checked.findings] };
   };
   return {
+    ...ports.keys,
     problemOf: (name) => ports.problemOf?.(name) ?? null,
     async register(cluster, sent) {
       const prepared = await prepare(ports, cluster.name, sent);
@@ -166,12 +168,10 @@ async function prepare(
   }
   const picked = await pickContext(kubeconfig.text, context);
   if (picked.kind === "refused") return { kind: "refusedCredentials", problems: picked.problems };
-  if (seal === null) return { kind: "noKey" };
-  return {
-    kind: "ready",
-    stored: await seal(cluster, picked.kubeconfig),
-    kubeconfig: picked.usable ?? picked.kubeconfig,
-  };
+  const stored = await seal(cluster, picked.kubeconfig);
+  return stored === null
+    ? { kind: "noKey" }
+    : { kind: "ready", stored, kubeconfig: picked.usable ?? picked.kubeconfig };
 }
 
 function refused(problem: string): CredentialsRefusal {

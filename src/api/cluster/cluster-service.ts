@@ -5,6 +5,7 @@ import type { Admin, ClusterAdmin } from "../ports.ts";
 import { changedRecord, existingRecord } from "../rpc/admin-outcome.ts";
 import type { ServiceHandlers } from "../rpc/handler.ts";
 import { clusterRef, toProtoCluster, toProtoNode } from "./convert-cluster.ts";
+import { keyHandlers } from "./credential-keys.ts";
 import { registration } from "./register-cluster.ts";
 
 type ClusterPorts = {
@@ -28,6 +29,7 @@ export function clusterService(ports: ClusterPorts): ServiceHandlers<typeof Clus
   };
   return {
     ...registration(ports),
+    ...keyHandlers(ports.clusters),
     getCluster: async ({ name }) => ({
       cluster: shown(existingRecord(await admin.getCluster(name), clusterRef(name))),
     }),

@@ -72,7 +72,8 @@ function accepted<T extends object>(outcome: T | CredentialsRefusal | UidRefusal
   }
   if (refusal.kind === "noKey") {
     const description =
-      "cannot be registered: the server needs GANGWAY_CREDENTIALS_KEY to encrypt the credentials, and it is not set";
+      "cannot be registered: the server needs a key to encrypt the credentials; set GANGWAY_CREDENTIALS_KEY or " +
+      "GANGWAY_CREDENTIALS_KEYS_FILE";
     throw failedPrecondition({ type: "NO_CREDENTIALS_KEY", subject: `cluster ${name}`, description });
   }
   return outcome as T;

@@ -1,9 +1,9 @@
 /** Reads the file with the first roles and bindings of an installation, or with all of them. */
 import { isJsonObject, type Json } from "../../runtime/json.ts";
+import { flagOf, known, listOf, objectOf, textOf } from "../../runtime/read-members.ts";
 import type { AccessNote, BoundTo, NewBinding, NewRole } from "./binding.ts";
 import { bindingNotes, roleNotes } from "./check-access.ts";
 import { isPermission } from "./permissions.ts";
-import { flagOf, known, listOf, objectOf, textOf } from "./read-members.ts";
 import { BUILT_IN_ROLES } from "./roles.ts";
 import { type BoundScope, INSTALLATION, type ScopeKind } from "./scope.ts";
 

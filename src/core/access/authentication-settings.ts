@@ -1,6 +1,6 @@
 /** Reads the file that says which callers the service knows. Operators learn every mistake at the start. */
 import { isJsonObject, type Json } from "../../runtime/json.ts";
-import { flagOf, known, listOf, objectOf, textOf } from "./read-members.ts";
+import { flagOf, known, listOf, objectOf, textOf } from "../../runtime/read-members.ts";
 
 /** An issuer of OpenID Connect whose tokens are taken. */
 export type IssuerSettings = {

@@ -1,7 +1,7 @@
 /** How much one caller may ask of the service at a time, and the file that says so. */
 import { isJsonObject, type Json, type JsonObject } from "../../runtime/json.ts";
+import { known, listOf, objectOf, textOf } from "../../runtime/read-members.ts";
 import type { Identity } from "./identity.ts";
-import { known, listOf, objectOf, textOf } from "./read-members.ts";
 
 /** The limits of one caller. Null: there is none. */
 export type CallLimits = {

@@ -60,6 +60,10 @@ export const PERMISSIONS = {
   "clusters.drain": ["cluster"],
   "clusters.check": ["cluster"],
   "clusters.delete": ["cluster"],
+  /** See which keys encrypt the credentials of which clusters. */
+  "keys.get": ["installation"],
+  /** Encrypt the credentials of clusters with the current key. */
+  "keys.rotate": ["installation"],
   "robots.get": ["installation"],
   "robots.create": ["installation"],
   "robots.revoke": ["installation"],

@@ -81,6 +81,8 @@ export const BUILT_IN_ROLES: readonly AccessRole[] = [
       "clusters.drain",
       "clusters.check",
       "clusters.delete",
+      "keys.get",
+      "keys.rotate",
       "audit.read",
     ],
   },

@@ -34,6 +34,7 @@ export const AUDIT_ACTIONS = [
   "CordonCluster",
   "UncordonCluster",
   "DeleteCluster",
+  "RotateCredentialKeys",
   "CreateRobotToken",
   "ListRobotTokens",
   "RevokeRobotToken",

@@ -1,5 +1,5 @@
 /** Reads the members of a file that operators write. Each error names a member and says what is allowed. */
-import { isJsonObject, type Json, type JsonObject } from "../../runtime/json.ts";
+import { isJsonObject, type Json, type JsonObject } from "./json.ts";
 
 export function known(of: JsonObject, at: string, members: readonly string[], errors: string[]): void {
   const unknown = Object.keys(of).filter((member) => !members.includes(member));

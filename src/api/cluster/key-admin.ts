@@ -1,0 +1,62 @@
+/** Rotates the keys that encrypt credentials of clusters, while the clusters are in use. */
+import {
+  type CredentialKeys,
+  type KeptCredentials,
+  type KeyUse,
+  keyRecords,
+  type Reseal,
+  type ResealedPage,
+} from "../../core/admin/credential-keys.ts";
+import type { JsonObject } from "../../runtime/json.ts";
+import type { ClusterAdmin } from "../ports.ts";
+
+export type KeyAdminPorts = {
+  /** The keys that this process has now. */
+  readonly keys: () => CredentialKeys;
+  readonly table: {
+    readonly listKeyUses: () => Promise<readonly KeyUse[]>;
+    /** Encrypts some more credentials that another key encrypts: those of clusters after this name. */
+    readonly resealCredentials: (
+      page: { readonly key: string; readonly after: string },
+      reseal: Reseal,
+    ) => Promise<ResealedPage>;
+  };
+  /** Encrypts stored credentials of a cluster again. Throws if they do not decrypt; the message holds no credential. */
+  readonly loadReseal: () => Promise<(stored: JsonObject, cluster: string, keys: CredentialKeys) => JsonObject>;
+};
+
+export function createKeyAdmin(ports: KeyAdminPorts): Pick<ClusterAdmin, "listKeys" | "rotateKeys"> {
+  const { keys, table } = ports;
+  const listKeys = async () => keyRecords(keys(), await table.listKeyUses());
+  return {
+    listKeys,
+    rotateKeys: async (to, signal) => {
+      const wanted = to === "" ? keys().current : to;
+      const loaded = await ports.loadReseal();
+      const problems: KeptCredentials[] = [];
+      let changed = 0;
+      for (let after: string | null = ""; after !== null; ) {
+        signal.throwIfAborted();
+        // The file may change meanwhile: nothing is encrypted with a key that is not the current one any more.
+        const now = keys();
+        if (wanted === null || now.current === null) return { kind: "noKey" };
+        if (now.current !== wanted) return { kind: "otherKey", current: now.current };
+        const page = await table.resealCredentials({ key: wanted, after }, orWhy(loaded, now));
+        changed += page.changed;
+        problems.push(...page.kept);
+        after = page.last;
+      }
+      return { kind: "done", changed, keys: await listKeys(), problems };
+    },
+  };
+}
+
+function orWhy(reseal: Awaited<ReturnType<KeyAdminPorts["loadReseal"]>>, keys: CredentialKeys): Reseal {
+  return (stored, cluster) => {
+    try {
+      return { kind: "sealed", credentials: reseal(stored, cluster, keys) };
+    } catch (error) {
+      return { kind: "kept", why: error instanceof Error ? error.message : String(error) };
+    }
+  };
+}
