@@ -25,6 +25,14 @@ type Value = string | bigint | number;
 /** The names, ids, page tokens, cursors and versions that answers returned, by service and field. */
 export class Bank {
   readonly #values = new Map<string, Value[]>();
+  readonly #kept: number;
+  readonly #accepts: (text: string) => boolean;
+
+  /** `kept`: values of one field. `accepts`: whether a text may be kept. */
+  constructor(kept = KEPT, accepts: (text: string) => boolean = () => true) {
+    this.#kept = kept;
+    this.#accepts = accepts;
+  }
 
   learn(method: DescMethod, answer: Tree): void {
     let read = 0;
@@ -39,8 +47,8 @@ export class Bank {
           if (field.message !== undefined && field.fieldKind !== "map") {
             if (field.message.typeName.startsWith("gangway.")) walk(field.message, item as Tree);
           } else if ((typeof item === "string" && item !== "" && item.length < 600) || typeof item === "bigint") {
-            this.#add(`${method.parent.name}/${field.name}`, item);
-            this.#add(field.name, item);
+            this.add(`${method.parent.name}/${field.name}`, item);
+            this.add(field.name, item);
           }
         }
       }
@@ -58,12 +66,14 @@ export class Bank {
     return chance.pick(this.#values.get(key ?? "") ?? []);
   }
 
-  #add(key: string, value: Value): void {
+  /** Keeps a value of a field. `key`: its name, alone or after its service and `/`. */
+  add(key: string, value: Value): void {
+    if (typeof value === "string" && !this.#accepts(value)) return;
     const values = this.#values.get(key) ?? [];
     this.#values.set(key, values);
     if (values.includes(value)) return;
     values.push(value);
-    if (values.length > KEPT) values.shift();
+    if (values.length > this.#kept) values.shift();
   }
 }
 

@@ -3,6 +3,7 @@
 import { status } from "@grpc/grpc-js";
 import { DEMO_CLUSTERS, DEMO_QUEUES } from "../../src/adapters/simcluster/demo-clusters.ts";
 import { startSimCluster } from "../../src/adapters/simcluster/sim-cluster.ts";
+import { PLAIN } from "../../src/cli/rpc/channel.ts";
 import { connect, type GangwayClient } from "../../src/cli/rpc/client.ts";
 import { ClusterService } from "../../src/gen/gangway/v1/cluster_service_pb.ts";
 import { JobService } from "../../src/gen/gangway/v1/job_service_pb.ts";
@@ -49,7 +50,7 @@ export async function restore(client: GangwayClient, kubeconfigs: ReadonlyMap<st
   }
 }
 
-async function forgetClusters(client: GangwayClient): Promise<void> {
+export async function forgetClusters(client: GangwayClient): Promise<void> {
   const { clusters } = await client.call(ClusterService.method.listClusters, {});
   for (const { name } of clusters) await client.call(ClusterService.method.deleteCluster, { name, forget: true });
 }
@@ -146,10 +147,11 @@ export async function leftOf(subject: Subject, names: readonly string[] = Object
   return left.join(", ");
 }
 
-/** A client of the service that fails calls like any other. */
-export function clientOf(subject: Subject, parts: AsyncDisposableStack): GangwayClient {
+/** A client of the service that fails calls like any other. `token` null: it shows none. */
+export function clientOf(subject: Subject, parts: AsyncDisposableStack, token: string | null = null): GangwayClient {
   const closed = new AbortController();
-  const client = connect(subject.address, closed.signal);
+  const security = token === null ? PLAIN : { tls: null, token: async () => token };
+  const client = connect(subject.address, closed.signal, security);
   parts.defer(() => {
     closed.abort();
     client.close();

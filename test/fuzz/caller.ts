@@ -21,6 +21,8 @@ export type Answer = {
   /** How the connection or the stream failed; null if it did not. */
   readonly failure: string | null;
   readonly trailerBytes: number;
+  /** The headers and trailers as one text. */
+  readonly headers: string;
 };
 
 export type CallOptions = {
@@ -105,6 +107,7 @@ const NOTHING: Answer = {
   left: false,
   failure: null,
   trailerBytes: 0,
+  headers: "",
 };
 
 function follow(stream: ClientHttp2Stream, options: CallOptions, resolve: (answer: Answer) => void): void {
@@ -156,6 +159,7 @@ function answerOf(
     httpStatus: headers[":status"] === undefined ? null : Number(headers[":status"]),
     left,
     failure: left ? null : failure,
+    headers: trailers.map(([name, value]) => `${name}: ${value}`).join("\n"),
     trailerBytes: trailers.reduce((sum, [name, value]) => sum + name.length + String(value).length, 0),
   };
 }

@@ -74,9 +74,13 @@ export type Digests = Readonly<Record<string, string>>;
 
 /**
  * Makes the function that takes a digest of every table. New tables are in it until they are named above. It leaves out
- * tokens of callers that have left.
+ * tokens of callers that have left. `rows`: a condition for each table of which it takes only some rows.
  */
-export async function digester(subject: Subject, departed: Pick<Departed, "tokens">): Promise<() => Promise<Digests>> {
+export async function digester(
+  subject: Subject,
+  departed: Pick<Departed, "tokens">,
+  rows: Readonly<Record<string, string>> = {},
+): Promise<() => Promise<Digests>> {
   const moving = Object.entries(MOVING).flatMap(([table, { columns }]) =>
     columns.map((name) => `('${table}', '${name}')`),
   );
@@ -85,14 +89,15 @@ export async function digester(subject: Subject, departed: Pick<Departed, "token
     .filter(({ table }) => !MOVING_TABLES.includes(String(table)))
     .map(({ table, columns }) => {
       const still = MOVING[String(table)]?.still ?? "true";
-      const rows = `select md5(row(${columns})::text) as row from ${table} where ${still}`;
+      const taken = rows[String(table)] ?? "true";
+      const hashes = `select md5(row(${columns})::text) as row from ${table} where (${still}) and (${taken})`;
       const digest = "md5(coalesce(string_agg(row, '' order by row), ''))";
-      return `select '${table}' as table, ${digest} as digest from (${rows}) r`;
+      return `select '${table}' as table, ${digest} as digest from (${hashes}) r`;
     });
   const sql = parts.join(" union all ");
   return async () => {
-    const rows = await subject.query(sql.replace("DEPARTED", () => literal(departed.tokens)));
-    return Object.fromEntries(rows.map(({ table, digest }) => [String(table), String(digest)]));
+    const digests = await subject.query(sql.replace("DEPARTED", () => literal(departed.tokens)));
+    return Object.fromEntries(digests.map(({ table, digest }) => [String(table), String(digest)]));
   };
 }
 

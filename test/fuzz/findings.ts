@@ -15,14 +15,22 @@ const FOLDER = join(tmpdir(), "gangway-fuzz-failures");
 const SHOWN_CHARS = 2000;
 const LEAVE_MS = 30_000;
 
+export type FindingsOf = {
+  readonly seed: number;
+  readonly caller: Pick<Caller, "call">;
+  readonly print: (line: string) => void;
+  /** The arguments of `npm run fuzz` that send a call again. Omitted: those that read its file. */
+  readonly again?: (call: PlannedCall) => string;
+};
+
 export class Findings {
   readonly all: string[] = [];
-  readonly #of: { readonly seed: number; readonly caller: Caller; readonly print: (line: string) => void };
+  readonly #of: FindingsOf;
   readonly #history = new History();
   readonly #kinds = new Set<string>();
   #fresh: { readonly finding: Finding; readonly before: readonly Sent[] }[] = [];
 
-  constructor(of: { readonly seed: number; readonly caller: Caller; readonly print: (line: string) => void }) {
+  constructor(of: FindingsOf) {
     this.#of = of;
   }
 
@@ -68,7 +76,7 @@ export class Findings {
     print(`  seed ${seed}, call ${call.number} (${call.style})`);
     print(`  json ${JSON.stringify(jsonOf(smallest)).slice(0, SHOWN_CHARS)}`);
     print(`  base64 ${smallest.request.toString("base64").slice(0, SHOWN_CHARS)}`);
-    print(`  npm run fuzz -- --replay ${file}`);
+    print(`  npm run fuzz -- ${this.#of.again?.(call) ?? `--replay ${file}`}`);
   }
 
   /** The request without the fields that its problem does not need; the request itself if it shows no problem again. */

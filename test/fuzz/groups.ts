@@ -96,7 +96,8 @@ export async function send(deps: GroupDeps, call: PlannedCall, options: CallOpti
   return answer;
 }
 
-function learn(bank: Bank, { method }: PlannedCall, { messages }: Answer): void {
+/** Keeps what an answer has told, for later calls. */
+export function learn(bank: Bank, { method }: PlannedCall, { messages }: Answer): void {
   if (!method.parent.typeName.startsWith("gangway.")) return;
   try {
     // The first message of a watch has a job, and its last one a cursor.
@@ -109,7 +110,7 @@ function learn(bank: Bank, { method }: PlannedCall, { messages }: Answer): void 
 }
 
 /** How long a caller reads a stream. */
-export function bounds({ method }: PlannedCall, chance: Chance): CallOptions {
+export function bounds({ method }: Pick<PlannedCall, "method">, chance: Chance): CallOptions {
   if (method.methodKind === "unary") return {};
   return { messagesMax: chance.int(1, 20), leaveAfterMs: chance.int(1, STREAM_MS_MAX) };
 }

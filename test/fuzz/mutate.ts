@@ -6,7 +6,7 @@ import { changedJson, type Json } from "./json.ts";
 import type { Tree } from "./tree.ts";
 
 /** A place in a message that can hold another value. */
-type Slot = {
+export type Slot = {
   readonly field: DescField;
   readonly value: unknown;
   readonly depth: number;

@@ -82,6 +82,7 @@ const ANSWER: Answer = {
   left: false,
   failure: null,
   trailerBytes: 0,
+  headers: "",
 };
 
 function refused(status: number, reason: string, code = status): Answer {

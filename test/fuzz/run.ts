@@ -3,6 +3,7 @@ import { parseArgs } from "node:util";
 import { fuzz } from "./fuzz.ts";
 import { methodsNamed } from "./plan.ts";
 import { replay } from "./replay.ts";
+import { fuzzTenants } from "./tenant/fuzz.ts";
 
 const HELP = `npm run fuzz -- [N] [options]
 
@@ -11,6 +12,11 @@ good requests with parts changed, raw bytes, and misused HTTP/2. Ends with statu
 UNKNOWN or UNAVAILABLE, if a call that failed has changed a table, if the service stalls for more than a second, logs an
 error, ends, or keeps memory, sockets, connections or rows.
 
+With --tenant, the callers are a submitter, a viewer and an operator of one namespace, and name what another tenant has.
+Ends with status 1 if a call changes something of the other tenant, if an answer tells of it, or if an answer about a
+thing of the other tenant differs from that about a thing that does not exist.
+
+  --tenant         as above
   --seed S         the same calls as another run with this seed (default: the time)
   --postgres URL   runs the service on a new database of this PostgreSQL server (default: embedded)
   --redis URL      the service counts tokens in this Redis
@@ -25,6 +31,7 @@ const { values, positionals } = parseArgs({
   allowPositionals: true,
   options: {
     help: { type: "boolean", default: false },
+    tenant: { type: "boolean", default: false },
     seed: { type: "string", default: String(Date.now() % 1_000_000) },
     postgres: { type: "string" },
     redis: { type: "string" },
@@ -36,7 +43,7 @@ const { values, positionals } = parseArgs({
 });
 const print = (line: string) => console.log(line);
 
-async function run(): Promise<number> {
+async function main(): Promise<number> {
   if (values.help) {
     process.stdout.write(HELP);
     return 0;
@@ -50,7 +57,8 @@ async function run(): Promise<number> {
     throw new Error("N and --seed must be whole numbers");
   print(`seed ${seed}`);
   const secondsMax = values.seconds === undefined ? {} : { secondsMax: Number(values.seconds) };
-  const report = await fuzz({ ...parts, ...secondsMax, calls, seed, methods, print });
+  const run = values.tenant ? fuzzTenants : fuzz;
+  const report = await run({ ...parts, ...secondsMax, calls, seed, methods, print });
   const rate = Math.round(report.calls / report.seconds);
   if (values.counts) for (const [key, count] of [...report.counts].sort()) print(`${String(count).padStart(7)} ${key}`);
   const problems = report.findings.length + report.stalls.length;
@@ -60,7 +68,7 @@ async function run(): Promise<number> {
 }
 
 try {
-  process.exitCode = await run();
+  process.exitCode = await main();
 } catch (error) {
   // A connection or a child that is still open must not keep the process alive.
   console.error(`the fuzz failed: ${error instanceof Error ? error.stack : String(error)}`);

@@ -21,6 +21,8 @@ export type SubjectOptions = {
   readonly postgres: string | null;
   /** Null: the service counts tokens itself. */
   readonly redis: string | null;
+  /** More variables of the service. Omitted: none. */
+  readonly env?: Readonly<Record<string, string>>;
 };
 
 type Row = Readonly<Record<string, unknown>>;
@@ -62,7 +64,7 @@ export class Subject {
     });
   }
 
-  static async start({ postgres, redis }: SubjectOptions): Promise<Subject> {
+  static async start({ postgres, redis, env = {} }: SubjectOptions): Promise<Subject> {
     await using parts = new AsyncDisposableStack();
     const folder = mkdtempSync(join(tmpdir(), "gangway-fuzz-"));
     parts.defer(() => rmSync(folder, { recursive: true, force: true }));
@@ -91,6 +93,7 @@ export class Subject {
         // The clusters of the fuzz, and no other machine, whatever a kubeconfig names.
         GANGWAY_CLUSTER_HOSTS: "127.0.0.0/8,::1/128",
         GANGWAY_LOG_LEVEL: "info",
+        ...env,
       },
       stdio: ["ignore", "pipe", "pipe", "ipc"],
     });
