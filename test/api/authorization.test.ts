@@ -211,6 +211,22 @@ test("a simulation leaves out the clusters that its caller may not see, and word
   assert.doesNotMatch(west.text, /east/);
 });
 
+test("the error for logs of a job that waits does not name the jobs that it waits for", async (t) => {
+  const { as, store } = await serveKnown(t);
+  const ann = await as("ann", ["submitter", nlp], ["submitter", queue("default")]);
+  await submit(ann, "nlp", "a");
+  const [stored] = store.jobs.values();
+  assert.ok(stored !== undefined);
+  const { job } = stored;
+  const message = "waits behind vision/secret, the head of the strict queue default";
+  const waiting = { reason: "BehindHead", message, sinceMs: 1 };
+  store.put({ ...job, version: job.version + 1, status: { ...job.status, waiting } });
+  const logs = ann.stream(JobService.method.streamJobLogs, { namespace: "nlp", name: "a" }, never);
+  const refused = await refusal(logs[Symbol.asyncIterator]().next());
+  assert.equal(refused.code, "FAILED_PRECONDITION");
+  assert.match(refused.message, /waits behind another job, the head/);
+});
+
 test("each item of a batch is judged by itself, and refused items change nothing", async (t) => {
   const { as, root, store } = await serveKnown(t);
   const ann = await as("ann", ["submitter", nlp], ["viewer", vision], ["submitter", queue("default")]);

@@ -14,6 +14,7 @@ import { namespaceOf } from "./convert-sent.ts";
 import { followReplica } from "./follow-replica.ts";
 import { FollowedJob } from "./followed-job.ts";
 import type { FollowerBound } from "./follower-bound.ts";
+import { mayNameTo, withoutOthers } from "./hide-others.ts";
 import { logFailure, noPod, noSuchContainer, notStarted } from "./log-errors.ts";
 import { type LogReplica, replicasNamed, targetOf } from "./log-replicas.ts";
 
@@ -44,12 +45,13 @@ export async function* streamJobLogs(
   const which = { namespace: namespaceOf(request), name: request.name };
   const shown = await ports.reads.getJob(which);
   if (shown === null) throw notFound({ type: "job", name: `${which.namespace}/${which.name}` });
-  const kind = ports.kinds.kindOf(shown.job.spec.kind);
+  const job = withoutOthers(shown.job, mayNameTo(context.access));
+  const kind = ports.kinds.kindOf(job.spec.kind);
   const { replica: named, container } = request;
-  const replicas = replicasNamed({ job: shown.job, kind }, { named, container });
+  const replicas = replicasNamed({ job, kind }, { named, container });
   const written = request.follow
-    ? followAll(ports, { job: shown.job, replicas, request }, context.signal)
-    : readAll(ports, { job: shown.job, replicas, request }, context.signal);
+    ? followAll(ports, { job, replicas, request }, context.signal)
+    : readAll(ports, { job, replicas, request }, context.signal);
   for await (const { replica, lines } of written) {
     yield { lines: lines.map((line) => toProtoLine(replica, line, request.timestamps)) };
   }
