@@ -20,11 +20,33 @@ export function certificateIdentity(
   if (spiffe.length > 0) {
     // A certificate of SPIFFE has exactly one URI (X509-SVID, 2).
     const [uri = ""] = spiffe;
-    if (uris.length > 1 || !uri.startsWith(SPIFFE)) return refusal("is a certificate with several URIs or a wrong one");
+    if (uris.length > 1 || !isSpiffeId(uri)) return refusal("is a certificate with several URIs or a wrong one");
     return identified({ subject: uri, ...rest });
   }
   const [dnsName] = dnsNames;
-  if (dnsName !== undefined) return identified({ subject: `dns:${dnsName.toLowerCase()}`, ...rest });
+  if (dnsName !== undefined) {
+    if (!isHostName(dnsName)) return refusal("is a certificate whose first DNS name is not the name of one host");
+    return identified({ subject: `dns:${dnsName.toLowerCase()}`, ...rest });
+  }
   if (allow.commonName && commonName !== null) return identified({ subject: `cn:${commonName}`, ...rest });
   return refusal("is a certificate without a SPIFFE URI and without a DNS name");
+}
+
+/** SPIFFE-ID, 2: a trust domain and segments, without a port, query, encoded characters, `.` and `..`. */
+const SPIFFE_ID = /^spiffe:\/\/[a-z0-9._-]{1,255}(\/[A-Za-z0-9._-]+)*$/;
+
+function isSpiffeId(uri: string): boolean {
+  return SPIFFE_ID.test(uri) && !uri.slice(SPIFFE.length).split("/").some(isDots);
+}
+
+function isDots(segment: string): boolean {
+  return segment === "." || segment === "..";
+}
+
+const LABEL = /^[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?$/i;
+const HOST_NAME_CHARS_MAX = 253;
+
+/** Neither a pattern such as `*.example`, nor a name with an empty part. */
+function isHostName(name: string): boolean {
+  return name.length <= HOST_NAME_CHARS_MAX && name.split(".").every((label) => LABEL.test(label));
 }
