@@ -13,7 +13,7 @@ import { systemClock } from "../../src/runtime/clock.ts";
 import { parseListenAddress } from "../../src/runtime/listen-address.ts";
 import { startHttp } from "../../src/telemetry/http.ts";
 import { Certificates, hasOpenssl } from "../support/certificates.ts";
-import { type Doc, deploy, envOf, filesOf, kustomization, manifests, workloads, yaml } from "./manifests.ts";
+import { type Doc, deploy, envOf, filesOf, kustomization, manifests, workloads } from "./manifests.ts";
 
 const gangway = fileURLToPath(new URL("../../bin/gangway", import.meta.url));
 const serving = workloads().filter(({ kind }) => kind === "Deployment");
@@ -249,19 +249,4 @@ test("the image runs Node 24 as a numeric user, without development packages", (
   const exposed = /^EXPOSE (.*)$/m.exec(run)?.[1]?.split(" ").map(Number);
   const ports = new Set(serving.flatMap(({ container }) => container.ports.map((port: Doc) => port.containerPort)));
   assert.deepEqual(new Set(exposed), ports);
-});
-
-test("the stores of compose listen only on this machine, and Redis evicts nothing", () => {
-  const { services, volumes } = yaml("compose.yaml");
-  assert.deepEqual(Object.keys(services), ["postgres", "redis"]);
-  for (const { ports, healthcheck } of Object.values<Doc>(services)) {
-    for (const port of ports) assert.match(port, /^127\.0\.0\.1:/);
-    assert.ok(healthcheck.test.length > 1);
-  }
-  const mounted = Object.values<Doc>(services).flatMap(({ volumes: used = [] }) =>
-    used.map((one: string) => one.split(":")[0]),
-  );
-  assert.deepEqual(mounted, Object.keys(volumes));
-  const { command } = services.redis;
-  assert.equal(command[command.indexOf("--maxmemory-policy") + 1], "noeviction");
 });
