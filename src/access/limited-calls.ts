@@ -66,7 +66,7 @@ export function limitCalls({ settings, rates, onLimited }: LimitPorts): LimitCal
       leave,
     };
   };
-  return { enter };
+  return { enter, robotsOf: (caller) => limitsOf(caller, settings()).robots };
 }
 
 /** A burst without a limit is one without a rate. */

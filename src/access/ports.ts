@@ -9,13 +9,13 @@ import type {
   NewRoleOutcome,
   RoleRecord,
 } from "../core/access/binding.ts";
-import type { RobotOutcome, RobotPage, RobotToken } from "../core/access/robot.ts";
+import type { RobotBounds, RobotOutcome, RobotPage, RobotToken } from "../core/access/robot.ts";
 import type { Directory } from "../core/access/scope.ts";
 
 export type RobotStore = {
   readonly makeRobot: (
     robot: Pick<RobotToken, "name" | "owner" | "expiresAtMs"> & { readonly hash: Buffer },
-    bounds: { readonly nowMs: number; readonly max: number },
+    bounds: RobotBounds & { readonly nowMs: number },
   ) => Promise<RobotOutcome>;
   readonly findRobot: (hash: Buffer) => Promise<RobotToken | null>;
   readonly noteUse: (name: string, nowMs: number) => Promise<void>;

@@ -13,6 +13,8 @@ export type RobotTokens = {
     readonly name: string;
     readonly owner: string;
     readonly ttlMs: number;
+    /** How many robots of the owner may have tokens that count. Null: any number. */
+    readonly ownedMax: number | null;
   }) => Promise<MadeRobot>;
   readonly verify: (token: string) => Promise<Authentication>;
   readonly list: RobotStore["listRobots"];
@@ -29,11 +31,11 @@ export type RobotPorts = {
 
 export function createRobots({ clock, store, randomBytes, onError }: RobotPorts): RobotTokens {
   return {
-    async make({ name, owner, ttlMs }) {
+    async make({ name, owner, ttlMs, ownedMax }) {
       const secret = ROBOT_PREFIX + Buffer.from(randomBytes(SECRET_BYTES)).toString("base64url");
       const nowMs = clock.nowMs();
       const robot = { name, owner, expiresAtMs: nowMs + ttlMs, hash: hashOf(secret) };
-      const outcome = await store.makeRobot(robot, { nowMs, max: ROBOTS_MAX });
+      const outcome = await store.makeRobot(robot, { nowMs, max: ROBOTS_MAX, ownedMax });
       return outcome.kind === "made" ? { ...outcome, secret } : outcome;
     },
     async verify(token) {

@@ -56,6 +56,8 @@ export type Robots = {
     readonly name: string;
     readonly owner: string;
     readonly ttlMs: number;
+    /** How many robots of the owner may have tokens that count. Null: any number. */
+    readonly ownedMax: number | null;
   }) => Promise<MadeRobot>;
   /** Null: there is no such robot. */
   readonly revoke: (name: string) => Promise<RobotToken | null>;

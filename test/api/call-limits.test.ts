@@ -109,3 +109,26 @@ test("probes are never limited", async (t) => {
   const answers = await Promise.all(Array.from({ length: 30 }, () => call(Health.method.check, {})));
   assert.deepEqual(new Set(answers.map(({ error }) => error)), new Set([null]));
 });
+
+test("robots beyond the limit of their maker are refused, and a revoked one makes room", async (t) => {
+  const { as, of, limited } = await serveLimited(t, { robots: 2 });
+  const [ann, bob] = [await as("ann"), await as("bob")];
+  const { createRobotToken, revokeRobotToken } = AccessService.method;
+  for (const name of ["one", "two"]) assert.equal((await ann.call(createRobotToken, { name })).error, null);
+  const { error } = await ann.call(createRobotToken, { name: "three" });
+  assert.deepEqual(
+    [error?.code, error?.reason, error?.message],
+    [
+      "RESOURCE_EXHAUSTED",
+      "TOO_MANY_ROBOTS_OF_CALLER",
+      "caller robot:ann has made 2 robots whose tokens count, which is its limit: revoke one first",
+    ],
+  );
+  assert.equal((await bob.call(createRobotToken, { name: "three" })).error, null);
+  await ann.call(revokeRobotToken, { name: "one" });
+  assert.equal((await ann.call(createRobotToken, { name: "four" })).error, null);
+  assert.equal((await ann.call(createRobotToken, { name: "five" })).error?.reason, "TOO_MANY_ROBOTS_OF_CALLER");
+  of.limits = { ...of.limits, robots: null };
+  assert.equal((await ann.call(createRobotToken, { name: "five" })).error, null);
+  assert.deepEqual(limited, []);
+});

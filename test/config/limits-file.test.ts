@@ -22,13 +22,13 @@ test("a file changes the defaults, and gives limits to subjects and groups", () 
 defaults: {callsPerSecond: 20, watches: none}
 callers:
   - {subject: "robot:ci", callsPerSecond: 500, burst: 0}
-  - {group: "login:ml", waitingRequests: 1000}
+  - {group: "login:ml", waitingRequests: 1000, robots: 0}
 `);
   assert.deepEqual(source?.value, {
     defaults: { ...CALL_LIMIT_DEFAULTS, callsPerSecond: 20, watches: null },
     callers: [
       { by: { kind: "subject", name: "robot:ci" }, limits: { callsPerSecond: 500, burst: 0 } },
-      { by: { kind: "group", name: "login:ml" }, limits: { waitingRequests: 1000 } },
+      { by: { kind: "group", name: "login:ml" }, limits: { waitingRequests: 1000, robots: 0 } },
     ],
   });
 });

@@ -347,7 +347,7 @@ export async function everyTransaction(db: Db, random: () => number): Promise<Re
     robots: async () => {
       const name = pick(["r1", "r2"]);
       const robot = { name, owner: "ann", expiresAtMs: NOW + 1, hash: createHash("sha256").update(name).digest() };
-      await store.robots.makeRobot(robot, { nowMs: NOW, max: 2 });
+      await store.robots.makeRobot(robot, { nowMs: NOW, max: 2, ownedMax: null });
       await store.robots.noteUse(name, NOW);
       await store.robots.revokeRobot(pick(["r1", "r2"]), NOW);
     },

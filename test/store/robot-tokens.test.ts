@@ -7,7 +7,7 @@ import { freshStore, type TestStore } from "./db.ts";
 
 const hashOf = (secret: string) => createHash("sha256").update(secret).digest();
 const robot = (name: string, secret = name) => ({ name, owner: "ann", expiresAtMs: 500, hash: hashOf(secret) });
-const bounds = { nowMs: 100, max: 3 };
+const bounds = { nowMs: 100, max: 3, ownedMax: null };
 
 onEachDatabase((openDb) => {
   let db: Db;
@@ -56,5 +56,21 @@ onEachDatabase((openDb) => {
     } while (after !== null);
     assert.deepEqual(names, ["a", "b", "c", "d"]);
     assert.equal(await store.listRobots({ after: "nonsense", pageSize: 3 }), "badCursor");
+  });
+
+  test("an owner has at most so many robots whose tokens count, also if it makes them at once", async () => {
+    const own = { nowMs: 100, max: 100, ownedMax: 2 };
+    await store.makeRobot({ ...robot("expired"), expiresAtMs: 100 }, { ...own, nowMs: 50 });
+    await store.makeRobot({ ...robot("other"), owner: "bob" }, own);
+    const made = await Promise.all(["a", "b", "c", "d", "e"].map((name) => store.makeRobot(robot(name), own)));
+    const full = made.filter(({ kind }) => kind === "ownerFull");
+    assert.deepEqual(
+      full,
+      Array.from({ length: 3 }, () => ({ kind: "ownerFull", max: 2 })),
+    );
+    const [first] = made.flatMap((one) => (one.kind === "made" ? [one.robot.name] : []));
+    await store.revokeRobot(first ?? "", 100);
+    assert.equal((await store.makeRobot(robot("f"), own)).kind, "made");
+    assert.deepEqual(await store.makeRobot(robot("g"), { ...own, ownedMax: 0 }), { kind: "ownerFull", max: 0 });
   });
 });

@@ -15,9 +15,12 @@ export function memoryRobots(clock: { readonly nowMs: () => number } = systemClo
     return changed;
   };
   const store: RobotStore = {
-    makeRobot: async ({ hash, ...robot }, { nowMs, max }) => {
+    makeRobot: async ({ hash, ...robot }, { nowMs, max, ownedMax }) => {
       if (rows.has(robot.name)) return { kind: "exists" };
-      if ([...rows.values()].filter(({ revokedMs }) => revokedMs === null).length >= max) return { kind: "full", max };
+      const all = [...rows.values()].filter(({ revokedMs }) => revokedMs === null);
+      if (all.length >= max) return { kind: "full", max };
+      const owned = all.filter(({ owner, expiresAtMs }) => owner === robot.owner && expiresAtMs > nowMs);
+      if (ownedMax !== null && owned.length >= ownedMax) return { kind: "ownerFull", max: ownedMax };
       const made = { ...robot, createTimeMs: nowMs, lastUseMs: null, revokedMs: null };
       rows.set(robot.name, { ...made, hash: hash.toString("hex") });
       return { kind: "made", robot: made };

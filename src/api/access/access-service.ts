@@ -1,5 +1,6 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import { durationMs, timestampFromMs } from "@bufbuild/protobuf/wkt";
+import type { LimitCalls } from "../../core/access/call-limits.ts";
 import type { RobotToken } from "../../core/access/robot.ts";
 import type {
   AccessService,
@@ -12,7 +13,7 @@ import type { AccessAdmin, Robots } from "../ports.ts";
 import { existingRecord, noRoomFor } from "../rpc/admin-outcome.ts";
 import type { CallContext } from "../rpc/call.ts";
 import type { ServiceHandlers } from "../rpc/handler.ts";
-import { alreadyExists, badPageToken } from "../rpc/rpc-error.ts";
+import { alreadyExists, badPageToken, tooMany } from "../rpc/rpc-error.ts";
 import { rolesAndBindings } from "./roles-and-bindings.ts";
 
 const PAGE_SIZE_DEFAULT = 100;
@@ -21,9 +22,11 @@ const TTL_MS_DEFAULT = 90 * 86_400_000;
 export function accessService({
   robots,
   access,
+  limits,
 }: {
   readonly robots: Robots;
   readonly access: AccessAdmin;
+  readonly limits: Pick<LimitCalls, "robotsOf">;
 }): ServiceHandlers<typeof AccessService> {
   return {
     ...rolesAndBindings(access),
@@ -31,7 +34,7 @@ export function accessService({
       const expires = expiresAtMs === null ? {} : { expireTime: timestampFromMs(expiresAtMs) };
       return { identity: { subject, groups: [...groups], method, issuer, ...expires } };
     },
-    createRobotToken: (request, context) => createRobot({ robots, access }, request, context),
+    createRobotToken: (request, context) => createRobot({ robots, access, limits }, request, context),
     listRobotTokens: (request) => listRobots(robots, request),
     revokeRobotToken: async ({ name }) => ({
       robot: toProtoRobot(existingRecord(await robots.revoke(name), { type: "robot", name })),
@@ -41,18 +44,27 @@ export function accessService({
 
 /** Who has a robot's token is that robot: it must not get more by it than it has. */
 async function createRobot(
-  { robots, access }: { readonly robots: Robots; readonly access: AccessAdmin },
+  {
+    robots,
+    access,
+    limits,
+  }: { readonly robots: Robots; readonly access: AccessAdmin; readonly limits: Pick<LimitCalls, "robotsOf"> },
   { name, ttl }: CreateRobotTokenRequest,
   { identity, access: callAccess }: CallContext,
 ) {
   const beyond = await access.beyondSubject(`robot:${name}`, identity);
   if (beyond?.kind === "beyond") throw callAccess.beyond(beyond);
   const ttlMs = ttl === undefined ? TTL_MS_DEFAULT : durationMs(ttl);
-  const outcome = await robots.make({ name, owner: identity.subject, ttlMs });
+  const ownedMax = limits.robotsOf(identity);
+  const outcome = await robots.make({ name, owner: identity.subject, ttlMs, ownedMax });
   if (outcome.kind === "exists") {
     throw alreadyExists("ROBOT_EXISTS", `robot ${name} exists, or has existed: choose another name`);
   }
   if (outcome.kind === "full") throw noRoomFor({ type: "robot", name }, outcome.max);
+  if (outcome.kind === "ownerFull") {
+    const description = `has made ${outcome.max} robots whose tokens count, which is its limit: revoke one first`;
+    throw tooMany("TOO_MANY_ROBOTS_OF_CALLER", { subject: `caller ${identity.subject}`, description });
+  }
   return { robot: toProtoRobot(outcome.robot), secret: outcome.secret };
 }
 

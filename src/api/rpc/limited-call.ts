@@ -1,11 +1,11 @@
 import { status } from "@grpc/grpc-js";
-import type { CallLimitName, LimitedCall } from "../../core/access/call-limits.ts";
+import type { LimitedCall, RefusingLimit } from "../../core/access/call-limits.ts";
 import { errorInfo, quotaFailure, retryInfo } from "./error-details.ts";
 import { RpcError } from "./rpc-error.ts";
 
 type Shown = { readonly reason: string; readonly exceeds: (max: number) => string };
 
-const SHOWN: Readonly<Record<Exclude<CallLimitName, "burst">, Shown>> = {
+const SHOWN: Readonly<Record<RefusingLimit, Shown>> = {
   callsPerSecond: {
     reason: "TOO_MANY_CALLS",
     exceeds: (max) => `makes more than ${max} calls per second; a large request or answer counts as several`,

@@ -17,6 +17,8 @@ export type CallLimits = {
   readonly logStreams: number | null;
   /** Requests of WaitForResource that wait. Each process counts its own. */
   readonly waitingRequests: number | null;
+  /** Tokens of robots that the caller has made and that count now, in the whole installation. */
+  readonly robots: number | null;
 };
 
 export type CallLimitName = keyof CallLimits;
@@ -31,6 +33,7 @@ export const CALL_LIMIT_DEFAULTS: CallLimits = {
   watches: 100,
   logStreams: 100,
   waitingRequests: 200,
+  robots: 100,
 };
 
 const NO_LIMITS: CallLimits = {
@@ -40,6 +43,7 @@ const NO_LIMITS: CallLimits = {
   watches: null,
   logStreams: null,
   waitingRequests: null,
+  robots: null,
 };
 
 /** Who has limits of its own. */
@@ -57,10 +61,13 @@ export type CallLimitSettings = {
 
 export const CALL_LIMIT_SETTINGS: CallLimitSettings = { defaults: CALL_LIMIT_DEFAULTS, callers: [] };
 
+/** A limit for which calls are refused before their handlers see them. */
+export type RefusingLimit = Exclude<CallLimitName, "burst" | "robots">;
+
 /** A call beyond a limit of its caller. */
 export type LimitedCall = {
   readonly kind: "limited";
-  readonly limit: Exclude<CallLimitName, "burst">;
+  readonly limit: RefusingLimit;
   readonly max: number;
   /** The time after which the call may be let in. */
   readonly retryMs: number;
@@ -79,6 +86,8 @@ export type CallPlace = {
 
 export type LimitCalls = {
   readonly enter: (caller: Identity, rpc: string) => Promise<CallPlace | LimitedCall>;
+  /** How many robots of a caller may have tokens that count. Null: any number. */
+  readonly robotsOf: (caller: Identity) => number | null;
 };
 
 /** The place of a call that is exempt from limits. */
@@ -90,7 +99,7 @@ export const UNLIMITED_CALL: CallPlace = {
 };
 
 /** Lets every call in. */
-export const NO_CALL_LIMITS: LimitCalls = { enter: async () => UNLIMITED_CALL };
+export const NO_CALL_LIMITS: LimitCalls = { enter: async () => UNLIMITED_CALL, robotsOf: () => null };
 
 /** The limits of a caller. Callers of a service without authentication have only those that name `anonymous`. */
 export function limitsOf(identity: Identity, { defaults, callers }: CallLimitSettings): CallLimits {
@@ -101,7 +110,7 @@ export function limitsOf(identity: Identity, { defaults, callers }: CallLimitSet
   return named === undefined ? others : { ...others, ...named.limits };
 }
 
-type PlaceName = Exclude<CallLimitName, "callsPerSecond" | "burst">;
+type PlaceName = Exclude<RefusingLimit, "callsPerSecond">;
 
 /** Renewals and releases are exempt: without them a caller would lose or keep tokens because it is busy. */
 const PLACES: Readonly<Record<string, PlaceName | null>> = {
@@ -165,7 +174,7 @@ function readLimits(of: JsonObject, at: string, errors: string[]): Partial<CallL
   for (const name of LIMIT_NAMES) {
     const sent = of[name];
     if (sent === undefined) continue;
-    const min = name === "burst" ? 0 : 1;
+    const min = name === "burst" || name === "robots" ? 0 : 1;
     if (sent === "none") limits[name] = null;
     else if (isWhole(sent) && sent >= min && sent <= LIMIT_MAX) limits[name] = sent;
     else errors.push(`${at}.${name} must be a whole number from ${min} to ${LIMIT_MAX}, or none`);

@@ -14,11 +14,18 @@ export type RobotToken = {
   readonly revokedMs: number | null;
 };
 
-/** `exists`: a robot has or had the name. `full`: there are as many as there may be. */
+/**
+ * `exists`: a robot has or had the name. `full`: there are as many as there may be. `ownerFull`: as many of this owner
+ * have tokens that count.
+ */
 export type RobotOutcome =
   | { readonly kind: "made"; readonly robot: RobotToken }
   | { readonly kind: "exists" }
-  | { readonly kind: "full"; readonly max: number };
+  | { readonly kind: "full"; readonly max: number }
+  | { readonly kind: "ownerFull"; readonly max: number };
+
+/** How many robots there may be, and how many with tokens that count of one owner. Null: any number. */
+export type RobotBounds = { readonly max: number; readonly ownedMax: number | null };
 
 /** The secret of a new robot is known at this moment alone. */
 export type MadeRobot =

@@ -1,4 +1,4 @@
-import type { RobotOutcome, RobotPage, RobotToken } from "../../../core/access/robot.ts";
+import type { RobotBounds, RobotOutcome, RobotPage, RobotToken } from "../../../core/access/robot.ts";
 import { decodeCursor, encodeCursor } from "../db/cursor.ts";
 import { type Db, type Executor, onlyRow } from "../db/db.ts";
 import { appendAudit } from "./audit.ts";
@@ -7,19 +7,20 @@ const COLUMNS = `
 name, owner, create_ms as "createTimeMs", expires_ms as "expiresAtMs", last_use_ms as "lastUseMs",
 revoked_ms as "revokedMs"`;
 
-/** Keeps the hash of a new token. Callers at the same time may together exceed the maximum by a few. */
+/** Keeps the hash of a new token. Robots are made one after the other, so that each call counts those before it. */
 export function makeRobot(
   db: Db,
   { name, owner, expiresAtMs, hash }: Pick<RobotToken, "name" | "owner" | "expiresAtMs"> & { readonly hash: Buffer },
-  { nowMs, max }: { readonly nowMs: number; readonly max: number },
+  { nowMs, max, ownedMax }: RobotBounds & { readonly nowMs: number },
 ): Promise<RobotOutcome> {
   return db.tx(async (tx) => {
-    const params = [name, owner, nowMs, expiresAtMs, hash.toString("hex"), max];
-    const [robot] = await tx.query<RobotToken>(MAKE, params);
-    if (robot === undefined) {
-      const { exists } = onlyRow(await tx.query<{ exists: boolean }>(EXISTS, [name]));
-      return exists ? { kind: "exists" } : { kind: "full", max };
-    }
+    await tx.query(LOCK);
+    const { exists, all, owned } = onlyRow(await tx.query<Counted>(COUNT, [name, owner, nowMs]));
+    if (exists) return { kind: "exists" };
+    if (all >= max) return { kind: "full", max };
+    if (ownedMax !== null && owned >= ownedMax) return { kind: "ownerFull", max: ownedMax };
+    const params = [name, owner, nowMs, expiresAtMs, hash.toString("hex")];
+    const robot = onlyRow(await tx.query<RobotToken>(MAKE, params));
     const details = { before: null, after: { owner, expiresAtMs } };
     await appendAudit(tx, { timeMs: nowMs, action: "CreateRobotToken", subject: name, details });
     return { kind: "made", robot };
@@ -28,12 +29,18 @@ export function makeRobot(
 
 const MAKE = `
 insert into robot_tokens (name, owner, create_ms, expires_ms, hash)
-select $1::text, $2::text, $3::bigint, $4::bigint, $5::text
- where (select count(*) from robot_tokens where revoked_ms is null) < $6::bigint
-on conflict (name) do nothing
+values ($1::text, $2::text, $3::bigint, $4::bigint, $5::text)
 returning ${COLUMNS}`;
 
-const EXISTS = "select exists (select from robot_tokens where name = $1) as exists";
+const LOCK = "select 1 from installation for no key update";
+
+type Counted = { readonly exists: boolean; readonly all: number; readonly owned: number };
+
+const COUNT = `
+select count(*) filter (where name = $1::text) > 0 as exists,
+       (count(*) filter (where revoked_ms is null))::int as all,
+       (count(*) filter (where revoked_ms is null and owner = $2::text and expires_ms > $3::bigint))::int as owned
+  from robot_tokens`;
 
 /** The robot of a token. Null: there is none. */
 export async function findRobot(executor: Executor, hash: Buffer): Promise<RobotToken | null> {

@@ -926,7 +926,8 @@ export const AccessService: GenService<{
    *
    * ALREADY_EXISTS (ROBOT_EXISTS): a robot has the name, or had it. PERMISSION_DENIED (BEYOND_CALLER): bindings give
    * the robot of this name permissions that the caller does not have itself. RESOURCE_EXHAUSTED (TOO_MANY_ROBOTS):
-   * there are as many robots that are not revoked as there may be.
+   * there are as many robots that are not revoked as there may be. RESOURCE_EXHAUSTED (TOO_MANY_ROBOTS_OF_CALLER): the
+   * caller has made as many robots whose tokens count as it may.
    *
    * @generated from rpc gangway.v1.AccessService.CreateRobotToken
    */
