@@ -38,6 +38,8 @@ export class MemoryStore implements PlannerStore, FleetStore {
   numbers = new Map<string, number>();
   refusalsWritten = 0;
   #limitsVersion = 0;
+  /** How often the words of why each job waits have changed. */
+  readonly #reasons = new Map<string, number>();
   /** The gangs of the last read. */
   #read: ReadonlySet<string> = new Set();
   #limitsText = "";
@@ -98,10 +100,15 @@ export class MemoryStore implements PlannerStore, FleetStore {
 
   recordedCauses: FleetStore["recordedCauses"] = async () => ({ causes: [], next: null });
 
+  /** The words of why a job waits change its record, and not its gang. */
+  #generationOf({ uid, version }: Job): number {
+    return version - (this.#reasons.get(uid) ?? 0);
+  }
+
   #snapshot(): PlanSnapshot {
     const all = [...this.jobs.values()];
     const gang = (job: Job) =>
-      planGang(job, { generation: job.version, lastAdmission: this.numbers.get(job.uid) ?? 0 });
+      planGang(job, { generation: this.#generationOf(job), lastAdmission: this.numbers.get(job.uid) ?? 0 });
     const live = (job: Job) => job.admissions.at(-1)?.state === "live";
     const snapshot: PlanSnapshot = {
       quotaEpoch: this.tokens.epoch,
@@ -149,7 +156,7 @@ export class MemoryStore implements PlannerStore, FleetStore {
     const moved =
       job === undefined ||
       !open.has(planned.cluster) ||
-      job.version !== planned.generation ||
+      this.#generationOf(job) !== planned.generation ||
       plannerEpoch !== this.plannerEpoch ||
       quotaEpoch !== this.tokens.epoch;
     const applied = moved ? null : applyAdmission(job, planned, nowMs);
@@ -185,7 +192,9 @@ export class MemoryStore implements PlannerStore, FleetStore {
     this.before("recordPreemptions", []);
     const outcomes = records.map((record): PreemptOutcome => {
       const { jobUid, generation } = record.planned;
-      const isCurrent = plannerEpoch === this.plannerEpoch && this.jobs.get(jobUid)?.version === generation;
+      const nominee = this.jobs.get(jobUid);
+      const isKnown = nominee !== undefined && this.#generationOf(nominee) === generation;
+      const isCurrent = plannerEpoch === this.plannerEpoch && isKnown;
       const applied = isCurrent ? applyPreemption(this.jobs, record, nowMs) : null;
       for (const { after } of applied?.changes ?? []) this.jobs.set(after.uid, after);
       return applied === null ? { kind: "stale" } : { kind: "recorded", evicted: applied.evicted };
@@ -212,7 +221,7 @@ export class MemoryStore implements PlannerStore, FleetStore {
     if (plannerEpoch !== this.plannerEpoch) return left;
     for (const { refusal } of refusals) {
       const job = this.jobs.get(refusal.jobUid);
-      if (job?.version !== refusal.generation) {
+      if (job === undefined || this.#generationOf(job) !== refusal.generation) {
         left.push(refusal.jobUid);
         continue;
       }
@@ -220,6 +229,7 @@ export class MemoryStore implements PlannerStore, FleetStore {
       this.refusals.set(job.uid, refusal);
       if (job.status.waiting?.reason === refusal.reason) continue;
       this.jobs.set(job.uid, applyRefusal(job, refusal, nowMs).after);
+      this.#reasons.set(job.uid, (this.#reasons.get(job.uid) ?? 0) + 1);
     }
     return left;
   };

@@ -395,6 +395,21 @@ onEachDatabase((openDb) => {
     });
   });
 
+  test("a planner that takes over learns the causes of jobs, but not of those that show another reason by now", async () => {
+    const [kept, resumed] = [await submit(), await submit()];
+    const why = { reason: "NoCapacity", message: "no node" };
+    const said = [kept, resumed].map(({ uid }) => keyed(refuse({ uid, generation: 1 }, why), 7));
+    await store.planner.recordRefusals(said, plannerEpoch, NOW);
+    const waiting = { reason: "NotEvaluated", message: "it was resumed", sinceMs: NOW };
+    await db.query("update jobs set status = (status::jsonb || $2::jsonb)::json where uid = $1", [
+      resumed.uid,
+      JSON.stringify({ waiting }),
+    ]);
+    const { causes } = await store.planner.recordedCauses("");
+    const keys = new Map(causes.map(({ jobUid, causeKey }) => [jobUid, causeKey]));
+    assert.deepEqual([keys.get(kept.uid), keys.get(resumed.uid)], [7, 0]);
+  });
+
   test("the kept refusal of a job behind the head of a strict queue comes with that of the head", async () => {
     const [head, behind] = [await submit(), await submit()];
     const why = { reason: "BehindHead", message: "waits behind team/head" };

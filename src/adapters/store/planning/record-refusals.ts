@@ -136,12 +136,18 @@ on conflict (job_uid) do update set refusal = excluded.refusal, at_ms = excluded
 /** How many causes one read returns at most. */
 const CAUSE_PAGE = 5_000;
 
-/** A page of the keys of the causes that are kept, of jobs whose uids come after `after`. Empty: the first page. */
+/**
+ * A page of the keys of the causes that are kept, of jobs whose uids come after `after`. Empty: the first page. The key
+ * is 0 if the job's record shows another reason, which must be told again.
+ */
 export async function recordedCauses(executor: Executor, after: string) {
   const causes = await executor.query<{ jobUid: string; causeKey: number }>(CAUSES, [after || FIRST_UID, CAUSE_PAGE]);
   return { causes, next: causes.length < CAUSE_PAGE ? null : (causes.at(-1)?.jobUid ?? null) };
 }
 
 const CAUSES = `
-select job_uid as "jobUid", coalesce((refusal#>>'{cause,key}')::bigint, 0) as "causeKey" from refusals
- where job_uid > $1 order by job_uid limit $2`;
+select r.job_uid as "jobUid",
+       case when j.status->'waiting'->>'reason' = r.refusal->>'reason'
+            then coalesce((r.refusal#>>'{cause,key}')::bigint, 0) else 0 end as "causeKey"
+  from refusals r join jobs j on j.uid = r.job_uid
+ where r.job_uid > $1 order by r.job_uid limit $2`;

@@ -144,7 +144,9 @@ export class GangLines {
   set(uid: string, gang: PlanGang | null): void {
     const before = this.entries.get(uid);
     if (before !== undefined && gang !== null && staysInLane(before, gang)) {
+      const isChanged = before.gang.generation !== gang.generation;
       before.gang = gang;
+      if (isChanged) this.sayAgain(uid);
       return;
     }
     if (before !== undefined) this.#remove(before);
@@ -262,7 +264,8 @@ export class GangLines {
     const { project, namespace, queue } = gang;
     const line = this.#lineOf(queue);
     const account = this.#quota.account(queue, project, namespace);
-    const said = before !== undefined && isWaiting(gang) ? before.said : 0;
+    // A change may have recorded another reason, also one that is over already, such as a suspension.
+    const said = before?.gang.generation === gang.generation ? before.said : 0;
     const entry: Entry = { gang, line, account, shape: this.#shapeOf(gang), lane: null, said };
     this.entries.set(gang.uid, entry);
     if (liveAdmission(gang) !== null) {
