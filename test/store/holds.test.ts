@@ -129,6 +129,16 @@ onEachDatabase((openDb) => {
     assert.equal(await used(), 0);
   });
 
+  test("what drains after a nominee was admitted without it goes free", async () => {
+    const [nominee, victim] = await submit();
+    await admit(victim, 5);
+    await nominate(nominee, 5, [victim]);
+    assert.equal(await admit(nominee, 2), "recorded", "it fits by now with fewer members");
+    await end(victim);
+    assert.deepEqual(await live(), [[nominee.uid, 2, false]]);
+    assert.equal(await used(), 2);
+  });
+
   test("holds may cover all that an admission needs; its record releases those that it does not need", async () => {
     const [nominee, victim] = await submit();
     await admit(victim, 6);

@@ -17,6 +17,17 @@ export type NamedHeir = {
 };
 
 /**
+ * True for a row of `token_heirs h` whose job is a nominee still. An admission may leave rows of pools that it does not
+ * use, which go later: what drains meanwhile is not the job's.
+ */
+export const IS_NOMINEE = `
+exists (
+  select from jobs j
+   where j.uid = h.job_uid and j.phase = 'WAITING' and j.cancel is null and j.delete_ms is null
+     and j.status ->> 'nomination' is not null
+)`;
+
+/**
  * Names nominees as heirs: each token that a victim's members hold now is turned over to them once it is released, up
  * to what they lack. Of a victim with several heirs, the one that was named first goes first, and those that only have
  * a reservation go after the others. Naming a nominee again replaces what it needs and adds victims. Each

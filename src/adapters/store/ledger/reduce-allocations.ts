@@ -2,6 +2,7 @@ import { cutsOf, type Heir } from "../../../core/quota/heirs.ts";
 import type { ReleaseRequest } from "../../../core/quota/ledger.ts";
 import { type Executor, json } from "../db/db.ts";
 import { NEW_ROW, NEW_ROW_TYPES } from "./ledger-row.ts";
+import { IS_NOMINEE } from "./name-heirs.ts";
 import { COUNTED_IN } from "./sums.ts";
 
 /** A live allocation that can be reduced, as `REDUCIBLE` reads it under the lock of its pool. */
@@ -22,6 +23,7 @@ coalesce((
            'project', h.project, 'namespace', h.namespace, 'lacks', h.lacks
          ) order by w.place)
     from unnest(a.heirs) with ordinality as w (id, place) join token_heirs h on h.id = w.id and h.pool = a.pool
+   where ${IS_NOMINEE}
 ), '[]') as heirs`;
 
 /** The columns that `LEDGER_COLUMNS` lack of a `Reducible`, from a row `a` of allocations. */

@@ -1,5 +1,6 @@
 import type { Db, Executor } from "../db/db.ts";
 import { changeHeirs } from "./give-back.ts";
+import { IS_NOMINEE } from "./name-heirs.ts";
 
 /** How many nominations one call withdraws. The next call withdraws the others. */
 const PAGE = 100;
@@ -29,11 +30,7 @@ const ENDED = `
 select distinct h.job_uid as "jobUid"
   from token_heirs h join pools p on p.name = h.pool
  where p.domain = $1 and ($2::uuid[] is null or h.job_uid = any($2))
-   and not exists (
-     select from jobs j
-      where j.uid = h.job_uid and j.phase = 'WAITING' and j.cancel is null and j.delete_ms is null
-        and j.status ->> 'nomination' is not null
-   )
+   and not (${IS_NOMINEE})
  order by h.job_uid limit $3`;
 
 const LOCK_JOBS = "select 1 from jobs j where j.uid = any($1::uuid[]) order by j.uid for no key update";
