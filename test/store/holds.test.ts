@@ -139,6 +139,31 @@ onEachDatabase((openDb) => {
     assert.equal(await used(), 2);
   });
 
+  test("one batch gives up the holds of a reservation that borrows, and names the heir of another job", async () => {
+    const [nominee, one, other] = await submit();
+    const preempting = await planner.submit();
+    await admit(one, 4);
+    await admit(other, 2);
+    await nominate(nominee, 4, [one]);
+    await end(one);
+    assert.equal(await used(), 6);
+    const awaited = { jobUid: other.uid, admission: 1 };
+    const reservation = { sinceMs: null, keepsQuota: false, awaits: [awaited] };
+    const victim = { ...awaited, queue: "research", members: { Worker: 4 }, reason: "InClusterQueue" as const };
+    const records = [
+      { planned: plannedFor(nominee), victims: [], queue: "research", reservation },
+      { planned: plannedFor(preempting), victims: [victim], queue: "research" },
+    ];
+    const outcomes = await planner.store.planner.recordPreemptions(records, planner.plannerEpoch, NOW);
+    assert.deepEqual(
+      outcomes.map(({ kind }) => kind),
+      ["recorded", "recorded"],
+    );
+    assert.deepEqual(await live(), [[other.uid, 2, false]]);
+    await end(other);
+    assert.deepEqual(await live(), [[preempting.uid, 2, true]]);
+  });
+
   test("holds may cover all that an admission needs; its record releases those that it does not need", async () => {
     const [nominee, victim] = await submit();
     await admit(victim, 6);

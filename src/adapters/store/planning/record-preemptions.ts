@@ -26,6 +26,7 @@ export async function recordPreemptions(
   plannerEpoch: number,
   at: ChangeTime,
 ): Promise<readonly PreemptOutcome[]> {
+  await giveUpQuota(db, records, plannerEpoch, at);
   const outcomes: PreemptOutcome[] = [];
   for (const batch of batchesOf(records)) {
     const recorded = await undoable<readonly PreemptOutcome[]>(db, (tx, undo) => {
@@ -34,6 +35,26 @@ export async function recordPreemptions(
     outcomes.push(...recorded);
   }
   return outcomes;
+}
+
+/**
+ * What others lend is not kept, also if it was the queue's own before: reservations that borrow from now on give up
+ * their holds first. That is a transaction of its own, because grants wait for a batch. If the reservation is not
+ * recorded then, the next round plans it again.
+ */
+async function giveUpQuota(
+  db: Db,
+  records: readonly PreemptionRecord[],
+  plannerEpoch: number,
+  at: ChangeTime,
+): Promise<void> {
+  const borrowing = records.filter((record) => !keepsQuota(record)).map(({ planned }) => planned.jobUid);
+  if (borrowing.length === 0) return;
+  await db.tx(async (tx) => {
+    if (!(await holdsLease(tx, { name: PLANNER_LEASE, epoch: plannerEpoch }))) return;
+    const locked = await lockJobs(tx, borrowing);
+    await changeHeirs(tx, { named: [], withdrawn: [...locked.keys()] }, at.nowMs);
+  });
 }
 
 function batchesOf(records: readonly PreemptionRecord[]): readonly (readonly PreemptionRecord[])[] {
@@ -77,9 +98,7 @@ async function recordBatch(
     at.nowMs,
   );
   const named = recorded.filter(keepsQuota).map((record) => heirOf(record, locked));
-  // What others lend is not kept, also if it was the queue's own before.
-  const borrowing = recorded.filter((record) => !keepsQuota(record)).map(({ planned }) => planned.jobUid);
-  await changeHeirs(tx, { named, withdrawn: borrowing }, at.nowMs);
+  await changeHeirs(tx, { named, withdrawn: [] }, at.nowMs);
   // It is the last lock, so a pool that was frozen meanwhile undoes the others of the batch, too. They come again.
   if ((await frozenPools(tx, changes.flatMap(poolsTaken))).size > 0) undo();
   return records.map((record) => outcomes[open.indexOf(record)] ?? STALE);
