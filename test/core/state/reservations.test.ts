@@ -110,6 +110,19 @@ test("a gang that agrees to backfill passes, and is taken back once it is all th
   assert.deepEqual(short(fleet.step()), ["wide admitted"]);
 });
 
+test("gangs that agree to backfill do not take back each other", () => {
+  const fleet = new SmallFleet([own(1000)], [8], true);
+  for (const name of ["runs", "waits"]) {
+    fleet.submit({ name, queue: "q", gpus: 8, backfill: true });
+    fleet.step();
+  }
+  fleet.nowMs += 10 * MINUTE;
+  assert.deepEqual(short(fleet.step()), ["waits reserves after runs on east"]);
+  assert.deepEqual(short(fleet.step()), []);
+  fleet.end("uid-runs");
+  assert.deepEqual(short(fleet.step()), ["waits admitted"]);
+});
+
 test("a gang of a higher priority passes a reservation, which then waits for that one too", () => {
   const fleet = reserved();
   fleet.end("uid-r0");

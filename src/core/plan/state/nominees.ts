@@ -118,7 +118,9 @@ export function reserve(
 ): PlannedPreemption | null {
   const { asking, room, awaits, keepsQuota } = found;
   const { entry } = asking;
-  const taken = awaits.every((gang) => reservations.mayBeTakenBack(gang)) ? awaits : [];
+  // Gangs that agree to be taken back would else take back each other for ever.
+  const mayTake = entry.gang.backfill !== true && awaits.every((gang) => reservations.mayBeTakenBack(gang));
+  const taken = mayTake ? awaits : [];
   victims.choose(taken);
   reservations.hold(found);
   if (parts.isStrict(entry.line.name)) entry.line.reserved ??= entry;
