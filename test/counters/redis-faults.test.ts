@@ -10,6 +10,7 @@ import { limitBook } from "../../src/core/quota/limits.ts";
 import { Sums } from "../../src/core/quota/sums.ts";
 import { UnavailableError } from "../../src/runtime/unavailable-error.ts";
 import { ALONE } from "../simulation/history.ts";
+import { quotasOf } from "../simulation/random-policies.ts";
 import { GPU, World } from "../simulation/world.ts";
 import { CuttingProxy } from "../support/cutting-proxy.ts";
 import { seededRandom } from "../support/random.ts";
@@ -107,9 +108,10 @@ async function arrange(
       { name: "west", flavor: "a100", nodes: 2, gpus: 4 },
     ],
     queues: [
-      { name: "default", quotas: { h100: 6, a100: 3 } },
-      { name: "small", quotas: { a100: 4, h100: 2 } },
+      { name: "default", strategy: "BEST_EFFORT_FIFO", quotas: quotasOf({ h100: 6, a100: 3 }) },
+      { name: "small", strategy: "BEST_EFFORT_FIFO", quotas: quotasOf({ a100: 4, h100: 2 }) },
     ],
+    classes: [],
   });
   return { world, server, proxy, counters, tag: `gangway:${installation}:default`, random };
 }

@@ -1,6 +1,7 @@
+import assert from "node:assert/strict";
 import { test } from "node:test";
 import { onPostgres, openMemoryDb } from "../support/databases.ts";
-import { ALONE, type HistoryOptions, runHistory, SEVERAL } from "./history.ts";
+import { ALONE, type HistoryOptions, type Met, runHistory, SEVERAL } from "./history.ts";
 
 /**
  * How many histories run with one process of each role. With several processes, which take longer, a third of that.
@@ -8,6 +9,15 @@ import { ALONE, type HistoryOptions, runHistory, SEVERAL } from "./history.ts";
  */
 const HISTORIES = Number(process.env["GANGWAY_HISTORIES"] ?? 12);
 const FIRST = Number(process.env["GANGWAY_SEED"] ?? 1);
+
+/** So many histories meet every event that a law is about. */
+const MANY = 10;
+
+function requireMet(all: readonly Met[]): void {
+  const sum = (what: keyof Met) => all.reduce((total, met) => total + met[what], 0);
+  const missing = Object.keys(all[0] ?? {}).filter((what) => sum(what as keyof Met) === 0);
+  assert.deepEqual(missing, [], "events that no history met");
+}
 
 function histories(where: string, openDb: typeof openMemoryDb, share: number): void {
   const kinds: Record<string, { of: HistoryOptions; count: number; args: string }> = {
@@ -24,7 +34,9 @@ function histories(where: string, openDb: typeof openMemoryDb, share: number): v
       t.diagnostic(`seeds ${FIRST} to ${last}; one alone: node test/simulation/run.ts ${args}--histories 1 --seed S`);
       const db = await openDb();
       t.after(() => db.close());
-      for (let seed = FIRST; seed <= last; seed += 1) await runHistory(db, seed, of);
+      const all: Met[] = [];
+      for (let seed = FIRST; seed <= last; seed += 1) all.push(await runHistory(db, seed, of));
+      if (all.length >= MANY) requireMet(all);
     });
   }
 }

@@ -2,15 +2,21 @@ import assert from "node:assert/strict";
 import type { Db } from "../../src/adapters/store/db/db.ts";
 import { currentAdmission, isDraining, type Job } from "../../src/core/job/job.ts";
 import { keptMembers, memberCount } from "../../src/core/job/roles.ts";
-import type { SentJob } from "../../src/core/job/sent.ts";
 import { isTerminal } from "../../src/core/job/status.ts";
 import { podView } from "../../src/core/pods/pod-view.ts";
 import { arrayAt, objectAt, stringAt } from "../../src/runtime/json.ts";
-import { seededRandom } from "../support/random.ts";
+import { pick, seededRandom } from "../support/random.ts";
+import { Callers } from "./callers.ts";
+import { LedgerLaws } from "./ledger-laws.ts";
 import { LimitedQueues } from "./limited-queues.ts";
+import { PreemptionLaws } from "./preemption-laws.ts";
 import { Preemptions } from "./preemptions.ts";
+import { QuotaAdmins } from "./quota-admins.ts";
+import { randomJob, randomTask } from "./random-jobs.ts";
+import { NO_POLICIES, type RandomPolicies, randomPolicies, withRandomPolicy } from "./random-policies.ts";
+import { requireStill } from "./rest.ts";
 import type { Fate } from "./sim-kube.ts";
-import { SERVICE_KIND, TASK_ENDS } from "./sim-service.ts";
+import { SERVICE_KIND } from "./sim-service.ts";
 import { GPU, World } from "./world.ts";
 
 const TICKS = 50;
@@ -31,21 +37,44 @@ export const ALONE: HistoryOptions = { processes: { intakes: 1, planners: 1, wor
 export const SEVERAL: HistoryOptions = { processes: { intakes: 2, planners: 2, workers: 3 }, kills: 0.5 };
 
 type Run = {
+  readonly db: Db;
   readonly options: HistoryOptions;
   readonly world: World;
   readonly random: () => number;
   readonly trace: string[];
   readonly queues: LimitedQueues;
   readonly preemptions: Preemptions;
+  readonly ledger: LedgerLaws;
+  /** Null: the queues have no policies, and jobs are preempted at random. */
+  readonly shared: SharedQueues | null;
 };
 
-/** Runs one random history, which depends on the seed alone. Throws with the events if a law is broken. */
-export async function runHistory(db: Db, seed: number, options: HistoryOptions = ALONE): Promise<void> {
+/** What happens in a world whose queues share by policies. */
+type SharedQueues = {
+  readonly policies: RandomPolicies;
+  readonly admins: QuotaAdmins;
+  readonly callers: Callers;
+  readonly laws: PreemptionLaws;
+};
+
+/** What a history met, so that tests can tell that its laws were not held by nothing. */
+export type Met = Readonly<
+  Record<"preempted" | "undone" | "readmitted" | "reserved" | "takenBack" | "turnedOver" | "frozen" | "calls", number>
+>;
+
+/**
+ * Runs one random history, which depends on the seed alone. In most of them queues form a tree and share by policies.
+ * Throws with the events if a law is broken.
+ */
+export async function runHistory(db: Db, seed: number, options: HistoryOptions = ALONE): Promise<Met> {
   const random = seededRandom(seed);
   const faults = { share: random() * 0.4 };
   const fateOf = (): Fate =>
     random() < faults.share ? pick(random, ["lost", "answerLost", "doubled", "late"]) : "arrives";
-  const world = await World.create({
+  const policies = random() < 0.7 ? randomPolicies(random) : null;
+  const { queues, classes } = policies ?? NO_POLICIES;
+  const laws = new PreemptionLaws(db, (uids) => world.store.explain.gangsNow(uids));
+  const world: World = await World.create({
     db,
     random,
     fateOf,
@@ -54,27 +83,74 @@ export async function runHistory(db: Db, seed: number, options: HistoryOptions =
       { name: "west", flavor: "a100", nodes: 1 + Math.floor(random() * 3), gpus: 2 },
     ],
     processes: options.processes,
-    queues: [
-      { name: "default", quotas: { h100: 8, a100: 4 } },
-      { name: "small", quotas: { a100: 4, h100: 4 } },
-    ],
+    queues,
+    classes,
+    ...(policies === null
+      ? {}
+      : { watch: (store) => laws.watch(store), watchWorker: (store) => laws.watchWorker(store) }),
   });
-  const queues = new LimitedQueues(world, random);
-  const preemptions = new Preemptions(world, db, random);
-  const run: Run = { options, world, random, trace: [], queues, preemptions };
+  const run: Run = {
+    db,
+    options,
+    world,
+    random,
+    trace: [],
+    queues: new LimitedQueues(world, random),
+    preemptions: new Preemptions(world, db, random),
+    ledger: new LedgerLaws(db),
+    shared: policies === null ? null : sharedQueues(world, random, { policies, laws }),
+  };
   try {
     for (let tick = 0; tick < TICKS; tick += 1) await faultyTick(run, tick);
     faults.share = 0;
-    await run.queues.resumeAll();
-    await run.preemptions.withdrawAll();
+    await endPolicies(run);
     await comeToRest(run);
     await checkTheEnd(run);
     assert.deepEqual(world.errors, [], "no loop has thrown");
+    return metBy(run);
   } catch (error) {
-    throw new Error(`seed ${seed}, before it broke:\n${run.trace.slice(-40).join("\n")}`, { cause: error });
+    const several = options === SEVERAL ? " --processes several" : "";
+    const again = `node test/simulation/run.ts${several} --histories 1 --seed ${seed}`;
+    throw new Error(`seed ${seed} (again: ${again}), before it broke:\n${run.trace.slice(-40).join("\n")}`, {
+      cause: error,
+    });
   } finally {
     await world.close();
   }
+}
+
+function sharedQueues(
+  world: World,
+  random: () => number,
+  { policies, laws }: Pick<SharedQueues, "policies" | "laws">,
+): SharedQueues {
+  const isFair = policies.queues.some(({ policy }) => policy?.fairSharing !== null);
+  const admins = new QuotaAdmins(world, random, isFair);
+  return { policies, laws, admins, callers: new Callers(world, random, policies.leaves) };
+}
+
+function metBy({ ledger, shared }: Run): Met {
+  const { preempted = 0, undone = 0, readmitted = 0, reserved = 0, takenBack = 0 } = shared?.laws.met ?? {};
+  const { turnedOver, frozen } = ledger.met;
+  return {
+    frozen,
+    preempted,
+    undone,
+    readmitted,
+    reserved,
+    takenBack,
+    turnedOver,
+    calls: shared?.callers.met.granted ?? 0,
+  };
+}
+
+/** Ends all that could keep jobs waiting for ever. */
+async function endPolicies(run: Run): Promise<void> {
+  await run.queues.resumeAll();
+  await run.shared?.admins.endAll();
+  await run.shared?.callers.giveAllBack();
+  if (run.shared === null) await run.preemptions.withdrawAll();
+  await run.ledger.look("admins and callers at the end", true);
 }
 
 async function faultyTick(run: Run, tick: number): Promise<void> {
@@ -82,8 +158,7 @@ async function faultyTick(run: Run, tick: number): Promise<void> {
   const passes = pick(random, [0, 20, 100, 500, 2_000, 8_000]);
   world.pass(passes);
   trace.push(`tick ${tick}: ${passes} ms pass`);
-  if (tick < 5 || random() < 0.04) await world.submit(randomJob(random, tick));
-  if (tick < 3 || random() < 0.04) await world.submit(randomTask(random, tick));
+  await submitSome(run, tick);
   if (random() < 0.2) world.service.deliver();
   if (random() < 0.2) world.deliver((late) => late.sort(() => random() - 0.5));
   for (const process of world.workers) {
@@ -98,19 +173,58 @@ async function faultyTick(run: Run, tick: number): Promise<void> {
   }
   for (const { member } of world.processes()) if (random() < 0.8) await member.look();
   for (const cluster of world.clusters) if (random() < 0.5) await world.observeCapacity(cluster);
+  await run.ledger.look("intake");
   for (const { planner } of world.planners) if (random() < 0.6) await planner.runOnce();
+  await run.ledger.look("planner", true);
   if (random() < 0.5) await world.reap(1_000);
+  await run.ledger.look("reaper");
   for (const { worker } of world.workers) if (random() < 0.8) await worker.runOnce();
+  await run.ledger.look("worker");
   if (random() < run.options.kills) await kill(run);
   if (random() < 0.05) await endSomething(run);
   if (random() < 0.2) await changeSomething(run);
-  if (random() < 0.06) trace.push(`  ${await run.queues.change()}`);
-  if (random() < 0.12) trace.push(`  ${await run.preemptions.preempt()}`);
-  if (random() < 0.03) await run.preemptions.withdrawAll();
+  if (random() < (run.shared === null ? 0.06 : 0.02)) trace.push(`  ${await run.queues.change()}`);
+  await share(run);
   if (random() < 0.15) await audit(run);
+  await run.ledger.look("others", true);
   checkNoReplicaTwice(world);
   world.service.check();
   if (tick % 3 === 0) await checkRecords(run);
+}
+
+async function submitSome({ world, random, shared }: Run, tick: number): Promise<void> {
+  const { leaves } = shared?.policies ?? NO_POLICIES;
+  const [first, later] = shared === null ? [5, 0.04] : [8, 0.25];
+  if (tick < first || random() < later) {
+    const job = randomJob(random, tick, { queues: leaves, small: shared !== null });
+    await world.submit(shared === null ? job : { ...job, spec: withRandomPolicy(job.spec, random) });
+  }
+  if (tick < 3 || random() < 0.04) await world.submit(randomTask(random, tick));
+}
+
+/** Where queues share by policies: admins, callers and lost counters. Elsewhere: preemptions at random. */
+async function share({ world, random, trace, shared, preemptions, ledger }: Run): Promise<void> {
+  if (shared === null) {
+    if (random() < 0.12) trace.push(`  ${await preemptions.preempt()}`);
+    if (random() < 0.03) await preemptions.withdrawAll();
+    return;
+  }
+  if (random() < 0.4) {
+    trace.push(`  ${await shared.callers.act()}`);
+    await ledger.look("caller", true);
+  }
+  if (random() < 0.2) {
+    trace.push(`  ${await shared.admins.change()}`);
+    await ledger.look("admin", true);
+  }
+  if (random() < 0.03) {
+    trace.push("  the counters lose everything");
+    world.loseCounters();
+  }
+  if (random() < 0.03) {
+    trace.push("  the epoch of the counters ends");
+    await world.loseEpochs();
+  }
 }
 
 /** Ends a process: it hands over, or crashes, or is declared dead while it still works. */
@@ -163,13 +277,15 @@ async function changeSomething({ world, random, trace }: Run): Promise<void> {
  * With fresh caches and two steps, no admission may hold its tokens with too few pods for longer than its start
  * timeout.
  */
-async function audit({ world }: Run): Promise<void> {
+async function audit({ db, world, ledger }: Run): Promise<void> {
   await world.becomeWhole();
   for (const process of world.workers) for (const view of process.views) world.refresh(process, view);
   for (let look = 1; look <= 2; look += 1) {
     for (const { uid } of await world.jobs()) for (const { worker } of world.workers) worker.wake(uid);
     for (const { worker } of world.workers) await worker.runOnce();
   }
+  await ledger.look("audit", true);
+  await requireStill(db, world, async () => ledger.look("planner in an audit", true));
   for (const job of await world.jobs()) {
     const admission = currentAdmission(job);
     if (admission === null || admission.state !== "live") continue;
@@ -203,10 +319,10 @@ function recordedAttempt({ status, spec }: Job, podRole: string | null, index: n
 }
 
 /** Laws that the records must keep at all times, under any faults. */
-async function checkRecords({ world, queues, preemptions }: Run): Promise<void> {
+async function checkRecords({ world, queues, preemptions, shared }: Run): Promise<void> {
   const jobs = await world.jobs();
   queues.check(jobs);
-  preemptions.check(jobs);
+  preemptions.check(jobs, shared === null);
   for (const job of jobs) {
     if (job.status.phase === "SUSPENDED") {
       assert.ok(
@@ -231,6 +347,8 @@ async function checkRecords({ world, queues, preemptions }: Run): Promise<void> 
     );
   }
   for (const job of jobs) await checkTokens(world, job);
+  // In a tree queues borrow: the laws of the ledger say how much.
+  if (shared !== null) return;
   for (const queue of await world.store.admin.listQueues()) {
     for (const { flavor, nominal } of queue.quotas) {
       const used = queue.used[flavor] ?? 0;
@@ -279,7 +397,9 @@ async function comeToRest(run: Run): Promise<void> {
     for (const process of world.workers) for (const view of process.views) world.refresh(process, view);
     for (const cluster of world.clusters) await world.observeCapacity(cluster);
     for (const { planner } of world.planners) await planner.runOnce();
+    if (tick % 4 === 0) await run.ledger.look("planner at rest", true);
     for (const { worker } of world.workers) await worker.runOnce();
+    if (tick % 4 === 0) await run.ledger.look("worker at rest", true);
     checkNoReplicaTwice(world);
     world.service.check();
     world.pass(tick < 20 ? 500 : 5_000);
@@ -327,82 +447,4 @@ async function checkTheEnd({ world }: Run): Promise<void> {
     [],
     "no release waits for the counters",
   );
-}
-
-function randomJob(random: () => number, at: number): SentJob {
-  const replicas = 1 + Math.floor(random() * 5);
-  const isGangOfFour = random() < 0.5;
-  const min = isGangOfFour ? 4 : 1 + Math.floor(random() * replicas);
-  const gpus = pick(random, [0, 1, 1, 2]);
-  const annotations = {
-    "sim.gangway.dev/pull": pick(random, ["100ms", "1s", "8s"]),
-    "sim.gangway.dev/run": pick(random, ["1s", "5s", "20s"]),
-    "sim.gangway.dev/exit-code": pick(random, ["0", "0", "0", "1", "137,0", "137,137,1"]),
-  };
-  const resources = gpus === 0 ? { requests: { cpu: "1" } } : { limits: { [GPU]: String(gpus) } };
-  const kind = pick(random, ["Job", "PyTorchJob", "TFJob", "MPIJob"]);
-  const container = {
-    name: { Job: "main", PyTorchJob: "pytorch", TFJob: "tensorflow", MPIJob: "mpi" }[kind] ?? "",
-    image: "trainer",
-    resources,
-  };
-  const template = { metadata: { annotations }, spec: { containers: [container] } };
-  return {
-    namespace: "default",
-    name: `job-${at}-${Math.floor(random() * 1e6)}`,
-    generateName: "",
-    labels: {},
-    annotations: {},
-    spec: {
-      kind,
-      // The workers of these jobs may come and go while the job runs.
-      ...(kind === "TFJob" && random() < 0.6 ? { kindSpec: { enableDynamicWorker: true } } : {}),
-      priority: Math.floor(random() * 3),
-      replicaSpecs: {
-        ...(kind === "MPIJob" ? { Launcher: { template } } : {}),
-        Worker: {
-          replicas: isGangOfFour ? 4 + Math.floor(random() * 2) : replicas,
-          restartPolicy: pick(random, ["ExitCode", "Never", "OnFailure"]),
-          template,
-        },
-      },
-      runPolicy: {
-        cleanPodPolicy: "All",
-        backoffLimit: 3,
-        activeDeadlineSeconds: 600,
-        schedulingPolicy: {
-          minAvailable: min,
-          scheduleTimeoutSeconds: 20,
-          queue: pick(random, ["default", "default", "small"]),
-        },
-      },
-    },
-  };
-}
-
-/** A job without pods, with the outcomes of its attempts. */
-function randomTask(random: () => number, at: number): SentJob {
-  const ends = Array.from({ length: 1 + Math.floor(random() * 3) }, () => pick(random, TASK_ENDS));
-  return {
-    namespace: "default",
-    name: `task-${at}-${Math.floor(random() * 1e6)}`,
-    generateName: "",
-    labels: {},
-    annotations: {},
-    spec: {
-      kind: SERVICE_KIND,
-      replicaSpecs: {},
-      runPolicy: {
-        backoffLimit: 3,
-        systemBackoffLimit: 1 + Math.floor(random() * 6),
-        activeDeadlineSeconds: 200,
-        schedulingPolicy: { queue: pick(random, ["default", "small"]) },
-      },
-      kindSpec: { ends, runMs: pick(random, [0, 1_000, 10_000]), givesBack: random() < 0.5 },
-    },
-  };
-}
-
-function pick<T>(random: () => number, from: readonly T[]): T {
-  return from[Math.floor(random() * from.length)] as T;
 }

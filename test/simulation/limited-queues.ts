@@ -13,6 +13,8 @@ export class LimitedQueues {
   readonly #left = new Map<string, ReadonlySet<string>>();
   /** How many jobs each limited queue may run, or how many it ran when it was limited. */
   readonly #most = new Map<string, number>();
+  /** The queue above each queue. Queues stay where they are. */
+  readonly #parents = new Map<string, string | null>();
 
   constructor(world: World, random: () => number) {
     this.#world = world;
@@ -22,6 +24,7 @@ export class LimitedQueues {
   /** Gives some queue a random policy and limit. Returns words for the trace. */
   async change(): Promise<string> {
     const queues = await this.#world.store.admin.listQueues();
+    for (const { name, parent } of queues) this.#parents.set(name, parent);
     const queue = queues[Math.floor(this.#random() * queues.length)];
     assert.ok(queue);
     const policy = POLICIES[Math.floor(this.#random() * POLICIES.length)] ?? "NONE";
@@ -37,18 +40,18 @@ export class LimitedQueues {
     }
   }
 
-  /** In a queue that is stopped, nothing was admitted since. No queue runs more jobs than it may. */
+  /** In a queue that is stopped, and below it, nothing was admitted since. No queue runs more jobs than it may. */
   check(jobs: readonly Job[]): void {
     for (const [queue, most] of this.#most) {
-      const count = runningIn(jobs, queue);
+      const count = this.#runningIn(jobs, queue);
       assert.ok(count <= most, `queue ${queue} runs ${count} jobs of ${most}`);
     }
-    for (const job of jobs) {
-      const { queue } = job.spec.runPolicy.schedulingPolicy;
-      const known = admissionOf(job);
-      const left = this.#left.get(queue);
-      if (known === null || left === undefined) continue;
-      assert.ok(left.has(known), `${job.name} was admitted although queue ${queue} is stopped`);
+    for (const [queue, left] of this.#left) {
+      for (const job of jobs.filter((one) => this.#isIn(one, queue))) {
+        const known = admissionOf(job);
+        if (known === null) continue;
+        assert.ok(left.has(known), `${job.name} was admitted although queue ${queue} is stopped`);
+      }
     }
   }
 
@@ -62,14 +65,19 @@ export class LimitedQueues {
     if (stopPolicy === "NONE") this.#left.delete(name);
     else this.#left.set(name, new Set(jobs.flatMap((job) => admissionOf(job) ?? [])));
     if (maxRunningJobs === null) this.#most.delete(name);
-    else this.#most.set(name, Math.max(maxRunningJobs, runningIn(jobs, name)));
+    else this.#most.set(name, Math.max(maxRunningJobs, this.#runningIn(jobs, name)));
   }
-}
 
-function runningIn(jobs: readonly Job[], queue: string): number {
-  return jobs.filter(({ spec, ...job }) => {
-    return spec.runPolicy.schedulingPolicy.queue === queue && liveAdmission(job) !== null;
-  }).length;
+  #runningIn(jobs: readonly Job[], queue: string): number {
+    return jobs.filter((job) => this.#isIn(job, queue) && liveAdmission(job) !== null).length;
+  }
+
+  /** True for a job of a queue or of one below it. */
+  #isIn({ spec }: Job, queue: string): boolean {
+    let at: string | null | undefined = spec.runPolicy.schedulingPolicy.queue;
+    while (typeof at === "string" && at !== queue) at = this.#parents.get(at);
+    return at === queue;
+  }
 }
 
 function admissionOf(job: Job): string | null {

@@ -23,13 +23,16 @@ const db = server === null ? checkedDb(await openPglite(null)) : await openTestP
 const first = Number(values.seed);
 const count = Number(values.histories);
 const options = values.processes === "several" ? SEVERAL : ALONE;
+const all = new Map<string, number>();
 try {
   for (let seed = first; seed < first + count; seed += 1) {
-    await within(`the history of seed ${seed}`, WAIT_MS_MAX, runHistory(db, seed, options));
+    const met = await within(`the history of seed ${seed}`, WAIT_MS_MAX, runHistory(db, seed, options));
+    for (const [what, count] of Object.entries(met)) all.set(what, (all.get(what) ?? 0) + count);
     requireNoBreach();
     if ((seed - first + 1) % 50 === 0) console.log(`${seed - first + 1} histories`);
   }
 } finally {
   await db.close();
 }
+console.log(`met: ${[...all].map(([what, times]) => `${what} ${times}`).join(", ")}`);
 console.log(`${count} histories from seed ${first}: every law held`);

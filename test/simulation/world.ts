@@ -3,6 +3,8 @@ import { SimModel } from "../../src/adapters/simcluster/model.ts";
 import { populate, type SimNode } from "../../src/adapters/simcluster/sim-cluster.ts";
 import type { Db } from "../../src/adapters/store/db/db.ts";
 import { createStore } from "../../src/adapters/store/store.ts";
+import type { PriorityClassSettings } from "../../src/core/admin/priority-class.ts";
+import type { QueueSettings } from "../../src/core/admin/queue.ts";
 import type { Job } from "../../src/core/job/job.ts";
 import type { SentJob } from "../../src/core/job/sent.ts";
 import type { Counters } from "../../src/core/quota/counters.ts";
@@ -10,22 +12,25 @@ import { TICK_MS } from "../../src/core/quota/lease-clock.ts";
 import { UNCHANGED } from "../../src/core/quota/pools.ts";
 import { createIntake } from "../../src/intake/intake.ts";
 import { createPlanner, type Planner } from "../../src/planner/planner.ts";
+import type { PlannerStore } from "../../src/planner/ports.ts";
 import { type Clock, systemClock } from "../../src/runtime/clock.ts";
 import { createMember, type Member, type MemberLease } from "../../src/runtime/member.ts";
 import type { QuotaDomain } from "../../src/tokens/domain/domain.ts";
 import { ledgerOf } from "../../src/tokens/domain/domain-ledger.ts";
+import { Domains } from "../../src/tokens/domain/domains.ts";
 import { plannerQuota } from "../../src/tokens/planner-quota.ts";
 import { PoolCache } from "../../src/tokens/pool-cache.ts";
 import { reap, UNCONFIRMED_MS } from "../../src/tokens/reaper/reap.ts";
+import { createResourceManager } from "../../src/tokens/resource-manager.ts";
 import { createTaskTokens } from "../../src/tokens/task-tokens.ts";
-import type { PluginHost } from "../../src/worker/ports.ts";
+import type { PluginHost, WorkerPorts } from "../../src/worker/ports.ts";
 import { createWorker, type Worker } from "../../src/worker/worker.ts";
 import { completeCapacity } from "../support/complete-capacity.ts";
 import { emptyDatabase } from "../support/database.ts";
 import { fleetPlanner } from "../support/fleet-planner.ts";
 import { kindsWith } from "../support/kinds.ts";
 import { LosableCounters } from "../support/losable-counters.ts";
-import { soleDomain } from "../support/sole-quota.ts";
+import { DEAF, soleDomain } from "../support/sole-quota.ts";
 import { SimClusterView } from "./sim-cluster-view.ts";
 import type { Fate } from "./sim-kube.ts";
 import { SERVICE_POOL, SERVICE_SLOTS, SimService, serviceEntry } from "./sim-service.ts";
@@ -82,7 +87,9 @@ export type WorldOptions = {
     readonly nodes: number;
     readonly gpus: number;
   }[];
-  readonly queues: readonly { readonly name: string; readonly quotas: Readonly<Record<string, number>> }[];
+  /** A queue comes after the one above it. */
+  readonly queues: readonly QueueSettings[];
+  readonly classes: readonly PriorityClassSettings[];
   /** How many processes of each role. */
   readonly processes: { readonly intakes: number; readonly planners: number; readonly workers: number };
   /**
@@ -90,7 +97,13 @@ export type WorldOptions = {
    * killed.
    */
   readonly counters?: Counters;
+  /** Sees the calls of the planners to the store. Omitted: nobody does. */
+  readonly watch?: (store: PlannerStore) => PlannerStore;
+  /** Sees the calls of the workers to the store. Omitted: nobody does. */
+  readonly watchWorker?: (store: WorkerStore) => WorkerStore;
 };
+
+export type WorkerStore = WorkerPorts["store"];
 
 type Intake = ReturnType<typeof createIntake>;
 
@@ -123,6 +136,8 @@ export class World {
   /** The service where jobs without pods run. */
   readonly service: SimService;
   readonly intakes: readonly Intake[];
+  /** What callers do with tokens, in a process of its own. */
+  readonly resources: ReturnType<typeof createResourceManager>;
   readonly errors: unknown[] = [];
   readonly planners: PlannerProcess[];
   readonly workers: WorkerProcess[];
@@ -130,6 +145,7 @@ export class World {
   /** Processes that were killed. Their calls may still arrive. */
   readonly #killed: (PlannerProcess | WorkerProcess)[] = [];
   readonly #counters = new LosableCounters();
+  readonly #domains: Domains;
   #incarnation = 0;
 
   private constructor(options: WorldOptions) {
@@ -153,6 +169,15 @@ export class World {
     this.planners = Array.from({ length: planners }, () => this.#newPlanner());
     this.workers = Array.from({ length: workers }, () => this.#newWorker());
     this.intakes = Array.from({ length: intakes }, () => this.#newIntake());
+    this.#domains = this.#newDomains();
+    this.resources = createResourceManager({
+      clock,
+      domains: this.#domains,
+      store: this.store.pools,
+      events: DEAF,
+      limitChanges: { changed: async () => {} },
+      wakePlanner: () => {},
+    });
   }
 
   static async create(options: WorldOptions): Promise<World> {
@@ -162,13 +187,12 @@ export class World {
       const flavors = [{ name: `gpu/${flavor}`, resource: GPU, nodeLabels: { [FLAVOR_LABEL]: flavor } }];
       await world.store.clusters.simulate({ name, labels: {}, flavors });
     }
-    for (const { name, quotas } of options.queues) {
-      const lines = Object.entries(quotas).map(([flavor, nominal]) => ({
-        flavor: `gpu/${flavor}`,
-        resource: GPU,
-        nominal,
-      }));
-      await world.store.admin.ensureQueue({ name, strategy: "BEST_EFFORT_FIFO", quotas: lines });
+    for (const queue of options.queues) {
+      const { kind } = await world.store.admin.createQueue(queue);
+      assert.equal(kind, "done", `queue ${queue.name}`);
+    }
+    for (const made of options.classes) {
+      assert.equal((await world.store.priorityClasses.create(made, "simulation")).kind, "done");
     }
     await world.store.pools.register(SERVICE_SLOTS_POOL, { version: 0, actor: "simulation" });
     for (const { member } of world.processes()) await member.look();
@@ -251,6 +275,20 @@ export class World {
     return before;
   }
 
+  /** The counters lose everything, as Redis does that starts without its data. */
+  loseCounters(): void {
+    this.#counters.lose();
+  }
+
+  /** Every planner finds that it cannot trust its epoch. The next one begins, so that the seed decides what follows. */
+  async loseEpochs(): Promise<void> {
+    for (const { domain } of this.planners) {
+      const { current } = domain.epochs;
+      if (current !== null) domain.epochs.lost(current, "simulated");
+    }
+    for (const { domain } of this.planners) await domain.epochs.openEpoch(OPEN_MS);
+  }
+
   /** A process stops in order: its leases are free at once. */
   async stop({ member }: PlannerProcess | WorkerProcess): Promise<void> {
     await member.leave();
@@ -298,6 +336,7 @@ export class World {
   /** Waits until nothing runs in the background. */
   async close(): Promise<void> {
     for (const process of [...this.planners, ...this.#killed]) if ("domain" in process) await process.domain.close();
+    await this.#domains.close();
   }
 
   async jobs(): Promise<readonly Job[]> {
@@ -345,7 +384,7 @@ export class World {
     const planner = createPlanner(
       {
         clock: this.clock,
-        store: this.store.planner,
+        store: this.#options.watch?.(this.store.planner) ?? this.store.planner,
         fleet: fleetPlanner(this.store.planner),
         quota: plannerQuota(domain),
         lease: member.lease("planner"),
@@ -356,6 +395,18 @@ export class World {
       { onError: (error) => this.errors.push(error) },
     );
     return { name, member, planner, domain };
+  }
+
+  /** Domains are opened in real time, while the history goes on. */
+  #newDomains(): Domains {
+    return new Domains({
+      clock: { ...systemClock(), nowMs: this.clock.nowMs },
+      random: () => 0,
+      ledger: this.store.ledger,
+      store: this.store.pools,
+      countersOf: async () => this.#options.counters ?? this.#counters.port,
+      events: DEAF,
+    });
   }
 
   /** Tokens are counted by the leading planner's counters, as if in its process. */
@@ -385,7 +436,7 @@ export class World {
     const worker = createWorker(
       {
         clock: this.clock,
-        store: this.store.worker,
+        store: this.#options.watchWorker?.(this.store.worker) ?? this.store.worker,
         clusters: workerClusters(views),
         member,
         wakePlanner: () => {},

@@ -395,7 +395,7 @@ onEachDatabase((openDb) => {
     });
   });
 
-  test("a planner that takes over learns the causes of jobs, but not of those that show another reason by now", async () => {
+  test("a planner that takes over learns the causes of jobs, but of none that shows another reason", async () => {
     const [kept, resumed] = [await submit(), await submit()];
     const why = { reason: "NoCapacity", message: "no node" };
     const said = [kept, resumed].map(({ uid }) => keyed(refuse({ uid, generation: 1 }, why), 7));
