@@ -10,6 +10,7 @@ import type {
 import type { FieldNote } from "../core/job/sent.ts";
 import type { WantedChange } from "../core/kinds/change-job.ts";
 import { GroupCommit } from "../runtime/group-commit.ts";
+import { servedCall } from "../runtime/served-call.ts";
 import { cancel, change, remove } from "./change.ts";
 import type { IntakePorts } from "./ports.ts";
 import { check, make } from "./submit.ts";
@@ -44,7 +45,7 @@ export function createIntake(ports: IntakePorts): Intake {
   });
   return {
     submit: async (submission) => {
-      const outcome = await submissions.ask(submission);
+      const outcome = await submissions.ask({ ...submission, call: servedCall() });
       if (outcome.kind === "failed") throw outcome.error;
       return outcome;
     },

@@ -94,6 +94,7 @@ async function createFree(ports: IntakePorts, items: readonly Item[]): Promise<r
     sent: submission.job,
     requestId: submission.requestId,
     dryRun: submission.validateOnly,
+    call: submission.call ?? null,
   }));
   try {
     return await ports.store.createJobs(jobs);

@@ -154,9 +154,10 @@ async function create(
   submission: Submission,
   ready: Ready,
 ): Promise<CreateOutcome | OutdatedCheck> {
-  const { job: sent, requestId, validateOnly: dryRun } = submission;
+  const { job: sent, requestId, validateOnly: dryRun, call = null } = submission;
   for (let tried = 1; ; tried++) {
-    const outcome = await ports.store.createJob({ job: makeJob(ports, submission, ready), sent, requestId, dryRun });
+    const job = makeJob(ports, submission, ready);
+    const outcome = await ports.store.createJob({ job, sent, requestId, dryRun, call });
     const takenByChance = sent.name === "" && (outcome.kind === "nameTaken" || outcome.kind === "beingDeleted");
     if (!takenByChance || tried === NAMES_TRIED_MAX) return outcome;
   }

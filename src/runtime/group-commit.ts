@@ -1,4 +1,6 @@
 import { setImmediate } from "node:timers/promises";
+import { servingNone, waitingKey } from "./served-call.ts";
+import { Turns } from "./turns.ts";
 import { UnavailableError } from "./unavailable-error.ts";
 
 export type GroupOptions<Request, Answer> = {
@@ -6,7 +8,10 @@ export type GroupOptions<Request, Answer> = {
   readonly what: string;
   /** The most requests of one group. */
   readonly groupMax: number;
-  /** The most requests that wait. A request beyond that fails at once with `UnavailableError`. */
+  /**
+   * The most requests that wait. Beyond that, the newest of the caller with the most fails at once with
+   * `UnavailableError`.
+   */
   readonly waitingMax: number;
   /** Whether a request may join the group of `first`. Omitted: always. */
   readonly fits?: (first: Request, request: Request) => boolean;
@@ -15,7 +20,7 @@ export type GroupOptions<Request, Answer> = {
    * Not so for `UnavailableError`, which would meet all of them. Omitted: every request of the group fails.
    */
   readonly apart?: boolean;
-  /** Answers a group, in its order. */
+  /** Answers a group, in its order. It runs for no call, because its requests may be of several. */
   readonly run: (group: readonly Request[]) => Promise<readonly Answer[]>;
 };
 
@@ -26,12 +31,12 @@ type QueuedRequest<Request, Answer> = {
 };
 
 /**
- * Lets requests that arrive during a transaction share the next one, so that they pay for one commit together. A
- * request waits for the requests before it only.
+ * Lets requests that arrive during a transaction share the next one, so that they pay for one commit together. Callers
+ * take turns, as `Turns` says; a request waits for those of its caller that came before it.
  */
 export class GroupCommit<Request, Answer> {
   readonly #options: GroupOptions<Request, Answer>;
-  #queued: QueuedRequest<Request, Answer>[] = [];
+  readonly #queued = new Turns<QueuedRequest<Request, Answer>>();
   #running = false;
 
   constructor(options: GroupOptions<Request, Answer>) {
@@ -39,19 +44,26 @@ export class GroupCommit<Request, Answer> {
   }
 
   ask(request: Request): Promise<Answer> {
-    const { what, waitingMax } = this.#options;
-    if (this.#queued.length >= waitingMax) {
-      return Promise.reject(new UnavailableError(`${waitingMax} ${what} already wait for the database; retry later`));
+    const key = waitingKey();
+    const { promise, resolve: answer, reject: fail } = Promise.withResolvers<Answer>();
+    if (this.#queued.size >= this.#options.waitingMax) {
+      const beyond = this.#queued.giveWay(key) ?? { fail };
+      beyond.fail(this.#full());
+      if (beyond.fail === fail) return promise;
     }
-    return new Promise((answer, fail) => {
-      this.#queued.push({ request, answer, fail });
-      if (!this.#running) void this.#run();
-    });
+    this.#queued.add(key, { request, answer, fail });
+    if (!this.#running) void servingNone(() => this.#run());
+    return promise;
+  }
+
+  #full(): UnavailableError {
+    const { what, waitingMax } = this.#options;
+    return new UnavailableError(`${waitingMax} ${what} already wait for the database; retry later`);
   }
 
   async #run(): Promise<void> {
     this.#running = true;
-    while (this.#queued.length > 0) {
+    while (this.#queued.size > 0) {
       // An embedded database blocks the event loop while it works. This pause lets in the calls that arrived meanwhile.
       await setImmediate();
       await this.#runGroup(this.#nextGroup());
@@ -61,14 +73,13 @@ export class GroupCommit<Request, Answer> {
 
   #nextGroup(): readonly QueuedRequest<Request, Answer>[] {
     const { groupMax, fits = () => true } = this.#options;
-    const [first] = this.#queued;
-    const group: QueuedRequest<Request, Answer>[] = [];
-    const left: QueuedRequest<Request, Answer>[] = [];
-    for (const queued of this.#queued) {
-      const joins = group.length < groupMax && first !== undefined && fits(first.request, queued.request);
-      (joins ? group : left).push(queued);
+    const first = this.#queued.next();
+    const group = first === null ? [] : [first];
+    while (first !== null && group.length < groupMax) {
+      const next = this.#queued.next(({ request }) => fits(first.request, request));
+      if (next === null) break;
+      group.push(next);
     }
-    this.#queued = left;
     return group;
   }
 

@@ -16,7 +16,7 @@ export type ServedCall = {
   readonly requestId: string;
 };
 
-const calls = new AsyncLocalStorage<ServedCall>();
+const calls = new AsyncLocalStorage<ServedCall | null>();
 
 /** Runs a function, and all that it starts, for a call. */
 export function serving<T>(call: ServedCall, run: () => T): T {
@@ -26,4 +26,14 @@ export function serving<T>(call: ServedCall, run: () => T): T {
 /** Null: the code runs for no call. */
 export function servedCall(): ServedCall | null {
   return calls.getStore() ?? null;
+}
+
+/** Runs a function, and all that it starts, for no call: what several calls share is the work of none of them. */
+export function servingNone<T>(run: () => T): T {
+  return calls.run(null, run);
+}
+
+/** The key under which what the running code asks for waits: its caller's name. Empty: the service itself. */
+export function waitingKey(): string {
+  return servedCall()?.subject ?? "";
 }

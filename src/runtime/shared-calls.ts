@@ -1,18 +1,19 @@
 import { setImmediate } from "node:timers/promises";
 import { Semaphore } from "./semaphore.ts";
+import { waitingKey } from "./served-call.ts";
 
 type WaitingCall = { readonly result: Promise<unknown>; readonly callers: AbortSignal[] };
 
 /**
- * Runs calls, at most `limit` at a time; others wait in the order in which they came. Calls with one key that wait at
- * the same time share one run, which begins after all of them came.
+ * Runs calls, at most `limit` at a time; others wait, and their callers take turns as `Turns` says. Calls with one key
+ * that wait at the same time share one run, which begins after all of them came.
  */
 export class SharedCalls {
   readonly #slots: Semaphore;
   readonly #waiting = new Map<string, WaitingCall>();
 
   constructor(limit: number) {
-    this.#slots = new Semaphore(limit);
+    this.#slots = new Semaphore(limit, waitingKey);
   }
 
   /** Returns the result of the shared run, or throws its error. Null: every caller had left before it began. */

@@ -2,6 +2,7 @@ import type { WholeSpec } from "../core/job/event-log.ts";
 import type { Job } from "../core/job/job.ts";
 import { withTemplates } from "../core/job/spec.ts";
 import { Semaphore } from "../runtime/semaphore.ts";
+import { waitingKey } from "../runtime/served-call.ts";
 import type { WatchStore } from "./ports.ts";
 
 /** The bytes of jobs with templates that are kept, because other streams are about to send them too. */
@@ -12,7 +13,7 @@ const READS_MAX = 2;
 /** Fills templates into jobs of the log and of snapshots. Streams share what is read: each gets the same objects. */
 export class WholeJobs {
   readonly #store: Pick<WatchStore, "wholeSpecs">;
-  readonly #reads = new Semaphore(READS_MAX);
+  readonly #reads = new Semaphore(READS_MAX, waitingKey);
   /** Oldest first. Null: the page that was read did not reach the job. */
   readonly #kept = new Map<Job, Promise<Job | null>>();
   readonly #bytes = new Map<Job, number>();

@@ -391,3 +391,30 @@ test("a credential that does not count is UNAUTHENTICATED, leaves no entry, and 
     }
   }
 });
+
+test("jobs that share a transaction have the entries of their own calls", async (t) => {
+  const { address, bearer } = await serve(t);
+  const root = caller(t, address, await bearer("root"));
+  const bind = { binding: { name: "ann", subject: "login:ann", role: "admin" } };
+  assert.equal((await root(methodOf("AccessService/CreateBinding"), bind)).code, 0);
+  const ann = caller(t, address, await bearer("ann"));
+  const names = ["a", "b", "c", "d", "e", "f", "g", "h"];
+  await root(methodOf("NamespaceService/CreateNamespace"), { namespace: { name: "nlp" } });
+  const answers = await Promise.all(
+    names.map((name, at) => {
+      const call = at % 2 === 0 ? root : ann;
+      return call(methodOf("JobService/CreateJob"), { job: job(name) }, { "x-request-id": `call-${name}` });
+    }),
+  );
+  assert.ok(answers.every(({ code }) => code === 0));
+  const secret = await bearer("root");
+  const client = connect(address, new AbortController().signal, { tls: null, token: async () => secret });
+  t.after(() => client.close());
+  const { entries } = await client.call(QueueService.method.listAuditEntries, { filter: { action: "CreateJob" } });
+  const told = entries.map(({ subject, actor, requestId, rpc, method }) => [subject, actor, requestId, rpc, method]);
+  const rpc = "gangway.v1.JobService/CreateJob";
+  const expected = names.map((name, at) => {
+    return [`nlp/${name}`, at % 2 === 0 ? "login:root" : "login:ann", `call-${name}`, rpc, "oidc"];
+  });
+  assert.deepEqual(told.sort(), expected);
+});

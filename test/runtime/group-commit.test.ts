@@ -1,8 +1,15 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { GroupCommit } from "../../src/runtime/group-commit.ts";
+import { servedCall, serving } from "../../src/runtime/served-call.ts";
 import { UnavailableError } from "../../src/runtime/unavailable-error.ts";
 import { waitUntil } from "../support/bounded.ts";
+
+/** Asks in a call of this caller. */
+function askFor<T>(subject: string, groupCommit: GroupCommit<T, T>, request: T): Promise<T> {
+  const call = { subject, method: "oidc", peer: "127.0.0.1:1", rpc: "a/b", requestId: "r" };
+  return serving(call, () => groupCommit.ask(request));
+}
 
 /** Answers groups of numbers with their doubles, once the test lets the group end. */
 function doubles(options: { readonly groupMax?: number; readonly waitingMax?: number } = {}) {
@@ -41,6 +48,38 @@ test("requests that arrive while a group runs share the next group, and each get
   assert.deepEqual(groups, [[1], [2, 3, 4]]);
 });
 
+test("callers share a group alike, whoever has more requests, and the group runs for none of them", async () => {
+  const { groups, groupCommit, endGroup } = doubles({ groupMax: 4 });
+  const answers = [0, 1, 2, 3, 4, 5].map((number) => askFor("busy", groupCommit, number));
+  await endGroup(0);
+  answers.push(...[10, 11].map((number) => askFor("calm", groupCommit, number)));
+  for (const at of [1]) await endGroup(at);
+  assert.deepEqual(await Promise.all(answers), [0, 2, 4, 6, 8, 10, 20, 22]);
+  assert.deepEqual(groups, [
+    [0, 1, 2, 3],
+    [4, 10, 5, 11],
+  ]);
+  const calls = new GroupCommit<number, unknown>({
+    what: "calls",
+    groupMax: 1,
+    waitingMax: 1,
+    run: async () => [servedCall()],
+  });
+  const call = { subject: "one", method: "oidc", peer: "127.0.0.1:1", rpc: "a/b", requestId: "r" };
+  assert.equal(await serving(call, () => calls.ask(1)), null);
+});
+
+test("where no more may wait, the newest request of the caller with the most makes room", async () => {
+  const { groupCommit, endGroup } = doubles({ waitingMax: 3 });
+  const busy = [1, 2, 3].map((number) => askFor("busy", groupCommit, number));
+  const calm = askFor("calm", groupCommit, 10);
+  await assert.rejects(busy[2] as Promise<number>, UnavailableError);
+  await assert.rejects(askFor("busy", groupCommit, 4), UnavailableError);
+  await assert.rejects(askFor("calm", groupCommit, 11), UnavailableError);
+  await endGroup(0);
+  assert.deepEqual(await Promise.all([busy[0], busy[1], calm]), [2, 4, 20]);
+});
+
 test("a group has at most `groupMax` requests, in the order of their arrival", async () => {
   const { groups, groupCommit, endGroup } = doubles({ groupMax: 2 });
   const answers = [1, 2, 3, 4, 5].map((number) => groupCommit.ask(number));
@@ -65,7 +104,7 @@ test("a request beyond `waitingMax` fails at once as unavailable, and the waitin
   assert.deepEqual(groups, [[1, 2], [4]]);
 });
 
-test("a request that does not fit the first one of a group waits for a later group", async () => {
+test("a request that does not fit its group waits for a later one, with those of its caller behind it", async () => {
   const groups: (readonly string[])[] = [];
   const groupCommit = new GroupCommit<string, string>({
     what: "words",
@@ -77,11 +116,10 @@ test("a request that does not fit the first one of a group waits for a later gro
       return group;
     },
   });
-  await Promise.all(["a1", "b1", "a2", "b2"].map((word) => groupCommit.ask(word)));
-  assert.deepEqual(groups, [
-    ["a1", "a2"],
-    ["b1", "b2"],
-  ]);
+  const asks = ["a1", "a2", "b1", "a3"].map((word) => groupCommit.ask(word));
+  asks.push(askFor("another", groupCommit, "a4"));
+  await Promise.all(asks);
+  assert.deepEqual(groups, [["a1", "a4", "a2"], ["b1"], ["a3"]]);
 });
 
 test("an error fails every request of its group and none of the next", async () => {

@@ -1,5 +1,6 @@
 /** Requests that create, change and end a job, and their outcomes. The API, intake and the store share them. */
 
+import type { ServedCall } from "../../runtime/served-call.ts";
 import type { Job } from "./job.ts";
 import type { FieldNote, SentJob } from "./sent.ts";
 import type { NoRoom } from "./tenant-limits.ts";
@@ -21,6 +22,8 @@ export type Submission = {
   readonly queueAccess?: QueueAccess;
   /** Whether the caller may see a cluster. Omitted: it may see every cluster. */
   readonly seesCluster?: (name: string) => boolean;
+  /** As in `NewJob`. */
+  readonly call?: ServedCall | null;
 };
 
 /** `hidden`: the caller may not see the queue, so that it does not exist for it. */
@@ -62,6 +65,8 @@ export type NewJob = {
   readonly requestId: string;
   /** Answers as the real call would, and changes nothing. Omitted: false. */
   readonly dryRun?: boolean;
+  /** The call that the audit log names. Omitted or null: the one that the running code serves. */
+  readonly call?: ServedCall | null;
 };
 
 export type CreatedJob = { readonly kind: "created"; readonly job: Job };

@@ -1,9 +1,16 @@
 /** What the audit log has of changes of jobs. Templates, inputs and members of kinds may hold secrets: it has none. */
 import type { AuditNote } from "../../../core/admin/audit.ts";
 import type { Job } from "../../../core/job/job.ts";
+import type { NewJob } from "../../../core/job/requests.ts";
+import type { ServedCall } from "../../../runtime/served-call.ts";
 
-export function createdNote(job: Job): AuditNote {
-  return { timeMs: job.createTimeMs, action: "CreateJob", subject: nameOf(job), details: { after: settingsOf(job) } };
+export function createdNote({ job, call = null }: Pick<NewJob, "job" | "call">): AuditNote {
+  const note = { timeMs: job.createTimeMs, action: "CreateJob", subject: nameOf(job) } as const;
+  return { ...note, details: { after: settingsOf(job) }, ...(call === null ? {} : actorOf(call)) };
+}
+
+function actorOf({ subject: actor, method, peer, rpc, requestId }: ServedCall): Partial<AuditNote> {
+  return { actor, method, peer, rpc, requestId };
 }
 
 /** The settings that an update changes, before it and after it. */

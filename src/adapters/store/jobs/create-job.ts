@@ -58,7 +58,7 @@ async function create(
   const entered = await enter(tx, request, kinds);
   if (entered !== "entered") return unentered(tx, request, entered);
   await appendChanges(tx, [{ before: null, after: job, events: [createdEvent(job)] }], job.createTimeMs);
-  await appendAudit(tx, createdNote(job));
+  await appendAudit(tx, createdNote(request));
   return { kind: "created", job };
 }
 

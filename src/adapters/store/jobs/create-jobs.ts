@@ -96,13 +96,13 @@ async function insertFree(
   const entering = withoutOvertaking(requests, { isFree: isOpen, rooms });
   entering.sort((a, b) => compareText(keyOf(a), keyOf(b)));
   const inserted = await insertJobs(tx, { jobs: entering, rooms }, kinds);
-  const jobs = entering.map(({ job }) => job).filter((job) => inserted.has(job.uid));
+  const entered = entering.filter(({ job }) => inserted.has(job.uid));
   await appendChanges(
     tx,
-    jobs.map((job) => ({ before: null, after: job, events: [createdEvent(job)] })),
+    entered.map(({ job }) => ({ before: null, after: job, events: [createdEvent(job)] })),
     nowMs,
   );
-  await appendAudit(tx, ...jobs.map(createdNote));
+  await appendAudit(tx, ...entered.map(createdNote));
   return inserted;
 }
 
