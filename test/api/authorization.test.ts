@@ -227,6 +227,26 @@ test("the error for logs of a job that waits does not name the jobs that it wait
   assert.match(refused.message, /waits behind another job, the head/);
 });
 
+test("a recorded reason names no cluster that the caller may not see, wherever it is shown", async (t) => {
+  const { as, store } = await serveKnown(t);
+  const ann = await as("ann", ["submitter", nlp], ["submitter", queue("default")]);
+  await submit(ann, "nlp", "a");
+  const [stored] = store.jobs.values();
+  assert.ok(stored !== undefined);
+  const { job } = stored;
+  const message = "no cluster can be used: secret: it has no label a=b; secret-2: it is cordoned";
+  const waiting = { reason: "NoCluster", message, sinceMs: 1 };
+  store.put({ ...job, version: job.version + 1, status: { ...job.status, waiting } });
+  const shown = [
+    (await ann.call(JobService.method.getJob, { namespace: "nlp", name: "a" })).job,
+    (await ann.call(JobService.method.listJobs, {})).jobs[0],
+  ];
+  for (const one of shown) assert.equal(one?.status?.waiting?.message, "no cluster can be used");
+  const seeing = await as("bob", ["viewer", INSTALLATION]);
+  const { job: whole } = await seeing.call(JobService.method.getJob, { namespace: "nlp", name: "a" });
+  assert.equal(whole?.status?.waiting?.message, message);
+});
+
 test("each item of a batch is judged by itself, and refused items change nothing", async (t) => {
   const { as, root, store } = await serveKnown(t);
   const ann = await as("ann", ["submitter", nlp], ["viewer", vision], ["submitter", queue("default")]);

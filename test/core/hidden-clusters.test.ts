@@ -1,7 +1,9 @@
 /** Why a gang waits, without the clusters that a caller may not see: what stays of the words. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { messageWithoutClusters } from "../../src/core/plan/hidden-clusters.ts";
+import type { BlockedPod } from "../../src/core/plan/blocked-pod.ts";
+import { describeBlocked } from "../../src/core/plan/blocked-words.ts";
+import { messageWithoutClusters, recordedWithoutClusters } from "../../src/core/plan/hidden-clusters.ts";
 import type { ClusterRefusal } from "../../src/core/plan/plan-types.ts";
 import { keptForWords } from "../../src/core/plan/preemption-words.ts";
 import { changed, refuseFor } from "../../src/core/plan/refuse.ts";
@@ -54,3 +56,38 @@ test("the cluster of another gang's reservation is not named", () => {
     message,
   );
 });
+
+const blocked = (more: object) =>
+  ({ role: "Worker", node: "secret-node", nodes: 1, placed: 0, never: false, obstacles: [], ...more }) as BlockedPod;
+const at = (cluster: string, fit: number, tooLarge: boolean, more: object = {}) =>
+  describeBlocked(blocked(more), { cluster, gang: "4 pods of 8 cpu", fit, tooLarge });
+const listed = (...clusters: readonly ClusterRefusal[]) =>
+  refuseFor(gang, { quotas: [], clusters, stoppedByQuota: false }).message;
+const recorded: Readonly<Record<string, { message: string; shown: string }>> = {
+  "what fits": { message: at("secret", 3, false), shown: "needs 4 pods of 8 cpu; 3 fit now on another cluster" },
+  "what fits a simulated one": {
+    message: at("secret (simulated)", 3, false),
+    shown: "needs 4 pods of 8 cpu; 3 fit now on another cluster",
+  },
+  "a gang that is too large": {
+    message: at("secret", 0, true),
+    shown: "needs 4 pods of 8 cpu; another cluster takes 0 even when it is empty",
+  },
+  "a pod that no node takes": {
+    message: at("secret", 0, true, { never: true }),
+    shown: "no node of another cluster can ever take a Worker pod",
+  },
+  "no nodes": {
+    message: at("secret", 0, false, { node: null }),
+    shown: "needs 4 pods of 8 cpu; another cluster has no nodes",
+  },
+  "all clusters": { message: listed(cordoned("mine"), cordoned("secret")), shown: "no cluster can be used" },
+  "one that may be seen": { message: at("mine", 3, false), shown: at("mine", 3, false) },
+};
+for (const [name, { message, shown }] of Object.entries(recorded)) {
+  test(`recorded words name no hidden cluster: ${name}`, () => {
+    const told = (text: string) => recordedWithoutClusters(text, (cluster) => cluster.startsWith("mine"));
+    assert.equal(told(message), shown);
+    assert.equal(told(shown), shown, "and stay so");
+  });
+}

@@ -12,7 +12,7 @@ import { errorInfo, retryInfo } from "../rpc/error-details.ts";
 import { alreadyExists, invalidFields, notFound, RpcError } from "../rpc/rpc-error.ts";
 import { recordOf, toProtoJob } from "./convert-job.ts";
 import { sentJob } from "./convert-sent.ts";
-import { mayNameTo, maySeeClusters, withoutOthers } from "./hide-others.ts";
+import { maySeeClusters, sightOf, withoutOthers } from "./hide-others.ts";
 import { noRoomError } from "./no-room.ts";
 
 const OUTCOME = {
@@ -82,7 +82,7 @@ export function toResponse(
 ) {
   if (!("job" in outcome)) throw refusedSubmission(outcome, sent, access);
   return {
-    job: toProtoJob(recordOf(withoutOthers(outcome.job, mayNameTo(access))), view),
+    job: toProtoJob(recordOf(withoutOthers(outcome.job, sightOf(access))), view),
     outcome: OUTCOME[outcome.kind],
     warnings: outcome.warnings.map(toProtoWarning),
   };

@@ -20,7 +20,7 @@ import { toProtoAdmission, toProtoFailure, toTimestamp } from "./convert-job.ts"
 import { toProtoProblem } from "./convert-pods.ts";
 import { toProtoClusterRefusal, toProtoQuotaRefusal } from "./convert-refusal.ts";
 import { namespaceOf } from "./convert-sent.ts";
-import { mayNameTo, refusalTo, withoutOthers } from "./hide-others.ts";
+import { refusalTo, sightOf, withoutOthers } from "./hide-others.ts";
 
 /** Explains why a job waits, where it runs or why it failed, from its record and the cause of its last refusal. */
 export async function explainJob(
@@ -32,7 +32,7 @@ export async function explainJob(
   const shown = await reads.getJob(which);
   if (shown === null) throw notFound({ type: "job", name: `${which.namespace}/${which.name}` });
   const { tokens } = shown;
-  const job = withoutOthers(shown.job, mayNameTo(access));
+  const job = withoutOthers(shown.job, sightOf(access));
   const waits = job.status.phase === "WAITING";
   const found = waits ? await reads.refusalOf(job.uid, signal) : null;
   const own = job.admissions.map(({ cluster }) => cluster);

@@ -1,7 +1,11 @@
 /** Shows why jobs wait without the names of jobs, callers and clusters that a caller may not see. */
 import { INSTALLATION } from "../../core/access/scope.ts";
 import type { Job } from "../../core/job/job.ts";
-import { type MaySeeCluster, messageWithoutClusters } from "../../core/plan/hidden-clusters.ts";
+import {
+  type MaySeeCluster,
+  messageWithoutClusters,
+  recordedWithoutClusters,
+} from "../../core/plan/hidden-clusters.ts";
 import { type MayName, type Said, saidWithoutNames, withoutNames } from "../../core/plan/hidden-names.ts";
 import type { Refusal } from "../../core/plan/plan-types.ts";
 import type { Simulation } from "../../core/plan/simulate.ts";
@@ -9,8 +13,25 @@ import type { CallAccess } from "../rpc/call-access.ts";
 
 const NAMED_JOB = /^([^/\s]+)\/[^/\s]+$/;
 
-/** Who may be named to the caller. Null: everyone. */
-export function mayNameTo(access: CallAccess): MayName | null {
+/** Which jobs, callers and clusters may be named to a caller. `maySee` null: all clusters. */
+export type Sight = { readonly mayName: MayName; readonly maySee: MaySeeCluster | null };
+
+/** Null: everything may be named to the caller. */
+export function sightOf(access: CallAccess): Sight | null {
+  const mayName = mayNameTo(access);
+  const maySee = maySeeClusters(access, []);
+  if (mayName === null && maySee === null) return null;
+  return { mayName: mayName ?? (() => true), maySee };
+}
+
+/** Recorded words about why a job waits. `own`: the clusters that it was admitted to. */
+export function wordsFor({ mayName, maySee }: Sight, text: string, own: readonly (string | null)[] = []): string {
+  const named = withoutNames(text, mayName);
+  return maySee === null ? named : recordedWithoutClusters(named, (name) => own.includes(name) || maySee(name));
+}
+
+/** Null: everyone. */
+function mayNameTo(access: CallAccess): MayName | null {
   const seesCallers = access.may("tokens.get", INSTALLATION);
   if (seesCallers && access.may("jobs.get", INSTALLATION)) return null;
   return (holder) => {
@@ -51,10 +72,11 @@ export function simulationTo(access: CallAccess, simulation: Simulation): Simula
 }
 
 /** The same job if it names nobody else. */
-export function withoutOthers(job: Job, mayName: MayName | null): Job {
-  if (mayName === null) return job;
+export function withoutOthers(job: Job, sight: Sight | null): Job {
+  if (sight === null) return job;
   const { waiting, conditions, backoff } = job.status;
-  const hide = (text: string) => withoutNames(text, mayName);
+  const own = job.admissions.map(({ cluster }) => cluster);
+  const hide = (text: string) => wordsFor(sight, text, own);
   const said = [waiting?.message, backoff?.why, ...conditions.map(({ message }) => message)];
   if (said.every((text) => text === undefined || hide(text) === text)) return job;
   const status = {

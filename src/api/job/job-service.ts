@@ -13,7 +13,7 @@ import { createJob } from "./create-job.ts";
 import { EncodedChanges } from "./encoded-changes.ts";
 import { explainJob } from "./explain-job.ts";
 import { FollowerBound } from "./follower-bound.ts";
-import { mayNameTo, withoutOthers } from "./hide-others.ts";
+import { sightOf, withoutOthers } from "./hide-others.ts";
 import { listJobPods } from "./list-job-pods.ts";
 import { listKinds } from "./list-kinds.ts";
 import { getJob, listJobEvents, listJobs } from "./read-jobs.ts";
@@ -78,12 +78,12 @@ async function cancelJob(intake: JobIntake, request: CancelJobRequest, { access 
     const description = `has already ended: it is ${outcome.job.status.phase}`;
     throw failedPrecondition({ type: "JOB_TERMINAL", subject: `job ${name}`, description });
   }
-  return { job: toProtoJob(recordOf(withoutOthers(outcome.job, mayNameTo(access))), "BASIC") };
+  return { job: toProtoJob(recordOf(withoutOthers(outcome.job, sightOf(access))), "BASIC") };
 }
 
 async function deleteJob(intake: JobIntake, request: DeleteJobRequest, { access }: CallContext) {
   const job = { namespace: namespaceOf(request), name: request.name };
   const outcome = await intake.remove(job);
   if (outcome.kind === "notFound") throw notFound({ type: "job", name: `${job.namespace}/${job.name}` });
-  return { job: toProtoJob(recordOf(withoutOthers(outcome.job, mayNameTo(access))), "BASIC") };
+  return { job: toProtoJob(recordOf(withoutOthers(outcome.job, sightOf(access))), "BASIC") };
 }

@@ -3,7 +3,6 @@ import type { ShownEvent } from "../../core/job/event.ts";
 import { type JobOrder, PAGE_BYTES_MAX, type ShownJob, type JobView as View } from "../../core/job/list.ts";
 import { logLinks } from "../../core/kinds/log-links.ts";
 import type { Registry } from "../../core/kinds/registry.ts";
-import { withoutNames } from "../../core/plan/hidden-names.ts";
 import type { LogTemplate } from "../../core/pods/pod-config.ts";
 import {
   type GetJobRequest,
@@ -19,7 +18,7 @@ import { badPageToken, notFound } from "../rpc/rpc-error.ts";
 import { Encoded } from "../rpc/service-definition.ts";
 import { toProtoJob } from "./convert-job.ts";
 import { jobFilter, namespaceOf } from "./convert-sent.ts";
-import { mayNameTo, withoutOthers } from "./hide-others.ts";
+import { sightOf, withoutOthers, wordsFor } from "./hide-others.ts";
 
 const PAGE_SIZE_DEFAULT = 100;
 
@@ -38,7 +37,7 @@ export async function getJob(
   // A uid does not tell the namespace before.
   const isSeen = found !== null && access.may("jobs.get", namespacePlace(found.job.namespace));
   if (!isSeen) throw notFound({ type: "job", name: request.uid || `${namespace}/${request.name}` });
-  const shown = { ...found, job: withoutOthers(found.job, mayNameTo(access)) };
+  const shown = { ...found, job: withoutOthers(found.job, sightOf(access)) };
   const kind = kinds.kindOf(shown.job.spec.kind);
   const job = { ...shown, alone: { kind, logs: logLinks(shown.job, kind, logTemplates()) } };
   return { job: toProtoJob(job, viewOf(request, shown.job.namespace, access)) };
@@ -66,8 +65,8 @@ export async function listJobs(reads: JobReads, request: ListJobsRequest, { acce
   };
   const page = await reads.listJobs({ ...query, view, pageSize: request.pageSize || PAGE_SIZE_DEFAULT });
   if (page === "badCursor") throw badPageToken();
-  const mayName = mayNameTo(access);
-  const shown = page.jobs.map((one) => ({ ...one, job: withoutOthers(one.job, mayName) }));
+  const sight = sightOf(access);
+  const shown = page.jobs.map((one) => ({ ...one, job: withoutOthers(one.job, sight) }));
   const jobs = firstThatFit(shown, view);
   const next = jobs.length < page.jobs.length ? page.jobs[jobs.length - 1]?.cursor : page.next;
   const rest = { nextPageToken: next ?? "", totalEstimate: page.total };
@@ -97,10 +96,10 @@ export async function listJobEvents(
   const page = await reads.listEvents({ namespace, name: request.name, pageSize, after: request.pageToken || null });
   if (page === "badCursor") throw badPageToken();
   if (page === "notFound") throw notFound({ type: "job", name: `${namespace}/${request.name}` });
-  const mayName = mayNameTo(access);
+  const sight = sightOf(access);
   const hide = ({ message, ...event }: ShownEvent) => ({
     ...event,
-    message: mayName === null ? message : withoutNames(message, mayName),
+    message: sight === null ? message : wordsFor(sight, message),
   });
   return { events: page.events.map(hide).map(toProtoEvent), nextPageToken: page.next ?? "" };
 }

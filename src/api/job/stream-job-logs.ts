@@ -14,7 +14,7 @@ import { namespaceOf } from "./convert-sent.ts";
 import { followReplica } from "./follow-replica.ts";
 import { FollowedJob } from "./followed-job.ts";
 import type { FollowerBound } from "./follower-bound.ts";
-import { mayNameTo, withoutOthers } from "./hide-others.ts";
+import { sightOf, withoutOthers } from "./hide-others.ts";
 import { logFailure, noPod, noSuchContainer, notStarted } from "./log-errors.ts";
 import { type LogReplica, replicasNamed, targetOf } from "./log-replicas.ts";
 
@@ -45,7 +45,7 @@ export async function* streamJobLogs(
   const which = { namespace: namespaceOf(request), name: request.name };
   const shown = await ports.reads.getJob(which);
   if (shown === null) throw notFound({ type: "job", name: `${which.namespace}/${which.name}` });
-  const job = withoutOthers(shown.job, mayNameTo(context.access));
+  const job = withoutOthers(shown.job, sightOf(context.access));
   const kind = ports.kinds.kindOf(job.spec.kind);
   const { replica: named, container } = request;
   const replicas = replicasNamed({ job, kind }, { named, container });

@@ -9,7 +9,7 @@ import { type CallAccess, namespacePlace } from "../rpc/call-access.ts";
 import { checkRequest } from "../rpc/check-request.ts";
 import { failedPrecondition, invalidFields, notFound, staleVersion } from "../rpc/rpc-error.ts";
 import { recordOf, toProtoJob } from "./convert-job.ts";
-import { mayNameTo, withoutOthers } from "./hide-others.ts";
+import { sightOf, withoutOthers } from "./hide-others.ts";
 import { noRoomError } from "./no-room.ts";
 import { type JobMask, readJobMask } from "./update-mask.ts";
 
@@ -28,7 +28,7 @@ export async function updateJob(
   if (wrong.length > 0) throw invalidFields(wrong);
   const name = { namespace: job.metadata?.namespace || "default", name: job.metadata?.name ?? "" };
   if (access.enforced) await demandQueue(reads, name, access);
-  const after = withoutOthers(updated(await intake.change(name, wantedOf(job, mask)), name), mayNameTo(access));
+  const after = withoutOthers(updated(await intake.change(name, wantedOf(job, mask)), name), sightOf(access));
   const view = access.may("jobs.secrets", namespacePlace(name.namespace)) ? "FULL" : "BASIC";
   return { job: toProtoJob(recordOf(after), view) };
 }

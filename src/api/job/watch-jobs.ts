@@ -14,7 +14,7 @@ import { invalidFields, tooSlow } from "../rpc/rpc-error.ts";
 import type { Encoded } from "../rpc/service-definition.ts";
 import { jobFilter } from "./convert-sent.ts";
 import type { EncodedChanges } from "./encoded-changes.ts";
-import { mayNameTo, withoutOthers } from "./hide-others.ts";
+import { sightOf, withoutOthers } from "./hide-others.ts";
 import { shownNamespaces } from "./read-jobs.ts";
 
 type WatchPorts = { readonly watch: JobWatch; readonly encoded: EncodedChanges };
@@ -61,7 +61,7 @@ export async function* watchJobs(
 function response(encoded: EncodedChanges, item: WatchItem, view: View, { access }: CallContext): Response {
   if (item.type === "TOO_SLOW") throw tooSlow(item.cursor);
   if (!("job" in item)) return { type: WatchJobsResponse_Type[item.type], cursor: item.cursor };
-  return encoded.encode({ ...item, job: withoutOthers(item.job, mayNameTo(access)) }, view);
+  return encoded.encode({ ...item, job: withoutOthers(item.job, sightOf(access)) }, view);
 }
 
 /** Resolves with true once the caller may see other namespaces than these; with false when the signal is aborted. */

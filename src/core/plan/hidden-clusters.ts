@@ -42,3 +42,22 @@ function wordsFor({ reason, need, have }: ClusterRefusal): string {
       return "another cluster cannot be used";
   }
 }
+
+/** Where `refuse` and `blocked-words` name clusters, and what is said instead. What follows is about the cluster. */
+const RECORDED: readonly (readonly [words: RegExp, instead: string])[] = [
+  [/( fit now on )(\S+?)(?: \(simulated\))?(;.*)?$/s, "$1another cluster"],
+  [/(; )(\S+?)(?: \(simulated\))?( takes \d+ even when it is empty)(; .*)?$/s, "$1another cluster$3"],
+  [/(no node of )cluster (\S+?)(?: \(simulated\))?( can ever take an? [^:]*): .*$/s, "$1another cluster$3"],
+  [/(; )cluster (\S+?)(?: \(simulated\))?( has no nodes)/, "$1another cluster$3"],
+];
+/** Each of the clusters follows, with words of any kind. */
+const EACH = /(no cluster can be used): .*$/s;
+
+/** Recorded words, which come without refusals. If some clusters may not be seen, a list of all of them goes. */
+export function recordedWithoutClusters(message: string, maySee: MaySeeCluster): string {
+  const told = RECORDED.reduce(
+    (text, [words, instead]) => (maySee(words.exec(text)?.[2] ?? "") ? text : text.replace(words, instead)),
+    message,
+  );
+  return messageWithoutClusters(told.replace(EACH, "$1"), [], maySee);
+}
