@@ -24,6 +24,7 @@ import type { FollowedFiles } from "../runtime/follow-files.ts";
 import type { Telemetry } from "../telemetry/events.ts";
 import { type Base, runLoops } from "./base.ts";
 import { followSettings } from "./follow-settings.ts";
+import { auditSettings } from "./settings-audit.ts";
 
 /** True if the configuration makes the service ask callers for credentials. */
 export function authenticates(config: Pick<Config, "tls" | "authentication">): boolean {
@@ -63,6 +64,7 @@ export async function connectAuthentication(
     onError: (error) => ports.telemetry.loopFailed({ loop: "authentication file", error }),
   });
   runLoops(parts, following.run);
+  await ports.audit(file, following);
   return (credentials) => current(credentials);
 }
 
@@ -82,6 +84,11 @@ type AccessPorts = {
   readonly clock: Clock;
   readonly telemetry: Pick<Telemetry, "loopFailed" | "authenticationFileRead">;
   readonly verifyRobot: RobotTokens["verify"];
+  /** Writes to the audit log what the file says, also when it changes. */
+  readonly audit: (
+    file: SettingsFile<AuthenticationSettings> | null,
+    followed: FollowedFiles<AuthenticationSettings>,
+  ) => Promise<void>;
 };
 
 /** Makes robots, and verifies their tokens. */
@@ -104,6 +111,7 @@ export async function connectAuthorization(
   const enforces = authenticates(config);
   const admin = createAccessAdmin({ clock, store: store.access, access: followed, file: file.now, enforces });
   runLoops(parts, file.run);
+  await auditSettings({ clock, store, telemetry, parts }, "GANGWAY_ACCESS_FILE", config.accessFile, file);
   if (!enforces) return { authorization: null, access: admin };
   await followed.refresh();
   runLoops(parts, followed.run);

@@ -5,9 +5,10 @@ import type { Config } from "../config.ts";
 import { CALL_LIMIT_SETTINGS, type LimitCalls } from "../core/access/call-limits.ts";
 import { type Base, runLoops } from "./base.ts";
 import { followSettings } from "./follow-settings.ts";
+import { auditSettings } from "./settings-audit.ts";
 
 export async function connectCallLimits(
-  base: Pick<Base, "clock" | "telemetry" | "parts" | "installation">,
+  base: Pick<Base, "clock" | "store" | "telemetry" | "parts" | "installation">,
   config: Pick<Config, "limitsFile" | "redis">,
 ): Promise<LimitCalls> {
   const { clock, telemetry, parts } = base;
@@ -18,6 +19,7 @@ export async function connectCallLimits(
     onError: (error) => telemetry.loopFailed({ loop: "limits file", error }),
   });
   runLoops(parts, followed.run);
+  await auditSettings(base, "GANGWAY_LIMITS_FILE", file, followed);
   const onAway = (error: unknown) => telemetry.loopFailed({ loop: "rates of calls", error });
   const rates = createCallRates({ clock, runScript: await connectRedis(base, config), onAway });
   return limitCalls({ settings: followed.now, rates, onLimited: (limit) => telemetry.callLimited({ limit }) });

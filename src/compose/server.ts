@@ -15,6 +15,7 @@ import { connectCallLimits } from "./call-limits.ts";
 import type { FollowedClusters } from "./clusters.ts";
 import { sayInsecure } from "./insecure.ts";
 import { startQuestions } from "./questions.ts";
+import { auditSettings } from "./settings-audit.ts";
 import type { Quota } from "./tokens.ts";
 
 /** Starts intake, watch with its sequencer, and the server in front of them. */
@@ -63,7 +64,16 @@ export async function startServer(
       wakePlanner: tell.planner,
       robots,
       ...(await connectAuthorization(base, config)),
-      authenticate: await connectAuthentication(config, { clock, telemetry, verifyRobot: robots.verify }, parts),
+      authenticate: await connectAuthentication(
+        config,
+        {
+          clock,
+          telemetry,
+          verifyRobot: robots.verify,
+          audit: (file, followed) => auditSettings(base, "GANGWAY_AUTHENTICATION_FILE", file, followed),
+        },
+        parts,
+      ),
       limits: await connectCallLimits(base, config),
       callRefused: (method) => telemetry.callRefused({ method }),
       clock,

@@ -23,6 +23,8 @@ export type ReadFiles<T> = {
 
 export type FollowedFiles<T> = {
   readonly now: () => T;
+  /** The texts of the value in force. */
+  readonly texts: () => readonly string[];
   readonly run: (signal: AbortSignal) => Promise<void>;
 };
 
@@ -66,5 +68,5 @@ export function followFiles<T>(
       if (!signal.aborted) await look();
     }
   };
-  return { now: () => current, run };
+  return { now: () => current, texts: () => seen, run };
 }

@@ -241,7 +241,12 @@ const actionOf = (rpc: string) => (rpc.endsWith("BatchCreateJobs") ? "CreateJob"
 
 test("the audited RPCs of the table are the actions of the audit log, and every RPC is called here", () => {
   const audited = Object.entries(RPC_TABLE).filter(([, entry]) => entry.kind === "guarded" && entry.audited);
-  const actions = new Set([...audited.map(([rpc]) => actionOf(rpc)), "EndQuotaGrant", "PermissionDenied"]);
+  const actions = new Set([
+    ...audited.map(([rpc]) => actionOf(rpc)),
+    "EndQuotaGrant",
+    "PermissionDenied",
+    "ReadSettings",
+  ]);
   assert.deepEqual([...actions].sort(), [...AUDIT_ACTIONS].sort());
   for (const [rpc, entry] of Object.entries(RPC_TABLE)) {
     const called = CALLS.filter(([short]) => rpc.endsWith(`.${short}`));

@@ -36,7 +36,7 @@ test("issuers are added and removed while the service runs, and a wrong file cha
     loopFailed: ({ loop, error }: { loop: string; error: unknown }) => void failures.push(`${loop}: ${error}`),
     authenticationFileRead: () => {},
   };
-  const ports = { clock, telemetry, verifyRobot: memoryRobots().verify };
+  const ports = { clock, telemetry, audit: async () => {}, verifyRobot: memoryRobots().verify };
   const config = readConfig("/", { GANGWAY_AUTHENTICATION_FILE: file });
   const authenticate = await connectAuthentication(config, ports, parts);
   const answer = async (issuer: TestIssuer) =>

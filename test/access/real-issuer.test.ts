@@ -66,7 +66,7 @@ for (const alg of ["RS256", "ES256", "EdDSA"]) {
     const telemetry = { loopFailed: (facts: object) => void failures.push(facts), authenticationFileRead: () => {} };
     const parts = new AsyncDisposableStack();
     t.after(() => parts.disposeAsync());
-    const ports = { clock: systemClock(), telemetry, verifyRobot: memoryRobots().verify };
+    const ports = { clock: systemClock(), telemetry, audit: async () => {}, verifyRobot: memoryRobots().verify };
     const authenticate = await connectAuthentication(config, ports, parts);
     const answer = await authenticate({ authorization: [`Bearer ${await token()}`], certificate: null });
     assert.equal(

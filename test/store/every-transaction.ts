@@ -359,6 +359,7 @@ export async function everyTransaction(db: Db, random: () => number): Promise<Re
       const scope = { kind: "queue", name: "nlp" } as const;
       await store.access.createBinding({ name: pick(["bind-a", "bind-b"]), to, role, scope, isStored: true }, by);
       await store.access.readAccess(null);
+      await store.access.noteSettings({ variable: "X", file: "x.yaml", sha256: pick(["a", "b"]), settings: {} });
       await store.access.deleteBinding({ name: pick(["bind-a", "bind-b"]), version: 0 }, by);
       await store.access.deleteRole({ name: pick(["role-a", "role-b"]), version: 0 }, by);
       await store.access.appendAudit({

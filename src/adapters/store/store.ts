@@ -34,6 +34,7 @@ import * as queues from "./admin/queues.ts";
 import * as grants from "./admin/quota-grants.ts";
 import * as registered from "./admin/registered-clusters.ts";
 import * as robots from "./admin/robot-tokens.ts";
+import { noteSettings, type ReadSettings } from "./admin/settings-notes.ts";
 import * as simulated from "./admin/simulated-clusters.ts";
 import * as tenants from "./admin/tenant-limits.ts";
 import type { Db } from "./db/db.ts";
@@ -105,7 +106,7 @@ export function createStore(database: Db, options: StoreOptions) {
     clusters: clusterStore(db, options),
     members: memberStore(db),
     robots: robotStore(db, options),
-    access: accessStore(db),
+    access: accessStore(db, options),
   };
 }
 
@@ -330,7 +331,7 @@ function robotStore(db: Db, { clock }: StoreOptions) {
   };
 }
 
-function accessStore(db: Db) {
+function accessStore(db: Db, { clock }: StoreOptions) {
   type Change = Parameters<typeof access.createRole>[2];
   type Deleted = Parameters<typeof access.deleteRole>[1];
   return {
@@ -341,6 +342,7 @@ function accessStore(db: Db) {
       access.createBinding(db, binding, change),
     deleteBinding: (binding: Deleted, change: Change) => access.deleteBinding(db, binding, change),
     appendAudit: (...notes: readonly AuditNote[]) => db.tx((tx) => appendAudit(tx, ...notes)),
+    noteSettings: (read: ReadSettings) => noteSettings(db, { ...read, nowMs: clock.nowMs() }),
     pruneAudit: (beforeMs: number) => pruneAudit(db, beforeMs),
   };
 }

@@ -43,6 +43,8 @@ export const AUDIT_ACTIONS = [
   "CreateBinding",
   "DeleteBinding",
   "PermissionDenied",
+  /** No RPC: the settings of a file count from now on. */
+  "ReadSettings",
 ] as const;
 
 export type AuditAction = (typeof AUDIT_ACTIONS)[number];
