@@ -96,9 +96,9 @@ test("calls of each role name things of the other tenant, and never a secret one
   for (const name of ["namespace", "queue", "name"]) theirs.add(name, `${THEIRS}-${name}`);
   theirs.add("name", `${UNSPOKEN}-name`);
   const plan = { seed: 5, bank: new Bank(), theirs, methods: methodsNamed([]) };
-  const calls = Array.from({ length: 600 }, (_, number) => planTenantCall(plan, number));
+  const calls = Array.from({ length: 1_000 }, (_, number) => planTenantCall(plan, number));
   const naming = calls.filter(({ request }) => namesTheirs(request, UIDS));
-  assert.ok(naming.length > 100 && naming.length < 500, String(naming.length));
+  assert.ok(naming.length > 100 && naming.length < 900, String(naming.length));
   assert.deepEqual([...new Set(naming.map(({ role }) => role))].sort(), ["operator", "submitter", "viewer"]);
   assert.ok(calls.every(({ request }) => !request.includes(UNSPOKEN)));
 });
