@@ -61,6 +61,10 @@ const notFound = (request: Buffer): Answer => {
 };
 const compared: Readonly<Record<string, { of: (request: Buffer) => Answer; differs: boolean }>> = {
   "the same words": { of: notFound, differs: false },
+  "words that end within the name": {
+    of: (request) => ({ ...notFound(request), message: `queue ${namesTheirs(request, UIDS) ? "their" : "absen"}…` }),
+    differs: false,
+  },
   "another code": {
     of: (request) => ({ ...notFound(request), status: namesTheirs(request, UIDS) ? 7 : 5 }),
     differs: true,

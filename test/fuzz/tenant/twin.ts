@@ -7,7 +7,7 @@ import type { Answer } from "../caller.ts";
 import type { PlannedCall } from "../plan.ts";
 import { shortName } from "../surface.ts";
 import { codeOf } from "../verdict.ts";
-import { type Uids, withAbsent, withoutAbsent } from "./names.ts";
+import { ABSENT, THEIRS, type Uids, withAbsent, withoutAbsent } from "./names.ts";
 
 /** The queue, the callers' own jobs and the clock move between two calls. */
 const TRIES = 4;
@@ -36,8 +36,19 @@ function between(call: PlannedCall, answer: Answer, twin: Answer, uids: Uids): s
   const [theirs, absent] = [toldOf(call, answer), toldOf(call, twin)];
   if (theirs === null || absent === null) return null;
   const same = withoutAbsent(absent, uids);
-  if (theirs === same) return null;
+  if (uncut(theirs) === uncut(same)) return null;
   return `of another's: ${shown(theirs)} | of nothing: ${shown(same)}`;
+}
+
+/** A long message may end within a name. */
+const CUT = new RegExp(`(?:${beginningsOf(THEIRS)}|${beginningsOf(ABSENT)})…`, "g");
+
+function beginningsOf(word: string): string {
+  return Array.from(word, (_, at) => word.slice(0, word.length - at)).join("|");
+}
+
+function uncut(text: string): string {
+  return text.replaceAll(CUT, "…");
 }
 
 function shown(text: string): string {
