@@ -5,6 +5,8 @@ import { toJsonString } from "@bufbuild/protobuf";
 import { CallError, codeName, STATUS } from "../../src/cli/rpc/call-error.ts";
 import { connect, type GangwayClient } from "../../src/cli/rpc/client.ts";
 import type { NewBinding } from "../../src/core/access/binding.ts";
+import type { CallPermission } from "../../src/core/access/permissions.ts";
+import { BUILT_IN_ROLES } from "../../src/core/access/roles.ts";
 import { INSTALLATION } from "../../src/core/access/scope.ts";
 import { AccessService } from "../../src/gen/gangway/v1/access_service_pb.ts";
 import {
@@ -273,6 +275,65 @@ test("each item of a batch is judged by itself, and refused items change nothing
   });
   assert.deepEqual(named.outcomes, [ReleaseOutcome.DENIED, ReleaseOutcome.UNKNOWN_POOL, ReleaseOutcome.UNKNOWN_POOL]);
 });
+
+for (const { name: role, permissions } of BUILT_IN_ROLES) {
+  test(`items of batches inside and outside the scope of a caller with the role ${role}`, async (t) => {
+    const { as, root, store } = await serveKnown(t);
+    const { registerResourceQuota, allocateResource, listAllocations } = ResourceManager.method;
+    for (const resourceNamespace of ["ex:a", "ex:b"]) {
+      await root.call(registerResourceQuota, { resourceNamespace, quota: 9n });
+      await root.call(allocateResource, { resourceNamespace, allocationToken: "roots" });
+    }
+    const pool = { kind: "pool", name: "ex:a" } as const;
+    const ann = await as("ann", [role, nlp], [role, queue("default")], [role, pool]);
+    const may = (...needed: readonly CallPermission[]) => needed.every((one) => permissions.includes(one));
+
+    const requests = ["nlp", "vision", "none", "nlp"].map((namespace, at) => ({ job: jobIn(namespace, `j${at}`) }));
+    const { results } = await ann.call(JobService.method.batchCreateJobs, { requests });
+    const answers = results.map(({ result }) => (result.case === "error" ? result.value : null));
+    const codes = answers.map((error) => (error === null ? "OK" : codeName(error.code)));
+    const inside = may("jobs.create", "queues.use") ? "OK" : "PERMISSION_DENIED";
+    assert.deepEqual(codes, [inside, "NOT_FOUND", "NOT_FOUND", inside]);
+    assert.equal(answers[1]?.message.replaceAll("vision", "none"), answers[2]?.message);
+    assert.equal(store.jobs.size, inside === "OK" ? 2 : 0);
+
+    const held = may("tokens.allocate");
+    if (held) await ann.call(allocateResource, { resourceNamespace: "ex:a", allocationToken: "t" });
+    const of = (...pools: readonly string[]) =>
+      pools.map((resourceNamespace) => ({ resourceNamespace, allocationToken: "t" }));
+    const lines = of("ex:b", "ex:a", "ex:none");
+    const renewed = await ann.call(ResourceManager.method.renewAllocations, { lines });
+    assert.deepEqual(
+      renewed.results.map(({ outcome }) => outcome),
+      [Renewal.UNKNOWN_POOL, held ? Renewal.RENEWED : Renewal.DENIED, Renewal.UNKNOWN_POOL],
+    );
+    const { outcomes } = await ann.call(ResourceManager.method.batchReleaseResources, { lines });
+    const released = held ? ReleaseOutcome.RELEASED : ReleaseOutcome.DENIED;
+    assert.deepEqual(outcomes, [ReleaseOutcome.UNKNOWN_POOL, released, ReleaseOutcome.UNKNOWN_POOL]);
+    const rootsLines = ["ex:b", "ex:none"].map((resourceNamespace) => ({
+      resourceNamespace,
+      allocationToken: "roots",
+      holder: root.subject,
+    }));
+    const others = await ann.call(ResourceManager.method.batchReleaseResources, { lines: rootsLines });
+    assert.deepEqual(others.outcomes, [ReleaseOutcome.UNKNOWN_POOL, ReleaseOutcome.UNKNOWN_POOL]);
+
+    // All or nothing: a line outside the scope refuses the batch, in the words for a pool that does not exist.
+    const { batchAllocateResources } = ResourceManager.method;
+    const [hidden, missing] = [
+      await refusal(ann.call(batchAllocateResources, { lines: of("ex:b") })),
+      await refusal(ann.call(batchAllocateResources, { lines: of("ex:none") })),
+    ];
+    assert.deepEqual({ ...hidden, message: hidden.message.replaceAll("ex:b", "ex:none") }, missing);
+    assert.equal(missing.code, "NOT_FOUND");
+    if (held) assert.deepEqual(await refusal(ann.call(batchAllocateResources, { lines: of("ex:a", "ex:b") })), hidden);
+    const { allocations } = await root.call(listAllocations, {});
+    assert.deepEqual(
+      allocations.map(({ resourceNamespace, allocationToken }) => `${resourceNamespace} ${allocationToken}`).sort(),
+      ["ex:a roots", "ex:b roots"],
+    );
+  });
+}
 
 test("a token's holder is the caller, and only who manages tokens names another", async (t) => {
   const { as, root } = await serveKnown(t);
