@@ -1,6 +1,7 @@
-/** Laws that must hold with reservations, backfill and jobs whose end is known. */
+/** Laws that must hold with reservations, backfill and jobs whose end is known: order, rest and that nobody starves. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import type { PlanGang } from "../../../src/core/plan/plan-gang.ts";
 import { DEFAULT_POLICY, FAIR_SHARING_STRATEGIES, type QueuePolicy } from "../../../src/core/plan/queue-policy.ts";
 import type { PlanQueue } from "../../../src/core/plan/snapshot.ts";
 import type { FleetPlan } from "../../../src/core/plan/state/run-round.ts";
@@ -12,7 +13,7 @@ const WORLDS = Number(process.env["GANGWAY_WORLDS"] ?? 150);
 const FIRST = Number(process.env["GANGWAY_SEED"] ?? 1);
 const ROUNDS_MAX = 120;
 const LEAVES = ["left", "right"];
-const met = { reserved: 0, takenBack: 0, preempted: 0, passed: 0, late: 0 };
+const met = { reserved: 0, takenBack: 0, preempted: 0 };
 
 const policy = (parts: Partial<QueuePolicy>): QueuePolicy => ({ ...DEFAULT_POLICY, reserveAfterMs: 2, ...parts });
 
@@ -38,7 +39,7 @@ function randomGang(draw: Draw, name: string): SmallGang {
     name,
     queue: draw.of(LEAVES),
     pods,
-    gpus: pods * (1 + draw.upTo(3)),
+    gpus: 1 + draw.upTo(3),
     priority: draw.upTo(2),
     ...(draw.chance(0.3) ? { maxRuntimeMs: 1 + draw.upTo(20) } : {}),
     ...(draw.chance(0.3) ? { backfill: true } : {}),
@@ -96,3 +97,111 @@ function wordsOf({ admissions, preemptions, withdrawn }: FleetPlan): string {
   });
   return `admitted ${names(admissions)}; ${nominated.join("; ")}; withdrawn ${withdrawn.join(", ")}`;
 }
+
+/** True for a gang that may board before others that wait: it can be taken back, or its end is known. */
+function mayPass({ backfill, maxRuntimeMs }: PlanGang): boolean {
+  return backfill === true || maxRuntimeMs !== undefined;
+}
+
+/** The order within a queue. */
+function isBefore(one: PlanGang, other: PlanGang): boolean {
+  if (one.priority !== other.priority) return one.priority > other.priority;
+  return one.createTimeMs < other.createTimeMs;
+}
+
+/** Gangs that boarded in a round in which an older one stayed behind that lacked the same. */
+function passedIn(fleet: SmallFleet, before: ReadonlyMap<string, PlanGang>, strict: ReadonlySet<string>) {
+  const boarded = [...before.values()].filter(({ uid, waits }) => waits && fleet.gangs.get(uid)?.waits === false);
+  const left = [...before.values()].filter(({ uid, waits }) => waits && fleet.gangs.get(uid)?.waits === true);
+  return (
+    boarded
+      // One with a reservation boards on what was kept for it.
+      .filter((gang) => !mayPass(gang) && gang.nomination === undefined)
+      .flatMap((gang) =>
+        left
+          .filter((first) => first.queue === gang.queue && isBefore(first, gang))
+          // Others may take what a nominee leaves, for whom gangs give way already.
+          .filter(({ nomination }) => nomination === undefined || nomination.reservation !== undefined)
+          .filter((first) => strict.has(gang.queue) || (isAlike(first, gang) && first.priority === gang.priority))
+          .map((first) => `${gang.uid} passed ${first.uid}`),
+      )
+  );
+}
+
+function isAlike(one: PlanGang, other: PlanGang): boolean {
+  return one.askHash === other.askHash;
+}
+
+test("no later gang boards with what an earlier one of its lane, or of its strict queue, lacked", () => {
+  let [boarded, waited] = [0, 0];
+  for (let seed = FIRST; seed < FIRST + WORLDS; seed++) {
+    const draw = new Draw(seed);
+    const preempts = draw.chance(0.5);
+    const nodes = draw.list(2 + draw.upTo(2), () => 4 + draw.upTo(4));
+    const tree = randomTree(draw, preempts);
+    const fleet = new SmallFleet(tree, nodes, true);
+    const strict = new Set(tree.filter(({ strategy }) => strategy === "STRICT_FIFO").map(({ name }) => name));
+    for (let step = 0; step < 25; step++) {
+      for (let at = draw.upTo(2); at > 0; at--) {
+        fleet.submit({ ...randomGang(draw, `g${step}-${at}`), createTimeMs: fleet.nowMs });
+        fleet.nowMs += 1;
+      }
+      for (const { uid } of fleet.running().filter(() => draw.chance(0.15))) fleet.end(uid);
+      const before = new Map(fleet.gangs);
+      boarded += fleet.step().admissions.length;
+      waited += [...fleet.gangs.values()].filter(({ waits }) => waits).length;
+      assert.deepEqual(passedIn(fleet, before, strict), [], `seed ${seed}, step ${step}`);
+    }
+  }
+  assert.ok(boarded > 3 * WORLDS && waited > 10 * WORLDS, `${boarded} boarded, ${waited} waited`);
+});
+
+/** A running gang ends after so many rounds at most. */
+const ENDS_AFTER = 6;
+/** The gangs that ran when the reservation began end, then what the reservation moved to, then it boards. */
+const BOARDS_WITHIN = 12 * ENDS_AFTER;
+
+/** Its queue does not borrow, and the others neither backfill nor have a known end. */
+test("a gang that fits its queue's quota and an empty cluster boards, whatever streams of others arrive", () => {
+  let most = 0;
+  for (let seed = FIRST; seed < FIRST + WORLDS; seed++) {
+    const draw = new Draw(seed);
+    const nodes = draw.list(2 + draw.upTo(2), () => 4 + draw.upTo(4));
+    const pods = 2 + draw.upTo(nodes.length - 2);
+    const gpus = Math.min(...nodes) - draw.upTo(2);
+    const tree = randomTree(draw, draw.chance(0.3)).map((one) => {
+      const quotas = one.quotas.map((quota) => ({
+        ...quota,
+        nominal: Math.max(quota.nominal, pods * gpus),
+        borrowingLimit: 0,
+      }));
+      return one.name === "left" ? { ...one, quotas } : one;
+    });
+    const fleet = new SmallFleet(tree, nodes, true);
+    const endsAt = new Map<string, number>();
+    const isOn = (uid: string) => fleet.gangs.get(uid)?.waits === false;
+    const priority = draw.upTo(2);
+    let left = BOARDS_WITHIN;
+    for (let round = 0; round < 8 + BOARDS_WITHIN && left > 0; round++) {
+      for (let at = 1 + draw.upTo(2); at > 0; at--) {
+        const { backfill: _, maxRuntimeMs: __, ...other } = randomGang(draw, `g${round}-${at}`);
+        fleet.submit({ ...other, createTimeMs: fleet.nowMs, priority: Math.min(other.priority ?? 0, priority) });
+      }
+      if (round === 8) {
+        const wide = { name: "wide", queue: "left", pods, gpus, priority, createTimeMs: 0 };
+        fleet.submit(wide);
+      }
+      fleet.step();
+      for (const { uid } of fleet.running()) {
+        if (!endsAt.has(uid)) endsAt.set(uid, round + 1 + draw.upTo(ENDS_AFTER - 1));
+      }
+      for (const { uid } of fleet.running().filter((gang) => (endsAt.get(gang.uid) ?? 0) <= round)) {
+        if (uid !== "uid-wide") fleet.end(uid);
+      }
+      if (round >= 8) left = isOn("uid-wide") ? 0 : left - 1;
+      if (round >= 8) most = Math.max(most, round - 8);
+    }
+    assert.ok(isOn("uid-wide"), `seed ${seed}: it waits for ${BOARDS_WITHIN} rounds: ${fleet.causeOf("uid-wide")}`);
+  }
+  assert.ok(most > 3, `no world made it wait for more than ${most} rounds`);
+});

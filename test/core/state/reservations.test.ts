@@ -110,6 +110,21 @@ test("a gang that agrees to backfill passes, and is taken back once it is all th
   assert.deepEqual(short(fleet.step()), ["wide admitted"]);
 });
 
+test("nobody boards on the quota of a gang that a reservation takes back", () => {
+  const fleet = new SmallFleet([own(8)], [64], true);
+  fleet.submit({ name: "filler", queue: "q", gpus: 4, backfill: true });
+  fleet.submit({ name: "other", queue: "q", gpus: 4 });
+  fleet.step();
+  fleet.submit({ name: "wide", queue: "q", gpus: 8 });
+  fleet.step();
+  fleet.nowMs += 10 * MINUTE;
+  assert.deepEqual(short(fleet.step()), ["wide reserves after filler, other on east"]);
+  fleet.submit({ name: "small", queue: "q", gpus: 4, createTimeMs: 9 });
+  fleet.end("uid-other");
+  assert.deepEqual(short(fleet.step()), ["wide takes back filler on east"]);
+  assert.deepEqual(short(fleet.step()), ["wide admitted"]);
+});
+
 test("gangs that agree to backfill do not take back each other", () => {
   const fleet = new SmallFleet([own(1000)], [8], true);
   for (const name of ["runs", "waits"]) {

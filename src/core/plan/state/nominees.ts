@@ -41,11 +41,19 @@ export function decideNominees(of: Of, checkStopped: () => void) {
     chargeHolds(of.parts, entry, -1);
     const { reservation } = entry.gang.nomination ?? {};
     const answer = reservation === undefined ? decideNominee(of, entry) : decideReservation(of, entry);
-    if (answer === "withdrawn") chargeHolds(of.parts, entry, 1);
+    if (answer === "withdrawn") leave(of.parts, entry);
     // A reservation may start in a far future.
     else if (reservation === undefined || typeof answer !== "string") of.running.add(entry.gang);
     return { entry, answer };
   });
+}
+
+/** A nominee that is one no more is in no lane until the next round. Nobody of its strict queue passes it meanwhile. */
+function leave(parts: Parts, entry: Entry): void {
+  const { line } = entry;
+  chargeHolds(parts, entry, 1);
+  const isFirst = line.reserved === null || compareEntries(entry, line.reserved) < 0;
+  if (isFirst && parts.isStrict(line.name)) line.reserved = entry;
 }
 
 function compareNominees(a: Entry, b: Entry): number {
@@ -121,8 +129,9 @@ export function reserve(
   // Gangs that agree to be taken back would else take back each other for ever.
   const mayTake = entry.gang.backfill !== true && awaits.every((gang) => reservations.mayBeTakenBack(gang));
   const taken = mayTake ? awaits : [];
-  victims.choose(taken);
+  // What is chosen counts as gone already: held after that, it would be counted as gone twice.
   reservations.hold(found);
+  victims.choose(taken);
   if (parts.isStrict(entry.line.name)) entry.line.reserved ??= entry;
   const { sinceMs = null } = nomination?.reservation ?? {};
   const isKnown = nomination?.generation === entry.gang.generation && isRecorded(nomination, found);
