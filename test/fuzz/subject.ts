@@ -125,6 +125,11 @@ export class Subject {
     return this.#output.slice(-OUTPUT_KEPT);
   }
 
+  /** All that it has logged, of every level. */
+  logged(): string {
+    return this.#log === null ? this.#output : readFileSync(this.#log, "utf8");
+  }
+
   /** Log lines of level error since the last look. */
   newErrors(): readonly string[] {
     const text = this.#log === null ? this.#output : existsSync(this.#log) ? readFileSync(this.#log, "utf8") : "";
