@@ -274,7 +274,9 @@ test("a job that runs elsewhere keeps the room of its members", () => {
     roles: { Worker: { replicas: 1, gpus: 8 } },
     admissions: [admission({ cluster: "east", members: { Worker: 1 }, nodeLabels: { gpu: "h100" } })],
   });
-  assert.deepEqual(short(simulate(snapshot({ admitted: [running] }), workers(2), AT)), [
+  // It has not waited long enough for a reservation.
+  const fresh = { ...workers(2), createTimeMs: NOW };
+  assert.deepEqual(short(simulate(snapshot({ admitted: [running] }), fresh, AT)), [
     "WAITS NoCapacity",
     "east WAITS NoCapacity",
   ]);

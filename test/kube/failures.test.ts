@@ -132,18 +132,14 @@ suite("the failure table on a real control plane", { skip: !controlPlaneBuilt(),
     const cluster = { name: "plane", kubeconfig: plane.kubeconfig(), flavors };
     const graces = { imagePullBackoffGraceMs: 1_500, createContainerErrorGraceMs: 1_000 };
     const spot = { key: SPOT, operator: "DoesNotExist" };
-    return startService(
-      [cluster],
-      { name: "default", quotas: { [POOL]: 100 } },
-      {
-        pending: { ...PENDING_LIMITS, ...graces, podPendingTimeoutMs },
-        podConfig: {
-          ...PLAIN_POD_CONFIG,
-          interruptibleNodeSelector: { [SPOT]: "yes" },
-          nonInterruptibleNodeSelectorRequirement: spot,
-        },
+    return startService([cluster], [{ name: "default", quotas: { [POOL]: 100 } }], {
+      pending: { ...PENDING_LIMITS, ...graces, podPendingTimeoutMs },
+      podConfig: {
+        ...PLAIN_POD_CONFIG,
+        interruptibleNodeSelector: { [SPOT]: "yes" },
+        nonInterruptibleNodeSelectorRequirement: spot,
       },
-    );
+    });
   }
 
   async function create(path: string, body: JsonObject): Promise<void> {

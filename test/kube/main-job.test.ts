@@ -143,7 +143,7 @@ suite("the main job on two real API servers", { skip: !controlPlaneBuilt() }, ()
         { name: EAST.name, kubeconfig: proxy.kubeconfig, flavors: flavor(EAST) },
         { name: WEST.name, kubeconfig: west.kubeconfig(), flavors: flavor(WEST) },
       ],
-      { name: "default", quotas: { "gpu/h100": 12, "gpu/a100": 8 } },
+      [{ name: "default", quotas: { "gpu/h100": 12, "gpu/a100": 8 } }],
     );
     witnesses = [witness(east, service.installation), witness(west, service.installation)];
   });

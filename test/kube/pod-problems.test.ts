@@ -48,7 +48,7 @@ suite("gangs that do not start on a real control plane", { skip: !controlPlaneBu
       { name: "roomy", labels: { [ROOM]: "yes" }, allocatable },
     ]);
     const cluster = { name: "plane", kubeconfig: plane.kubeconfig(), flavors: [] };
-    service = await startService([cluster], { name: "default", quotas: {} });
+    service = await startService([cluster], [{ name: "default", quotas: {} }]);
   });
 
   after(async () => {

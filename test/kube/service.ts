@@ -9,6 +9,7 @@ import { openPglite } from "../../src/adapters/store/db/pglite.ts";
 import { createStore } from "../../src/adapters/store/store.ts";
 import type { Job } from "../../src/core/job/job.ts";
 import type { SentJob } from "../../src/core/job/sent.ts";
+import type { QueuePolicy } from "../../src/core/plan/queue-policy.ts";
 import type { ClusterFlavor } from "../../src/core/plan/snapshot.ts";
 import type { PodConfig } from "../../src/core/pods/pod-config.ts";
 import type { PendingLimits } from "../../src/core/pods/read-pending.ts";
@@ -30,7 +31,8 @@ export type ServedCluster = {
 export type Service = {
   readonly installation: string;
   readonly submit: (job: SentJob) => Promise<void>;
-  readonly jobs: () => Promise<readonly Job[]>;
+  /** The jobs with these names. Omitted: all. */
+  readonly jobs: (names?: readonly string[]) => Promise<readonly Job[]>;
   readonly eventsOf: (job: Job) => Promise<readonly { readonly reason: string }[]>;
   /** Tokens in use, by queue and pool. */
   readonly used: () => Promise<Readonly<Record<string, Readonly<Record<string, number>>>>>;
@@ -47,9 +49,19 @@ export type ServiceOptions = {
   readonly podConfig?: PodConfig;
 };
 
+/** A queue with its quotas by flavor. */
+export type ServedQueue = {
+  readonly name: string;
+  readonly parent?: string;
+  readonly quotas: Readonly<Record<string, number>>;
+  /** Omitted: the policies of a new queue. */
+  readonly policy?: QueuePolicy;
+};
+
+/** Jobs that name no queue wait in the first one. */
 export async function startService(
   served: readonly ServedCluster[],
-  queue: { readonly name: string; readonly quotas: Readonly<Record<string, number>> },
+  queues: readonly [ServedQueue, ...ServedQueue[]],
   { pending, podConfig }: ServiceOptions = {},
 ): Promise<Service> {
   const db = await openPglite(null);
@@ -58,12 +70,14 @@ export async function startService(
     clock,
     kinds: OWN_KINDS,
     openNamespaces: true,
-    defaultQueue: queue.name,
+    defaultQueue: queues[0].name,
     onAppended: () => hints.appended(),
   });
   const installation = await installationId(db);
-  const quotas = Object.entries(queue.quotas).map(([flavor, nominal]) => ({ flavor, resource: GPU, nominal }));
-  await store.admin.ensureQueue({ name: queue.name, strategy: "BEST_EFFORT_FIFO", quotas });
+  for (const { quotas, ...queue } of queues) {
+    const ofFlavors = Object.entries(quotas).map(([flavor, nominal]) => ({ flavor, resource: GPU, nominal }));
+    await store.admin.ensureQueue({ ...queue, strategy: "BEST_EFFORT_FIFO", quotas: ofFlavors });
+  }
   const errors: unknown[] = [];
   const connected: Cluster[] = [];
   for (const { name, kubeconfig, flavors } of served) {
@@ -137,8 +151,8 @@ export async function startService(
       });
       assert.equal(outcome.kind, "created", JSON.stringify(outcome));
     },
-    async jobs() {
-      const filter = { namespace: "", names: [], kinds: [], phases: [], queue: "", cluster: null, labels: {} };
+    async jobs(names = []) {
+      const filter = { namespace: "", names, kinds: [], phases: [], queue: "", cluster: null, labels: {} };
       const page = await store.reads.listJobs({ filter, order: "create_time", pageSize: 1000, after: null });
       assert.ok(page !== "badCursor");
       return page.jobs.map(({ job }) => job);

@@ -6,17 +6,19 @@
 /** The first attempt of a pod with this annotation ends with exit code 137, as of a killed program. */
 export const FAILS_FIRST = "test.gangway.dev/fails-first";
 
-/** Pods with this annotation run until they are deleted. */
-const RUNS = "test.gangway.dev/runs";
+/** Pods with this annotation that do not fail run until they are deleted. */
+export const RUNS = "test.gangway.dev/runs";
 
 const ATTEMPT = '.metadata.labels["gangway.dev/attempt"]';
 
 export const TRAINING_STAGES = [
   stage("trained", { phase: "Succeeded", exitCode: 0, reason: "Completed" }, [
     expression(`.metadata.annotations["${FAILS_FIRST}"]`, "DoesNotExist"),
+    expression(`.metadata.annotations["${RUNS}"]`, "DoesNotExist"),
   ]),
   stage("trained-at-last", { phase: "Succeeded", exitCode: 0, reason: "Completed" }, [
     expression(`.metadata.annotations["${FAILS_FIRST}"]`, "Exists"),
+    expression(`.metadata.annotations["${RUNS}"]`, "DoesNotExist"),
     expression(ATTEMPT, "NotIn", ["1"]),
   ]),
   stage("failed", { phase: "Failed", exitCode: 137, reason: "Error" }, [
@@ -44,7 +46,6 @@ function stage(name: string, end: End, of: readonly object[]): string {
           expression(".metadata.deletionTimestamp", "DoesNotExist"),
           expression(".status.phase", "In", ["Running"]),
           expression(ATTEMPT, "Exists"),
-          expression(`.metadata.annotations["${RUNS}"]`, "DoesNotExist"),
           ...of,
         ],
       },

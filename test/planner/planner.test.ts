@@ -3,6 +3,7 @@ import { test } from "node:test";
 import fc from "fast-check";
 import { inProcessCounters } from "../../src/adapters/counters/in-process/in-process-counters.ts";
 import type { Job } from "../../src/core/job/job.ts";
+import { DEFAULT_POLICY } from "../../src/core/plan/queue-policy.ts";
 import type { Counters, LedgerRow } from "../../src/core/quota/counters.ts";
 import { createPlanner, type Planner } from "../../src/planner/planner.ts";
 import { systemClock } from "../../src/runtime/clock.ts";
@@ -55,7 +56,7 @@ function start(world: World) {
   const store = new MemoryStore({
     jobs: world.jobs ?? [],
     clusters: [cluster("east", { nodes: nodes(count, "h100") })],
-    queues: [queue("q", { h100: quota }, { strategy })],
+    queues: [queue("q", { h100: quota }, { strategy, policy: { ...DEFAULT_POLICY, reserveAfterMs: 0 } })],
   });
   const counters = new LossyCounters(inProcessCounters());
   const clock = systemClock();
@@ -366,7 +367,7 @@ test("in a queue that an admin stops nothing more is admitted, and once it is re
   assert.deepEqual(admitted(store), []);
   const { reason, message } = store.refusals.get("uid-a") ?? {};
   assert.deepEqual([reason, message], ["QueueStopped", "queue q is stopped"]);
-  store.queues = [queue("q", { h100: 8 })];
+  store.queues = [{ ...open, quotas: queue("q", { h100: 8 }).quotas }];
   await planner.runOnce();
   assert.deepEqual(admitted(store), ["a"]);
   assert.equal(store.refusals.get("uid-b")?.reason, "QuotaExhausted");

@@ -1,7 +1,7 @@
 import { contentHash } from "../../runtime/content-hash.ts";
 import { canonicalJson } from "../../runtime/json.ts";
 import { isInterruptible } from "../job/interruptible.ts";
-import { awaitsResult, isEvicted, isHistory, isSuspended, type Job, liveAdmission } from "../job/job.ts";
+import { awaitsResult, isEvicted, isHistory, isSuspended, type Job } from "../job/job.ts";
 import { nominationOf } from "../job/nomination.ts";
 import type { Nomination } from "../job/preemption.ts";
 import type { Admission, JobStatus } from "../job/status.ts";
@@ -91,9 +91,9 @@ export function gangVersion({ version, generation }: Pick<PlanGang, "version" | 
   return version + generation;
 }
 
-/** True for a gang that waits or runs. */
+/** True for a gang that waits, runs or holds tokens. */
 export function isPlanned(gang: Pick<PlanGang, "waits" | "admissions">): boolean {
-  return gang.waits || liveAdmission(gang) !== null;
+  return gang.waits || isHolder(gang);
 }
 
 /** True for a gang with an admission that is live or holds tokens. */

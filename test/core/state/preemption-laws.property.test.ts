@@ -46,7 +46,7 @@ test("with the clock still and nothing arriving, rounds come to rest, and no lim
     const draw = new Draw(seed);
     const nodes = draw.chance(0.5) ? draw.list(1 + draw.upTo(3), () => 4 + draw.upTo(4)) : undefined;
     const tree = randomTree(draw);
-    const fleet = new SmallFleet(tree, nodes);
+    const fleet = new SmallFleet(tree, nodes, draw.chance(0.5));
     for (let wave = 0; wave < 3; wave++) {
       for (let at = draw.upTo(5); at >= 0; at--) {
         const name = `g${wave}-${at}`;

@@ -72,6 +72,39 @@ function reserved(of: Parameters<typeof fullFleet>[1] & { readonly priority?: nu
   return fleet;
 }
 
+test("pods that no node shows yet make room at the end of their gangs, too", () => {
+  const fleet = new SmallFleet([own(1000)], [8, 8]);
+  for (const name of ["r0", "r1"]) {
+    fleet.submit({ name, queue: "q", gpus: 4, pods: 2 });
+    fleet.step();
+  }
+  fleet.submit({ name: "wide", queue: "q", gpus: 8, pods: 2 });
+  fleet.nowMs += 10 * MINUTE;
+  assert.deepEqual(short(fleet.step()), ["wide reserves after r0, r1 on east"]);
+});
+
+test("a reservation waits for gangs that its own round has admitted, too", () => {
+  const fleet = fullFleet(2);
+  fleet.submit({ name: "wide", queue: "q", gpus: 8, pods: 2, createTimeMs: 1 });
+  fleet.step();
+  fleet.nowMs += 10 * MINUTE;
+  fleet.end("uid-r0");
+  fleet.submit({ name: "older", queue: "q", gpus: 8 });
+  assert.deepEqual(short(fleet.step()), ["older admitted", "wide reserves after r1, older on east"]);
+});
+
+test("a gang that has ended and holds tokens still is waited for, but not named", () => {
+  const fleet = fullFleet(2, { queue: own(16) });
+  fleet.submit({ name: "wide", queue: "q", gpus: 8, pods: 2 });
+  fleet.nowMs += 10 * MINUTE;
+  fleet.drain("uid-r0");
+  assert.deepEqual(short(fleet.step()), ["wide reserves after r1 on east"]);
+  fleet.end("uid-r1");
+  assert.deepEqual(short(fleet.step()), []);
+  fleet.end("uid-r0");
+  assert.deepEqual(short(fleet.step()), ["wide admitted"]);
+});
+
 test("a gang that is too young, or whose queue reserves nothing, gets no reservation", () => {
   for (const parts of [{ reserveAfterMs: 0 }, { reserveAfterMs: 11 * MINUTE }]) {
     const fleet = reserved({ queue: own(1000, parts) });
@@ -98,6 +131,19 @@ test("a reservation with a known start lets those pass that will have ended, and
   assert.deepEqual(short(fleet.step()), ["wide admitted"]);
 });
 
+test("in a strict queue a reservation ends for a gang that comes before, and nobody passes it meanwhile", () => {
+  const fleet = reserved({ queue: own(1000, {}, "STRICT_FIFO") });
+  fleet.submit({ name: "high", queue: "q", gpus: 8, priority: 1 });
+  fleet.submit({ name: "low", queue: "q", gpus: 8, createTimeMs: 1 });
+  assert.deepEqual(short(fleet.step()), ["wide withdrawn"]);
+  fleet.end("uid-r0");
+  assert.deepEqual(short(fleet.step()), ["high admitted", "wide reserves after r1, high on east"]);
+  fleet.end("uid-high");
+  assert.deepEqual(short(fleet.step()), []);
+  fleet.end("uid-r1");
+  assert.deepEqual(short(fleet.step()), ["wide admitted", "low reserves after wide on east"]);
+});
+
 test("a gang that agrees to backfill passes, and is taken back once it is all that is in the way", () => {
   const fleet = reserved();
   fleet.end("uid-r0");
@@ -107,7 +153,7 @@ test("a gang that agrees to backfill passes, and is taken back once it is all th
   assert.deepEqual(short(fleet.step()), []);
   fleet.end("uid-r1");
   assert.deepEqual(short(fleet.step()), ["wide takes back filler on east"]);
-  assert.deepEqual(short(fleet.step()), ["wide admitted"]);
+  assert.deepEqual(short(fleet.step()), ["wide admitted", "filler reserves after wide on east"]);
 });
 
 test("nobody boards on the quota of a gang that a reservation takes back", () => {
@@ -122,7 +168,7 @@ test("nobody boards on the quota of a gang that a reservation takes back", () =>
   fleet.submit({ name: "small", queue: "q", gpus: 4, createTimeMs: 9 });
   fleet.end("uid-other");
   assert.deepEqual(short(fleet.step()), ["wide takes back filler on east"]);
-  assert.deepEqual(short(fleet.step()), ["wide admitted"]);
+  assert.deepEqual(short(fleet.step()), ["wide admitted", "filler reserves after wide on east"]);
 });
 
 test("gangs that agree to backfill do not take back each other", () => {

@@ -122,6 +122,13 @@ export class SmallFleet {
     this.state.apply({ kind: "gang", uid, version: this.#next(), gang: null });
   }
 
+  /** Ends a gang that holds its tokens until `end`, because its pods are not gone yet. */
+  drain(uid: string): void {
+    const gang = this.gangs.get(uid) as PlanGang;
+    const admissions = gang.admissions.map((admission) => ({ ...admission, state: "ended" as const }));
+    this.#set({ ...gang, waits: false, admissions });
+  }
+
   /** The GPUs that a queue's gangs use. */
   used(queue: string): number {
     return this.#used.get(queue) ?? 0;
@@ -132,7 +139,7 @@ export class SmallFleet {
   }
 
   usedBy({ admissions, ask }: PlanGang): number {
-    return admissions.some(({ state }) => state === "live") ? gpusOf(ask) : 0;
+    return admissions.some(({ tokensReleasedMs }) => tokensReleasedMs === null) ? gpusOf(ask) : 0;
   }
 
   #admit({ jobUid, admission: number, cluster: where, members, flavors, nodeLabels }: PlannedAdmission): void {

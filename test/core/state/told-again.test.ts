@@ -3,6 +3,7 @@ import { test } from "node:test";
 import type { PlanGang } from "../../../src/core/plan/plan-gang.ts";
 import { FleetState } from "../../../src/core/plan/state/fleet-state.ts";
 import { cluster, job, NOW, node, planGang, pool, queue } from "../plan-world.ts";
+import { SmallFleet } from "./small-fleet.ts";
 
 const UNBOUNDED = { admissionsMax: Number.POSITIVE_INFINITY };
 
@@ -35,3 +36,19 @@ for (const [what, { change, told: expected }] of Object.entries(changes)) {
     assert.deepEqual(told(state), expected ? [gang.uid] : []);
   });
 }
+
+test("a gang that was told of its quota is told of nodes once the quota would be enough", () => {
+  const fleet = new SmallFleet([queue("a", { h100: 4 }), queue("b", { h100: 4 })], [4], true);
+  fleet.submit({ name: "mine", queue: "a", gpus: 2 });
+  fleet.submit({ name: "other", queue: "b", gpus: 2 });
+  fleet.submit({ name: "wide", queue: "a", gpus: 3, createTimeMs: 1 });
+  const told = () =>
+    fleet.step().refused.map(({ gang, cause }) => {
+      return `${gang.name} ${cause.kind === "lacks" && cause.refusal.stoppedByQuota ? "quota" : "nodes"}`;
+    });
+  assert.deepEqual(told(), ["wide quota"]);
+  fleet.end("uid-mine");
+  assert.deepEqual(told(), ["wide nodes"]);
+  fleet.end("uid-other");
+  assert.equal(fleet.step().admissions.length, 1);
+});

@@ -11,7 +11,7 @@ import { refreshGangs } from "./refresh-gangs.ts";
 export const GANG_PAGE = 500;
 
 /**
- * A page of the gangs that wait or run, or of the holders among them, in the order of their uids. `after` null: the
+ * A page of the gangs that wait, run or hold tokens, or of the holders among them, by ranges of uids. `after` null: the
  * first page. Each page is of its own commit. So a planner that loads all gangs reads the log's head before, and the
  * updates since that head after.
  */
@@ -23,15 +23,25 @@ export function gangPage(
   return readSnapshot(db, async (tx) => {
     const params = [after ?? FIRST_UID, GANG_PAGE];
     const condition = reading.holdersOnly ? `${IS_PLANNED} and ${HOLDS}` : IS_PLANNED;
-    const gangs = await readGangs(tx, { condition, params, order: "order by j.uid limit $2" }, reading);
-    return { gangs, next: gangs.length < GANG_PAGE ? null : (gangs.at(-1)?.uid ?? null) };
+    const open = await readGangs(tx, { condition, params, order: "order by j.uid limit $2" }, reading);
+    const next = open.length < GANG_PAGE ? null : (open.at(-1)?.uid ?? null);
+    const ended = await readGangs(tx, { condition: ENDED_HOLDERS, params: [after ?? FIRST_UID, next] }, reading);
+    return { gangs: [...open, ...ended], next };
   });
 }
 
-/** Written so that the index of jobs that have not ended gives the order. */
+/** Of jobs that have not ended. Written so that their index gives the order. */
 const IS_PLANNED = `
 j.completion_ms is null and j.uid > $1
   and (${WAITS} or exists (select from admissions where job_uid = j.uid and state = 'live'))`;
+
+/** Of jobs that have ended and hold tokens until their pods are gone. */
+const ENDED_HOLDERS = `
+j.completion_ms is not null
+  and j.uid in (
+    select job_uid from admissions
+     where tokens_released_ms is null and job_uid > $1 and ($2::uuid is null or job_uid <= $2)
+  )`;
 
 /** The gangs of these jobs as they are now. */
 export async function gangUpdates(

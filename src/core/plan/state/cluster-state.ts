@@ -23,6 +23,12 @@ export type PlacedPod = { readonly node: string; readonly fit: FitClass };
 
 type UnseenGroup = FitGroup & { readonly role: string };
 
+/** The unseen members of gangs, and how many of each class are placed on which nodes. */
+type PlacedUnseen = {
+  readonly gangs: readonly (readonly [jobUid: string, groups: readonly UnseenGroup[]])[];
+  readonly placed: readonly (PlacedPod & { readonly pods: number })[];
+};
+
 /** The members that one gang has in a cluster. */
 export type LiveMembers = {
   readonly jobUid: string;
@@ -60,6 +66,10 @@ export class ClusterState {
   #stale = false;
   /** The nodes that show each admission's members. Null: not known since nodes changed. */
   #places: Map<string, { readonly node: string; readonly role: string }[]> | null = null;
+  /** Where the room counts the unseen members of all gangs together. */
+  #placedUnseen: PlacedUnseen = { gangs: [], placed: [] };
+  /** The same by gang. Null: not known since the room was made. */
+  #unseenPlaces: Map<string, readonly PlacedPod[]> | null = null;
 
   constructor(name: string, fits: FitClasses) {
     this.name = name;
@@ -104,8 +114,15 @@ export class ClusterState {
     return this.watch.sync(isStale);
   }
 
-  /** The pods of an admission that nodes show. Pods that no node shows yet keep their room, whoever is gone. */
-  podsOf({ jobUid, admission, nodeLabels, labelsKey, groups }: LiveMembers): readonly PlacedPod[] {
+  /** The pods of an admission: those that nodes show, and those that the room counts on nodes until they are shown. */
+  podsOf(members: LiveMembers): readonly PlacedPod[] {
+    const { jobUid, admission } = members;
+    const isLive = this.#live.get(jobUid)?.admission === admission;
+    this.#unseenPlaces ??= unseenPlaces(this.#placedUnseen);
+    return [...this.#shownPods(members), ...(isLive ? (this.#unseenPlaces.get(jobUid) ?? []) : [])];
+  }
+
+  #shownPods({ jobUid, admission, nodeLabels, labelsKey, groups }: LiveMembers): readonly PlacedPod[] {
     this.#places ??= this.#findPlaces();
     return (this.#places.get(admissionKey(jobUid, admission)) ?? []).flatMap(({ node, role }) => {
       const group = groups.find((one) => one.role.toLowerCase() === role);
@@ -147,7 +164,13 @@ export class ClusterState {
       return { ...group, requests: group.fit.podClass.requests, count: this.room.fitting(group.fit, group.count) };
     });
     const groups = possible.filter(({ count }) => count > 0).sort(compareDemand);
+    const { mark } = this.room;
     if (groups.length > 0 && !placeAll(this.room, groups).all) placeInOrder(this.room, groups);
+    const placed = this.room.placedAfter(mark).map(({ fit, slot, pods }) => {
+      return { fit, node: this.room.nodeAt(slot)?.name ?? "", pods };
+    });
+    this.#placedUnseen = { gangs, placed };
+    this.#unseenPlaces = null;
   }
 
   #unboundGroups(): readonly FitGroup[] {
@@ -209,6 +232,19 @@ export function membersUnder(gang: PlanGang, { number, members, nodeLabels }: Pl
     return count > 0 && podClass !== undefined ? [{ role, podClass, count }] : [];
   });
   return { jobUid: gang.uid, admission: number, nodeLabels, labelsKey: canonicalJson(nodeLabels), groups };
+}
+
+/** Deals the places of each class out to the gangs in their order: pods of one class may change places. */
+function unseenPlaces({ gangs, placed }: PlacedUnseen): Map<string, readonly PlacedPod[]> {
+  const left = new Map<FitClass, PlacedPod[]>();
+  for (const { fit, node, pods } of placed) {
+    const places = left.get(fit) ?? [];
+    left.set(fit, places);
+    for (let pod = 0; pod < pods; pod++) places.push({ fit, node });
+  }
+  return new Map(
+    gangs.map(([jobUid, groups]) => [jobUid, groups.flatMap(({ fit, count }) => left.get(fit)?.splice(-count) ?? [])]),
+  );
 }
 
 function isSame(before: readonly UnseenGroup[], after: readonly UnseenGroup[]): boolean {

@@ -150,7 +150,7 @@ export class Cycles {
 
   #reserving() {
     const of = { parts: this.#parts, decide: this.#decide, victims: this.#victims, running: this.#running };
-    return { ...of, reservations: this.#reservations };
+    return { ...of, reservations: this.#reservations, nowMs: this.#nowMs };
   }
 
   /** Gives new reservations, and returns when the next gang has waited long enough for one. */

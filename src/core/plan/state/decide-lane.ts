@@ -5,17 +5,16 @@
 import type { PlanGang } from "../plan-gang.ts";
 import type { PlaceInLine, PlannedAdmission, PlannedAllocation } from "../plan-types.ts";
 import type { PlannedPreemption, PlannedVictim } from "../preemption.ts";
-import { DEFAULT_POLICY } from "../queue-policy.ts";
 import type { PlanQueue } from "../snapshot.ts";
 import { type SizedAsk, unitsOf } from "./ask-shape.ts";
 import type { PoolAmounts } from "./branch-use.ts";
 import { type FlavorChoices, flavorChoices, flavorsOf } from "./choices.ts";
-import { FindRoom } from "./find-room.ts";
+import { FindRoom, type Placed } from "./find-room.ts";
 import type { FindVictims, FoundVictims, VictimsAnswer } from "./find-victims.ts";
 import { type Entry, type Lane, type LaneOption, leaveLists } from "./gang-lines.ts";
 import { allocationsOf, amountsByPool, placeIn } from "./grow.ts";
 import type { QuotaBlock } from "./quota-state.ts";
-import { mayPreempt, rankedChoices } from "./ranked-choices.ts";
+import { isRanked, mayPreempt, rankedChoices } from "./ranked-choices.ts";
 import type { LaneRefusal } from "./refused.ts";
 import type { Request, RoomTry } from "./requests.ts";
 import type { Parts } from "./state-parts.ts";
@@ -67,14 +66,14 @@ export class DecideLane {
     if (request === null) return serviceAdmission(entry.gang);
     if (!this.#isAllowed(lane, request)) return null;
     const placed = this.#rooms.place(lane, entry.gang, request);
-    return placed === null ? null : this.#take(entry, request, placed.room);
+    return placed === null ? null : this.#take(entry, request, placed);
   }
 
   /** Admits a nominee in the cluster that it was nominated for. Null: it does not fit there now. */
   takeIn(lane: Lane, entry: Entry, { request, cluster }: RoomTry): PlannedAdmission | null {
     if (!this.#isAllowed(lane, request)) return null;
     const placed = this.#rooms.place(lane, entry.gang, request, cluster);
-    return placed === null ? null : this.#take(entry, request, placed.room);
+    return placed === null ? null : this.#take(entry, request, placed);
   }
 
   /** Admits a nominee wherever it fits now without victims. Null: it does not. */
@@ -162,13 +161,17 @@ export class DecideLane {
     return lane.options;
   }
 
-  /** True if quota or all clusters refuse an option of a lane, which waits for that then. */
+  /**
+   * True if quota or all clusters refuse an option of a lane, which waits for that then. A lane that was told of quotas
+   * alone is looked at again once they allow an option, so that it is told of clusters.
+   */
   #isShut(lane: Lane, option: LaneOption): boolean {
     const { quota } = this.#parts;
     const { request, block, flavor, need } = option;
+    const of = { resource: request.resource, need, priority: lane.priority };
+    if (lane.refusal?.stoppedByQuota && quota.admits(lane.account, flavor, of)) return false;
     if (option.waits && this.#rooms.isClosed(request)) return true;
     if (block !== null && block.leastNeed > quota.roomAt(block.level)) return true;
-    const of = { resource: request.resource, need, priority: lane.priority };
     if (quota.admits(lane.account, flavor, of)) {
       return this.#rooms.closes(lane.shape, request) && this.#waitForRoom(lane, option);
     }
@@ -327,10 +330,11 @@ export class DecideLane {
     else lines.restless.delete(lane);
   }
 
-  #take(entry: Entry, request: Request, room: RoomTry): PlannedAdmission {
+  #take(entry: Entry, request: Request, { room, mark }: Placed): PlannedAdmission {
     const planned = this.plannedIn(entry, request, room);
     for (const { pool, amount } of planned.allocations) this.#parts.quota.charge(entry.account, pool, amount);
     room.cluster.planned += 1;
+    this.#victims.noteBoarding(entry, planned, room.cluster, mark);
     return planned;
   }
 
@@ -377,14 +381,6 @@ export function plannedVictim({ gang, reason }: FoundVictims["victims"][number])
 /** True if a pool lacks tokens that others hold, or keeps them for the gang in its waiting line. */
 function concernsTokens({ scope, reason }: QuotaBlock): boolean {
   return scope.kind === "pool" && (reason === "QuotaExhausted" || reason === "Reserved");
-}
-
-/** True if flavors of several resources are compared by how far a gang borrows with all of them. */
-function isRanked(
-  { policy = DEFAULT_POLICY }: PlanQueue,
-  { choices: [first = [], ...others] }: FlavorChoices,
-): boolean {
-  return first.length > 1 && others.length > 0 && policy.fungibility.whenCanBorrow === "TRY_NEXT_FLAVOR";
 }
 
 /** A job without pods needs no room in a cluster, only its turn; its plugin takes the tokens that it needs. */

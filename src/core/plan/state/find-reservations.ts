@@ -136,7 +136,8 @@ export class FindReservations {
 
   /** True for a gang that a reservation may take back at once. */
   mayBeTakenBack({ entry, admission }: Pick<Runner, "entry" | "admission">): boolean {
-    return entry.gang.backfill === true && !isFrozen(this.#parts, entry, admission);
+    const mayGo = entry.gang.backfill === true && !this.#victims.isBoarding(entry);
+    return mayGo && !isFrozen(this.#parts, entry, admission);
   }
 
   #fits(asking: AskingGang, room: RoomTry, gone: readonly Runner[]): boolean {

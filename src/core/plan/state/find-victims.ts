@@ -1,5 +1,6 @@
 import { liveAdmission } from "../../job/job.ts";
 import type { PlannedFrom } from "../plan-gang.ts";
+import type { PlannedAdmission } from "../plan-types.ts";
 import { isSpared } from "../preempt/max-preemptions.ts";
 import { minRuntimeMs, protectedUntilMs } from "../preempt/min-runtime.ts";
 import type { RunningGang, Taker, Victim, VictimSearch } from "../preempt/running-gang.ts";
@@ -47,6 +48,8 @@ export class FindVictims {
   readonly #byCluster = new Map<string, Map<string, readonly Runner[]>>();
   readonly #pods = new Map<Runner, readonly PlacedPod[]>();
   readonly #chosen = new Set<Runner>();
+  /** The gangs that the round has admitted. */
+  readonly #boarding = new Map<Entry, Runner>();
   /** What the gangs are charged with for which the round has chosen victims. */
   readonly #booked: { readonly entry: Entry; readonly wants: PoolAmounts }[] = [];
   #leaving: readonly Runner[] | null = null;
@@ -113,10 +116,27 @@ export class FindVictims {
     for (const { account, uses } of gone) this.#discharge(account, uses);
   }
 
-  /** The running gangs that stay. */
+  /** The running gangs that stay, and those that the round has admitted. */
   staying(): readonly Runner[] {
     const all = [...this.#parts.lines.lines.keys()].flatMap((queue) => this.#allRunning(queue));
-    return all.filter((gang) => !this.#chosen.has(gang));
+    return [...all.filter((gang) => !this.#chosen.has(gang)), ...this.#boarding.values()];
+  }
+
+  /** True for a gang that the round has admitted: it gives way in a later round at the earliest. */
+  isBoarding(entry: Entry): boolean {
+    return this.#boarding.has(entry);
+  }
+
+  /** Notes an admission of the round, whose pods the cluster's room has placed after a mark. */
+  noteBoarding(entry: Entry, planned: PlannedAdmission, { room }: ClusterState, mark: number): void {
+    const { admission: number, cluster, members, flavors, nodeLabels } = planned;
+    const live = { state: "live" as const, admitTimeMs: this.#nowMs, tokensReleasedMs: null, goneMs: null };
+    const runner = this.#runner(entry, { ...live, number, cluster, members, flavors, nodeLabels });
+    const pods = room.placedAfter(mark).flatMap(({ slot, fit, pods: count }) => {
+      return Array.from({ length: count }, (): PlacedPod => ({ node: room.nodeAt(slot)?.name ?? "", fit }));
+    });
+    this.#boarding.set(entry, runner);
+    this.#pods.set(runner, pods);
   }
 
   /** True if gangs leave, or are about to be preempted. */

@@ -11,6 +11,8 @@ import { compareEntries } from "./entry-order.ts";
 import { admissionOf, type FindReservations, type Forecast, keyOf } from "./find-reservations.ts";
 import type { FindVictims } from "./find-victims.ts";
 import type { Entry, Lane, Line } from "./gang-lines.ts";
+import { waitsForItself } from "./lane-turns.ts";
+import { compareAged } from "./line-ageing.ts";
 import { ownLane } from "./new-lane.ts";
 import { type Request, type RoomTry, tryIn } from "./requests.ts";
 import type { Parts } from "./state-parts.ts";
@@ -21,6 +23,7 @@ type Of = {
   readonly victims: FindVictims;
   readonly running: RunningJobs;
   readonly reservations: FindReservations;
+  readonly nowMs: number;
 };
 
 /**
@@ -39,21 +42,46 @@ export function decideNominees(of: Of, checkStopped: () => void) {
   return nominees.map((entry) => {
     checkStopped();
     chargeHolds(of.parts, entry, -1);
-    const { reservation } = entry.gang.nomination ?? {};
-    const answer = reservation === undefined ? decideNominee(of, entry) : decideReservation(of, entry);
-    if (answer === "withdrawn") leave(of.parts, entry);
-    // A reservation may start in a far future.
-    else if (reservation === undefined || typeof answer !== "string") of.running.add(entry.gang);
+    const answer = answerTo(of, entry);
+    if (answer === "withdrawn") chargeHolds(of.parts, entry, 1);
+    if (typeof answer === "string" || "victims" in answer) holdBack(of.parts, entry);
     return { entry, answer };
   });
 }
 
-/** A nominee that is one no more is in no lane until the next round. Nobody of its strict queue passes it meanwhile. */
-function leave(parts: Parts, entry: Entry): void {
+function answerTo(of: Of, entry: Entry): NomineeAnswer {
+  if (isPassing(of, entry)) return "withdrawn";
+  const isReservation = entry.gang.nomination?.reservation !== undefined;
+  const answer = isReservation ? decideReservation(of, entry) : decideNominee(of, entry);
+  // A reservation may start in a far future.
+  const runsSoon = !isReservation || typeof answer !== "string";
+  if (answer !== "withdrawn" && runsSoon) of.running.add(entry.gang);
+  return answer;
+}
+
+/**
+ * True for a nominee of a strict queue before which another gang waits: no gang passes that one. Its victims wait
+ * behind it.
+ */
+function isPassing({ parts, nowMs }: Of, entry: Entry): boolean {
+  const { line, gang } = entry;
+  if (!parts.isStrict(line.name)) return false;
+  const victims = new Set(gang.nomination?.victims.map(({ jobUid }) => jobUid));
+  return [...line.lanes.values()].some((lane) => {
+    if (lane.full !== null || waitsForItself(lane)) return false;
+    const first = lane.entries.find((one) => !victims.has(one.gang.uid));
+    return first !== undefined && compareAged(first, entry, nowMs) < 0;
+  });
+}
+
+/**
+ * No gang of a strict queue passes a nominee that waits on, or whose nomination ends: that one is in no lane until the
+ * next round.
+ */
+function holdBack(parts: Parts, entry: Entry): void {
   const { line } = entry;
-  chargeHolds(parts, entry, 1);
-  const isFirst = line.reserved === null || compareEntries(entry, line.reserved) < 0;
-  if (isFirst && parts.isStrict(line.name)) line.reserved = entry;
+  if (!parts.isStrict(line.name)) return;
+  if (line.reserved === null || compareEntries(entry, line.reserved) < 0) line.reserved = entry;
 }
 
 function compareNominees(a: Entry, b: Entry): number {
@@ -120,7 +148,7 @@ function forecastOf(
  * record of the reservation says all of it.
  */
 export function reserve(
-  { parts, decide, victims, reservations }: Omit<Of, "running">,
+  { parts, decide, victims, reservations }: Omit<Of, "running" | "nowMs">,
   found: Forecast,
   nomination: Nomination | null,
 ): PlannedPreemption | null {
@@ -132,7 +160,7 @@ export function reserve(
   // What is chosen counts as gone already: held after that, it would be counted as gone twice.
   reservations.hold(found);
   victims.choose(taken);
-  if (parts.isStrict(entry.line.name)) entry.line.reserved ??= entry;
+  holdBack(parts, entry);
   const { sinceMs = null } = nomination?.reservation ?? {};
   const isKnown = nomination?.generation === entry.gang.generation && isRecorded(nomination, found);
   if (isKnown && taken.length === 0) return null;

@@ -4,7 +4,7 @@ import type { PlanQueue } from "../snapshot.ts";
 import { type SizedAsk, unitsOf } from "./ask-shape.ts";
 import { lowestFit } from "./branch-use.ts";
 import { type Branch, type BranchPool, rootOf } from "./branches.ts";
-import { type Flavors, flavorsByResource } from "./choices.ts";
+import { type FlavorChoices, type Flavors, flavorsByResource } from "./choices.ts";
 import type { FindVictims } from "./find-victims.ts";
 import type { Entry, Lane } from "./gang-lines.ts";
 import type { Parts } from "./state-parts.ts";
@@ -154,4 +154,12 @@ function inOrder(choices: readonly Ranked[], { fungibility }: QueuePolicy): read
     preference === "PREEMPTION_OVER_BORROWING" ? byLevel(a, b) || byMode(a, b) : byMode(a, b) || byLevel(a, b);
   const stopping = choices.filter((choice) => !triesNext(choice));
   return [...stopping, ...choices.filter(triesNext).sort(better)];
+}
+
+/** True if flavors of several resources are compared by how far a gang borrows with all of them. */
+export function isRanked(
+  { policy = DEFAULT_POLICY }: PlanQueue,
+  { choices: [first = [], ...others] }: FlavorChoices,
+): boolean {
+  return first.length > 1 && others.length > 0 && policy.fungibility.whenCanBorrow === "TRY_NEXT_FLAVOR";
 }

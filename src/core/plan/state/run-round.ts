@@ -10,6 +10,7 @@ import { evictionsOf } from "./evictions.ts";
 import type { FleetParts } from "./fleet-parts.ts";
 import { type Entry, headOf, type Lane, type Line, waitingIn } from "./gang-lines.ts";
 import { Heap } from "./heap.ts";
+import { setLifted } from "./kept-room.ts";
 import { compareAged, noteSteps } from "./line-ageing.ts";
 import { type AmountInLine, type Cause, causeKey, type RefusedGang } from "./refused.ts";
 
@@ -58,6 +59,8 @@ export function runRound(parts: FleetParts, of: RoundOf, read: ReadRound = () =>
   const evictions = evictionsOf(parts);
   const left = { replanAtMs: replanAt(parts, of.nowMs, reserveAtMs), more: more || said.more };
   const plan = { admissions, inLine, evictions, preemptions, withdrawn, refused: said.refused, ...left };
+  // Words tell what is in use, not what is kept.
+  for (const kept of parts.kept) setLifted(parts, kept, true);
   read(plan, parts);
   round.end();
   parts.kept.length = 0;
