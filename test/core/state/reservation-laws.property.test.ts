@@ -161,7 +161,7 @@ const ENDS_AFTER = 6;
 /** The gangs that ran when the reservation began end, then what the reservation moved to, then it boards. */
 const BOARDS_WITHIN = 12 * ENDS_AFTER;
 
-/** Its queue does not borrow, and the others neither backfill nor have a known end. */
+/** The others neither backfill nor have a known end. */
 test("a gang that fits its queue's quota and an empty cluster boards, whatever streams of others arrive", () => {
   let most = 0;
   for (let seed = FIRST; seed < FIRST + WORLDS; seed++) {
@@ -173,7 +173,6 @@ test("a gang that fits its queue's quota and an empty cluster boards, whatever s
       const quotas = one.quotas.map((quota) => ({
         ...quota,
         nominal: Math.max(quota.nominal, pods * gpus),
-        borrowingLimit: 0,
       }));
       return one.name === "left" ? { ...one, quotas } : one;
     });

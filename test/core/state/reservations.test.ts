@@ -59,7 +59,7 @@ test("a gang that has waited for so long gets a reservation, and boards although
   assert.deepEqual(short(fleet.step()), []);
   assert.deepEqual(fleet.causeOf("uid-small"), "kept for uid-wide");
   fleet.end("uid-r1");
-  assert.deepEqual(short(fleet.step()), ["wide admitted"]);
+  assert.deepEqual(short(fleet.step()), ["wide admitted", "small reserves after wide on east"]);
 });
 
 /** A fleet of two nodes in which `wide`, which needs both, has a reservation. */
@@ -105,6 +105,19 @@ test("a gang that has ended and holds tokens still is waited for, but not named"
   assert.deepEqual(short(fleet.step()), ["wide admitted"]);
 });
 
+test("a queue that may borrow waits until it has the quota of its own", () => {
+  const fleet = new SmallFleet([
+    queue("all", {}, {}),
+    queue("q", { h100: 8 }, { parent: "all" }),
+    queue("lender", { h100: 8 }, { parent: "all" }),
+  ]);
+  for (const name of ["a", "b"]) fleet.submit({ name, queue: "q", gpus: 8 });
+  fleet.step();
+  fleet.submit({ name: "wide", queue: "q", gpus: 8, createTimeMs: 1 });
+  fleet.nowMs += 10 * MINUTE;
+  assert.deepEqual(short(fleet.step()), ["wide reserves after a, b on east"]);
+});
+
 test("a gang that is too young, or whose queue reserves nothing, gets no reservation", () => {
   for (const parts of [{ reserveAfterMs: 0 }, { reserveAfterMs: 11 * MINUTE }]) {
     const fleet = reserved({ queue: own(1000, parts) });
@@ -128,7 +141,7 @@ test("a reservation with a known start lets those pass that will have ended, and
   assert.equal(fleet.causeOf("uid-long"), "kept for uid-wide");
   fleet.end("uid-short");
   fleet.end("uid-r1");
-  assert.deepEqual(short(fleet.step()), ["wide admitted"]);
+  assert.deepEqual(short(fleet.step()), ["wide admitted", "long reserves after wide on east"]);
 });
 
 test("in a strict queue a reservation ends for a gang that comes before, and nobody passes it meanwhile", () => {
@@ -220,5 +233,5 @@ test("a reservation for quota waits for the gangs of its queue", () => {
   assert.deepEqual(short(fleet.step()), []);
   assert.equal(fleet.causeOf("uid-small"), "kept for uid-wide");
   fleet.end("uid-b");
-  assert.deepEqual(short(fleet.step()), ["wide admitted"]);
+  assert.deepEqual(short(fleet.step()), ["wide admitted", "small reserves after wide on east"]);
 });

@@ -115,7 +115,11 @@ export class FindReservations {
       return admission.cluster === name || [...asking.wants.keys()].some((pool) => uses.has(pool));
     });
     const inOrder = useful.sort((a, b) => compare(this.#endOf(a), this.#endOf(b)) || compareRunners(a, b));
-    const fits = (gone: readonly Runner[]) => this.#fits(asking, room, gone);
+    const borrowsNow = this.#victims.isAllowedWithout(asking, []);
+    // What others lend is not kept for it: it waits until its queue has the quota, unless quota is there already.
+    const fits = (gone: readonly Runner[]) => {
+      return this.#fits(asking, room, gone) && (borrowsNow || this.#levelOf(asking, gone) === 0);
+    };
     const first = leastPrefix(inOrder.length, (count) => fits(inOrder.slice(0, count)));
     if (first === null || first > AWAITS_MAX) return null;
     // Without any, it waits for those that leave.
@@ -128,10 +132,8 @@ export class FindReservations {
         if (fits(others)) awaits = others;
       }
     }
-    const level = this.#levelOf(asking, awaits);
-    if (level > 0 && !this.#victims.isAllowedWithout(asking, [])) return null;
     const startMs = Math.max(this.#nowMs, ...awaits.map((gang) => this.#endOf(gang)));
-    return { asking, room, awaits, startMs, keepsQuota: level === 0 };
+    return { asking, room, awaits, startMs, keepsQuota: this.#levelOf(asking, awaits) === 0 };
   }
 
   /** True for a gang that a reservation may take back at once. */

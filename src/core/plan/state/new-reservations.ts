@@ -72,8 +72,7 @@ function candidatesOf({ parts, running }: Of, nowMs: number) {
  */
 function refusedIn(lane: Lane, afterMs: number): readonly Candidate[] {
   const entry = headOf(lane);
-  if (entry === undefined || lane.full !== null || lane.refusal === null || lane.refusal.keptFor !== undefined)
-    return [];
+  if (entry === undefined || lane.full !== null || lane.refusal === null) return [];
   return [{ lane, entry, fromMs: entry.gang.createTimeMs + afterMs }];
 }
 
