@@ -5,6 +5,7 @@
 import type { SaidRefusal } from "../core/plan/kept-refusal.ts";
 import type { PlannedEviction } from "../core/plan/plan-types.ts";
 import { carryOut, FAILURES_MAX, type RoundContext } from "./carry-out.ts";
+import type { FleetDecision } from "./ports.ts";
 import { type RecordedPreemptions, recordPreemptions } from "./preempt.ts";
 
 /** The results of one round. */
@@ -51,7 +52,8 @@ export async function runRound(context: RoundContext, signal: AbortSignal): Prom
   let preempted: RecordedPreemptions | null = null;
   if (!signal.aborted && failures.length < FAILURES_MAX) {
     await attempt(recordEvictions(context, decision.evictions));
-    preempted = await attempt(recordPreemptions(context, decision));
+    const preemptions = recordable(decision, recorded);
+    preempted = await attempt(recordPreemptions(context, { ...decision, preemptions }));
   }
   await attempt(fleet.reread([...recorded, ...missed].map(({ jobUid }) => jobUid)));
   if (signal.aborted || failures.length >= FAILURES_MAX) await fleet.sayAgain(uidsOf(said));
@@ -69,6 +71,19 @@ export async function runRound(context: RoundContext, signal: AbortSignal): Prom
     replanAtMs: decision.replanAtMs,
     more: decision.more,
   };
+}
+
+/**
+ * Leaves out the reservations that wait for an admission of this round which was not recorded: the next round decides
+ * about its gang first.
+ */
+function recordable(
+  { plan, preemptions }: Pick<FleetDecision, "plan" | "preemptions">,
+  recorded: readonly { readonly jobUid: string }[],
+): FleetDecision["preemptions"] {
+  const open = new Set(plan.admissions.map(({ jobUid }) => jobUid));
+  for (const { jobUid } of recorded) open.delete(jobUid);
+  return preemptions.filter(({ reservation }) => !reservation?.awaits.some(({ jobUid }) => open.has(jobUid)));
 }
 
 /** Requests evictions, and wakes the workers that carry them out. A job that has moved on is planned again. */

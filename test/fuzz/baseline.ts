@@ -177,7 +177,8 @@ export async function probe(client: GangwayClient, name: string): Promise<void> 
   const runPolicy = { schedulingPolicy: { queue: name } };
   const spec = { kind: "Job", replicaSpecs: { Worker: { template } }, runPolicy };
   await client.call(JobService.method.createJob, {
-    job: { metadata: { name, namespace: name }, spec },
+    // Calls may have limited the default project.
+    job: { metadata: { name, namespace: name, project: name }, spec },
     validateOnly: true,
   });
   await client.call(NamespaceService.method.deleteNamespace, { name });

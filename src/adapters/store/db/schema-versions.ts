@@ -53,6 +53,7 @@ export const SCHEMA_VERSIONS: SchemaVersions = [
     "0022_listed-jobs",
     "0023_quota-grants",
     "0024_tenant-limits",
+    "0025_ended-holders",
   ],
 ];
 
