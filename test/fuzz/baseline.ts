@@ -171,14 +171,14 @@ export async function probe(client: GangwayClient, name: string): Promise<void> 
   await client.call(ResourceManager.method.allocateResource, token);
   await client.call(ResourceManager.method.releaseResource, token);
   await client.call(ResourceManager.method.deletePool, { name });
-  // Calls may have deleted the default queue, and the policy of another namespace may refuse the job.
-  await client.call(NamespaceService.method.createNamespace, { namespace: { name } });
+  // Calls may have deleted the default queue, and the policy of another namespace or the limits of another project may
+  // refuse the job.
+  await client.call(NamespaceService.method.createNamespace, { namespace: { name, project: name } });
   const template = { spec: { containers: [{ name: "main", image: "x" }] } };
   const runPolicy = { schedulingPolicy: { queue: name } };
   const spec = { kind: "Job", replicaSpecs: { Worker: { template } }, runPolicy };
   await client.call(JobService.method.createJob, {
-    // Calls may have limited the default project.
-    job: { metadata: { name, namespace: name, project: name }, spec },
+    job: { metadata: { name, namespace: name }, spec },
     validateOnly: true,
   });
   await client.call(NamespaceService.method.deleteNamespace, { name });
