@@ -5,10 +5,10 @@ import { chainOf, MissedAdmissions, planSteps } from "../core/plan/missed-admiss
 import type { AdmissionRecord, AdmitOutcome, PlannedAdmission, PlannedGang } from "../core/plan/plan-types.ts";
 import { refuseForTokens } from "../core/plan/refuse.ts";
 import { tokensCause } from "../core/plan/state/kept-cause.ts";
-import { GRANTS_MAX } from "../core/quota/allocations.ts";
 import type { AllocationRef, Caps } from "../core/quota/counters.ts";
 import { invariant } from "../runtime/assert.ts";
 import { UnavailableError } from "../runtime/unavailable-error.ts";
+import type { BatchSize } from "./batch-size.ts";
 import type { FleetDecision, PlannerPorts } from "./ports.ts";
 import { type ReserveOutcome, reserveAll } from "./reserve.ts";
 import type { GangTokenRequest, WaitingPlace } from "./waiting-place.ts";
@@ -16,6 +16,7 @@ import type { GangTokenRequest, WaitingPlace } from "./waiting-place.ts";
 export type RoundContext = PlannerPorts & {
   readonly plannerEpoch: number;
   readonly place: WaitingPlace;
+  readonly batchSize: BatchSize;
 };
 
 /** After so many steps of one round that threw, the round takes the store to be away, and ends. */
@@ -44,7 +45,7 @@ export async function carryOut(context: RoundContext, round: RoundPlan, signal: 
   const { decision, quotaEpoch } = round;
   const { plan } = decision;
   await batches.attempt(() => context.place.begin(plan, quotaEpoch));
-  for (const step of planSteps(plan, GRANTS_MAX)) {
+  for (const step of planSteps(plan, () => context.batchSize.max)) {
     if (signal.aborted || batches.isOver) break;
     if (step.step === "admit") await batches.admit(step.planned);
     else await batches.attempt(() => context.place.take(batches.requestFor(step.planned)));
@@ -112,7 +113,7 @@ class Batches {
 
   /** Takes the tokens of gangs, and records those that got them. */
   async admit(planned: readonly PlannedAdmission[]): Promise<void> {
-    const { quota, place } = this.#context;
+    const { quota, place, batchSize } = this.#context;
     const requests = planned.filter((one) => this.#isFree(one)).map((one) => this.requestFor(one));
     const asking = requests.filter(({ allocations }) => allocations.length > 0);
     const reserved = await this.attempt(() => reserveAll(quota, place, { epoch: this.#quotaEpoch, requests: asking }));
@@ -127,6 +128,7 @@ class Batches {
       if (outcome !== "unknown" && outcome.kind === "granted") granted.push({ request, fence: outcome.fence });
       else this.#miss(request.planned, outcome);
     }
+    batchSize.note(granted.flatMap(({ fence }) => (fence === null ? [] : [fence])));
     await this.#giveBack(asking.filter((request) => reserved?.get(request)?.kind === "conflict"));
     await this.#record(granted);
   }

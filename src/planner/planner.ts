@@ -1,6 +1,7 @@
 import { RoundStopped } from "../core/plan/state/cycles.ts";
 import type { Clock } from "../runtime/clock.ts";
 import { doublingMs } from "../runtime/doubling.ts";
+import { BatchSize } from "./batch-size.ts";
 import type { PlannerPorts } from "./ports.ts";
 import { type Round, runRound } from "./round.ts";
 import { StateChecks } from "./state-checks.ts";
@@ -52,6 +53,7 @@ const NEVER = new AbortController().signal;
 /** Makes a planner, which runs rounds only while it holds the planner's lease. */
 export function createPlanner(ports: PlannerPorts, options: PlannerOptions): Planner {
   const place = new WaitingPlace(ports.quota);
+  const batchSize = new BatchSize();
   const hints = new Hints(ports.clock);
   const checks = new StateChecks(ports, options.onError);
   let last: Promise<unknown> = Promise.resolve();
@@ -63,7 +65,7 @@ export function createPlanner(ports: PlannerPorts, options: PlannerOptions): Pla
       return null;
     }
     try {
-      return await runRound({ ...ports, plannerEpoch, place }, signal);
+      return await runRound({ ...ports, plannerEpoch, place, batchSize }, signal);
     } catch (error) {
       // The lease was lost meanwhile.
       if (error instanceof RoundStopped) return null;

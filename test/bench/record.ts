@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { redisCounters } from "../../src/adapters/counters/redis/redis-counters.ts";
 import { createStore } from "../../src/adapters/store/store.ts";
 import type { PlannedAdmission } from "../../src/core/plan/plan-types.ts";
+import { BatchSize } from "../../src/planner/batch-size.ts";
 import { carryOut } from "../../src/planner/carry-out.ts";
 import { WaitingPlace } from "../../src/planner/waiting-place.ts";
 import { systemClock } from "../../src/runtime/clock.ts";
@@ -105,7 +106,8 @@ async function startPlanner({ postgres, gangs }: RecordBench, parts: AsyncDispos
   const place = new WaitingPlace(quota);
   const lease = { epoch: () => plannerEpoch };
   const fleet = fleetPlanner(store.planner);
-  const context = { clock, store: store.planner, fleet, quota, lease, wakeJob: () => undefined, plannerEpoch, place };
+  const parties = { clock, store: store.planner, fleet, quota, lease, wakeJob: () => undefined };
+  const context = { ...parties, plannerEpoch, place, batchSize: new BatchSize() };
   const admitNext = async (admissions: readonly PlannedAdmission[]) => {
     const quotaEpoch = await quota.open();
     const gangs = new Map(admissions.map((planned) => [planned.jobUid, gangOfPlanned(planned)]));

@@ -14,7 +14,11 @@ function planned(name: string): PlannedAdmission {
   return { kind: "admit", jobUid: `uid-${name}`, askHash: "", generation: 1, admission: 1, ...where };
 }
 
-const steps = (admissions: readonly string[], inLine: { readonly name: string; readonly after: number } | null) => {
+const steps = (
+  admissions: readonly string[],
+  inLine: { readonly name: string; readonly after: number } | null,
+  batchMax = () => 2,
+) => {
   const place = inLine && { planned: planned(inLine.name), priority: 0, sinceMs: 0, after: inLine.after };
   const made: Plan = {
     admissions: admissions.map((name) => planned(name)),
@@ -22,7 +26,7 @@ const steps = (admissions: readonly string[], inLine: { readonly name: string; r
     refusals: [],
     replanAtMs: null,
   };
-  return planSteps(made, 2).map((each) => {
+  return Array.from(planSteps(made, batchMax), (each) => {
     const gangs = each.step === "admit" ? each.planned : [each.planned];
     return `${each.step} ${gangs.map(({ jobUid }) => jobUid.slice("uid-".length)).join(" ")}`;
   });
@@ -34,6 +38,12 @@ test("a plan is carried out in its order in batches, with the gang of the waitin
   assert.deepEqual(steps(["a", "b", "c"], { name: "d", after: 1 }), ["admit a", "takePlace d", "admit b c"]);
   assert.deepEqual(steps(["a"], { name: "c", after: 0 }), ["takePlace c", "admit a"]);
   assert.deepEqual(steps(["a"], { name: "c", after: 1 }), ["admit a", "takePlace c"]);
+});
+
+test("each batch has at most as many gangs as are allowed when it is due", () => {
+  const sizes = [1, 3, 2];
+  const batches = steps(["a", "b", "c", "d", "e"], null, () => sizes.shift() ?? assert.fail("no batch is due"));
+  assert.deepEqual(batches, ["admit a", "admit b c d", "admit e"]);
 });
 
 test("a missed admission holds up the gangs of its own strict queue alone", () => {

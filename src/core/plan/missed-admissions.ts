@@ -8,26 +8,27 @@ type PlanStep =
   | { readonly step: "admit"; readonly planned: readonly PlannedAdmission[] }
   | { readonly step: "takePlace"; readonly planned: PlannedAdmission };
 
-/** The steps of a plan: batches of at most `batchMax` admissions, and the gang of the waiting line between them. */
-export function planSteps(
+/**
+ * The steps of a plan: batches of admissions, and the gang of the waiting line between them. A batch has at most as
+ * many as `batchMax` says when it is due.
+ */
+export function* planSteps(
   { admissions, inLine }: Pick<Plan, "admissions" | "inLine">,
-  batchMax: number,
-): readonly PlanStep[] {
-  if (inLine === null) return batches(admissions, batchMax);
-  const { after, planned } = inLine;
-  return [
-    ...batches(admissions.slice(0, after), batchMax),
-    { step: "takePlace", planned },
-    ...batches(admissions.slice(after), batchMax),
-  ];
+  batchMax: () => number,
+): Generator<PlanStep> {
+  const after = inLine?.after ?? admissions.length;
+  yield* batches(admissions.slice(0, after), batchMax);
+  if (inLine !== null) yield { step: "takePlace", planned: inLine.planned };
+  yield* batches(admissions.slice(after), batchMax);
 }
 
-function batches(admissions: readonly PlannedAdmission[], max: number): readonly PlanStep[] {
-  const count = Math.ceil(admissions.length / max);
-  return Array.from({ length: count }, (_, at) => ({
-    step: "admit",
-    planned: admissions.slice(at * max, (at + 1) * max),
-  }));
+function* batches(admissions: readonly PlannedAdmission[], batchMax: () => number): Generator<PlanStep> {
+  let from = 0;
+  while (from < admissions.length) {
+    const to = from + batchMax();
+    yield { step: "admit", planned: admissions.slice(from, to) };
+    from = to;
+  }
 }
 
 /** The planned admissions of a round that were not recorded, and their effects on later ones of the plan. */
