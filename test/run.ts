@@ -95,6 +95,7 @@ const STARTED_FIRST = [
   "test/docs/commands.test.ts",
   "test/kube/policies.test.ts",
   "test/processes/processes.test.ts",
+  "test/processes/nominee.test.ts",
   "test/kube/register.test.ts",
   "test/kube/adapter-real.test.ts",
   "test/processes/restarts.test.ts",

@@ -27,6 +27,8 @@ export class Team {
   readonly clusters: readonly SimCluster[];
   readonly children: ServeChild[] = [];
   readonly redis: RedisServer;
+  /** The address of its database. */
+  readonly url: string;
   readonly #env: Readonly<Record<string, string>>;
   readonly #parts: AsyncDisposableStack;
 
@@ -34,13 +36,14 @@ export class Team {
     db: Db,
     clusters: readonly SimCluster[],
     redis: RedisServer,
-    env: Record<string, string>,
+    env: Readonly<Record<string, string>> & { readonly DATABASE_URL: string },
     parts: AsyncDisposableStack,
   ) {
     this.db = db;
     this.clusters = clusters;
     this.redis = redis;
     this.#env = env;
+    this.url = env.DATABASE_URL;
     this.#parts = parts;
   }
 
