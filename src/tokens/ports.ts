@@ -39,6 +39,8 @@ export type QuotaLedger = {
   readonly raiseEpoch: (domain: string, expected: number | null) => Promise<RaisedEpoch>;
   /** Returns null for a domain that was never used. */
   readonly readEpoch: (domain: string) => Promise<{ readonly epoch: number; readonly limitsVersion: number } | null>;
+  /** True: there are no tombstones and nominations, and nothing that the counters have not been told. */
+  readonly isSettled: (domain: string) => Promise<boolean>;
   /** Ends grants of quota whose time has come, and returns them. */
   readonly endGrants: (domain: string, nowMs: number) => Promise<readonly QuotaGrant[]>;
   readonly readLimits: (domain: string) => Promise<Limits>;
@@ -99,6 +101,7 @@ export type QuotaLedger = {
 export type DomainLedger = {
   readonly raiseEpoch: (expected: number | null) => ReturnType<QuotaLedger["raiseEpoch"]>;
   readonly readEpoch: () => ReturnType<QuotaLedger["readEpoch"]>;
+  readonly isSettled: () => ReturnType<QuotaLedger["isSettled"]>;
   readonly endGrants: () => ReturnType<QuotaLedger["endGrants"]>;
   readonly readLimits: () => ReturnType<QuotaLedger["readLimits"]>;
   readonly commit: (epoch: number, grants: readonly LedgerGrant[]) => ReturnType<QuotaLedger["commit"]>;

@@ -274,6 +274,10 @@ async function world() {
       }
     }
     const orphans = check.orphans.filter(({ token }) => token.includes("/hold/"));
+    if (await store.ledger.isSettled("default")) {
+      assert.deepEqual(await untold(), [[], [], []]);
+      assert.deepEqual(await db.query("select from token_heirs"), []);
+    }
     // No record of an admission exists here, so what boarded is an orphan; a hold is none.
     for (const { pool: inPool, token } of orphans) {
       const [row] = await db.query<{ hold: boolean }>(
@@ -287,10 +291,21 @@ async function world() {
   async function settleAll(): Promise<void> {
     for (const what of ["turnOvers", "releases", "shrinks"] as const) await tell({ kind: "tell", what, count: 50 });
     assert.deepEqual(canonicalSums(counters.used()), canonicalSums(await store.ledger.readUsed("default")));
-    assert.deepEqual(await store.ledger.untoldTurnOvers("default", 9), []);
-    assert.deepEqual(await store.ledger.unconfirmedReleases("default", 9), []);
-    assert.deepEqual(await store.ledger.unconfirmedShrinks("default", 9), []);
+    assert.deepEqual(await untold(), [[], [], []]);
+    const heirs = await db.query("select from token_heirs");
+    assert.equal(await store.ledger.isSettled("default"), heirs.length === 0);
   }
+
+  /** What the counters have not been told. */
+  async function untold(): Promise<readonly (readonly unknown[])[]> {
+    const { untoldTurnOvers, unconfirmedReleases, unconfirmedShrinks } = store.ledger;
+    return [
+      await untoldTurnOvers("default", 9),
+      await unconfirmedReleases("default", 9),
+      await unconfirmedShrinks("default", 9),
+    ];
+  }
+
   return { run, agree, settleAll };
 }
 

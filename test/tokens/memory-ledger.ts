@@ -52,6 +52,7 @@ export class MemoryLedger implements DomainLedger {
   };
 
   endGrants: DomainLedger["endGrants"] = async () => [];
+  isSettled: DomainLedger["isSettled"] = async () => false;
   readEpoch: DomainLedger["readEpoch"] = async () => ({ epoch: this.epoch, limitsVersion: this.#limits().version });
 
   readLimits: DomainLedger["readLimits"] = async () => this.#limits();

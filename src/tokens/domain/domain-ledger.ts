@@ -11,6 +11,7 @@ export function ledgerOf(domain: string, ledger: QuotaLedger, clock: Pick<Clock,
   return {
     raiseEpoch: (expected) => ledger.raiseEpoch(domain, expected),
     readEpoch: () => ledger.readEpoch(domain),
+    isSettled: () => ledger.isSettled(domain),
     endGrants: () => ledger.endGrants(domain, clock.nowMs()),
     readLimits: () => ledger.readLimits(domain),
     commit: (epoch, grants) => ledger.commit(domain, epoch, grants, clock.nowMs()),
@@ -54,6 +55,7 @@ export function counterLedger(
   return {
     raiseEpoch: (expected) => ledger.raiseEpoch(domain, expected),
     readEpoch: () => ledger.readEpoch(domain),
+    isSettled: async () => true,
     endGrants: async () => [],
     readLimits: () => ledger.readLimits(domain),
     commit: async (_epoch, grants) => grants.map(() => ({ kind: "committed" })),

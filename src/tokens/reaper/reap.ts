@@ -16,8 +16,7 @@ const ROUND_MAX = 500;
 /**
  * One round of a domain's reaper: advances the lease clock by the elapsed time, takes back lapsed tokens and grants
  * that never reached the ledger, ends grants of quota and withdraws nominations that have ended, settles releases, and
- * pushes limits. Each part
- * may run twice, also in two reapers. Throws what ledger and counters throw.
+ * pushes limits. Each part may run twice, also in two reapers. Throws what ledger and counters throw.
  */
 export async function reap(domain: QuotaDomain, elapsedMs: number): Promise<void> {
   const epoch = domain.epochs.current;
@@ -37,9 +36,11 @@ export async function reap(domain: QuotaDomain, elapsedMs: number): Promise<void
   }
   await expire(domain, epoch, tick.lapsed);
   await confirmOrVoid(domain, epoch, tick.unconfirmed);
-  await settleTombstones(domain, epoch);
-  await domain.ledger.withdrawEnded();
-  await settleReleases(domain, epoch);
+  if (!(await domain.ledger.isSettled())) {
+    await settleTombstones(domain, epoch);
+    await domain.ledger.withdrawEnded();
+    await settleReleases(domain, epoch);
+  }
   if (stored !== null && stored.limitsVersion !== tick.limitsVersion) await pushLimits(domain, epoch);
 }
 

@@ -56,3 +56,16 @@ export async function readEpoch(
 const READ_EPOCH = `
 select coalesce((select epoch from quota_domains where name = $2), 0) as epoch, limits_version as "limitsVersion"
   from quota_domains where name = $1`;
+
+/** True if nothing of a domain is left to settle: tombstones, nominations, and what the counters were not yet told. */
+export async function isSettled(executor: Executor, domain: string): Promise<boolean> {
+  return onlyRow(await executor.query<{ settled: boolean }>(IS_SETTLED, [domain])).settled;
+}
+
+/** Of allocations it looks at all domains, because they have no index by domain. */
+const IS_SETTLED = `
+select not exists (select from token_tombstones where domain = $1)
+   and not exists (select from token_heirs)
+   and not exists (select from allocations where untold)
+   and not exists (select from allocations where shrunk and released_ms is null)
+   and not exists (select from allocations where released_ms is not null and not confirmed) as settled`;
