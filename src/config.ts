@@ -72,6 +72,8 @@ export type Config = ClientConfig & {
   readonly dataDirectory: string;
   /** Other processes take over from one that was silent for this long. */
   readonly leaseMs: number;
+  /** The most reservations that a pool has at a time. */
+  readonly reservationsPerPool: number;
   /** The first job of a namespace creates it. `gangway up` always does so. */
   readonly openNamespaces: boolean;
   /** The level of namespaces whose admin has set none. Null: that of the command that runs the service. */
@@ -135,6 +137,7 @@ export function readConfig(workingDirectory: string, env: Environment = process.
     limitsFile: readLimits(env),
     dataDirectory: resolve(workingDirectory, textOf(env, "GANGWAY_DATA")),
     leaseMs: numberOf(env, "GANGWAY_LEASE_SECONDS") * 1000,
+    reservationsPerPool: numberOf(env, "GANGWAY_RESERVATIONS_PER_POOL"),
     openNamespaces: choiceOf(env, "NAMESPACES") === "open",
     podSecurity: readPodSecurity(env),
     reservedNamespaces: namesOf(textOf(env, "GANGWAY_RESERVED_NAMESPACES")),

@@ -87,6 +87,11 @@ export const VARIABLES = {
     range: [1, 300],
     meaning: "Other processes take over the work of a process that is silent for this many seconds.",
   },
+  GANGWAY_RESERVATIONS_PER_POOL: {
+    default: "1",
+    range: [1, 8],
+    meaning: "How many jobs that have waited long have a reservation in a pool at the same time.",
+  },
   NAMESPACES: {
     default: "closed",
     values: ["open", "closed"],

@@ -12,7 +12,7 @@ import type { PlannerThreadData } from "./planner-thread.ts";
 const CONNECTIONS = 2;
 
 invariant(parentPort !== null, "this file runs in a thread");
-const { server, plugins, workingDirectory, stopped } = workerData as PlannerThreadData;
+const { server, plugins, reservationsPerPool, workingDirectory, stopped } = workerData as PlannerThreadData;
 const { url, connectTimeoutMs, statementTimeoutMs, idleTimeoutMs } = server;
 const kinds = await loadKinds(plugins, workingDirectory);
 // The next statement tells of a connection that is lost.
@@ -28,6 +28,7 @@ const db = await openPostgres({
 const planner = createFleetPlanner(fleetStore(db, kinds), {
   isStopped: () => Atomics.load(stopped, 0) === 1,
   monotonicMs: () => performance.now(),
+  reservationsPerPool,
 });
 answerCalls(parentPort, {
   decide: planner.decide,

@@ -16,6 +16,7 @@ export type PlannerThreadData = {
   /** The modules that serve kinds of jobs beside Gangway's own, and the directory that they are relative to. */
   readonly plugins: readonly string[];
   readonly workingDirectory: string;
+  readonly reservationsPerPool: number;
   /** Its first element is 1 once the lease is lost. */
   readonly stopped: Int32Array;
 };

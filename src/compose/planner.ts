@@ -7,7 +7,9 @@ import type { FleetPlanner, PlannerQuota } from "../planner/ports.ts";
 import { type Base, runLoops } from "./base.ts";
 import { PlannerThread } from "./planner-thread.ts";
 
-export function startPlanner(base: Base, quota: PlannerQuota, config: Pick<Config, "database" | "plugins">): void {
+type PlannerConfig = Pick<Config, "database" | "plugins" | "reservationsPerPool">;
+
+export function startPlanner(base: Base, quota: PlannerQuota, config: PlannerConfig): void {
   const { clock, store, telemetry, instrumentation, tell, heard, member, parts } = base;
   const lease = member.lease(PLANNER_LEASE, () => planner.wake());
   const planner = createPlanner(
@@ -30,13 +32,20 @@ export function startPlanner(base: Base, quota: PlannerQuota, config: Pick<Confi
 /** In a thread of its own beside a server. A database in a directory has one connection, which this thread has. */
 function fleetPlanner(
   { clock, store, parts }: Base,
-  { database: server, plugins }: Pick<Config, "database" | "plugins">,
+  { database: server, plugins, reservationsPerPool }: PlannerConfig,
   isStopped: () => boolean,
 ): FleetPlanner {
   if (server === null) {
-    return createFleetPlanner(store.planner, { isStopped, monotonicMs: () => clock.monotonicMs() });
+    const monotonicMs = () => clock.monotonicMs();
+    return createFleetPlanner(store.planner, { isStopped, monotonicMs, reservationsPerPool });
   }
-  const thread = new PlannerThread({ server, plugins, workingDirectory: process.cwd(), isStopped });
+  const thread = new PlannerThread({
+    server,
+    plugins,
+    reservationsPerPool,
+    workingDirectory: process.cwd(),
+    isStopped,
+  });
   parts.defer(() => thread.close());
   return thread;
 }

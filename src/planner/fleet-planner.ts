@@ -22,6 +22,8 @@ type FleetPlannerOptions = {
   /** True: the lease is lost, and a round that runs ends by throwing. */
   readonly isStopped: () => boolean;
   readonly monotonicMs: () => number;
+  /** The most reservations that a pool has at a time. Omitted: one. */
+  readonly reservationsPerPool?: number;
 };
 
 /** Makes a planner whose state is loaded by its first decision, and again for each epoch. */
@@ -37,7 +39,8 @@ export function createFleetPlanner(store: FleetStore, options: FleetPlannerOptio
 
   /** A round that throws may leave its marks in the state. */
   function decideNow(nowMs: number, refusals: SaidRefusal[]): FleetPlan {
-    const bounds = { admissionsMax: ADMISSIONS_MAX, refusalsMax: REFUSALS_MAX, isStopped: options.isStopped };
+    const { isStopped, reservationsPerPool = 1 } = options;
+    const bounds = { admissionsMax: ADMISSIONS_MAX, refusalsMax: REFUSALS_MAX, isStopped, reservationsPerPool };
     try {
       return follower.state.round(nowMs, bounds, ({ refused, admissions }, parts) => {
         const words = new RefusalWords(parts, { callers: follower.callers, admissions });

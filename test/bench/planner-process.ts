@@ -11,6 +11,7 @@ const { connectTimeoutMs, idleTimeoutMs } = postgresOptions(url);
 const thread = new PlannerThread({
   server: { url, directUrl: url, poolMax: 2, connectTimeoutMs, statementTimeoutMs: 60_000, idleTimeoutMs },
   plugins: [],
+  reservationsPerPool: 1,
   workingDirectory: process.cwd(),
   isStopped: () => false,
 });

@@ -33,6 +33,7 @@ describe("the planner's thread", { skip: server === null && "no PostgreSQL serve
     return new PlannerThread({
       server: { url: at, directUrl: at, ...limits },
       plugins: [],
+      reservationsPerPool: 1,
       workingDirectory: process.cwd(),
       isStopped: of.isStopped ?? (() => false),
     });

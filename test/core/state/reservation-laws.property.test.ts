@@ -12,8 +12,10 @@ import { SmallFleet, type SmallGang } from "./small-fleet.ts";
 const WORLDS = Number(process.env["GANGWAY_WORLDS"] ?? 150);
 const FIRST = Number(process.env["GANGWAY_SEED"] ?? 1);
 const ROUNDS_MAX = 120;
+/** The most reservations of a pool, from which one is drawn. */
+const PER_POOL = [1, 1, 2, 8];
 const LEAVES = ["left", "right"];
-const met = { reserved: 0, takenBack: 0, preempted: 0 };
+const met = { reserved: 0, takenBack: 0, preempted: 0, beside: 0 };
 
 const policy = (parts: Partial<QueuePolicy>): QueuePolicy => ({ ...DEFAULT_POLICY, reserveAfterMs: 2, ...parts });
 
@@ -48,7 +50,16 @@ function randomGang(draw: Draw, name: string): SmallGang {
 
 function randomFleet(draw: Draw, preempts: boolean): SmallFleet {
   const nodes = draw.list(2 + draw.upTo(2), () => 4 + draw.upTo(4));
-  return new SmallFleet(randomTree(draw, preempts), nodes, true);
+  const fleet = new SmallFleet(randomTree(draw, preempts), nodes, true);
+  fleet.reservationsPerPool = draw.of(PER_POOL);
+  return fleet;
+}
+
+/** All gangs of a fleet use one pool. */
+function requireAtMost(fleet: SmallFleet, seed: number): void {
+  const count = fleet.reserving().length;
+  assert.ok(count <= fleet.reservationsPerPool, `seed ${seed}: ${count} of ${fleet.reservationsPerPool} reservations`);
+  if (count > 1) met.beside += 1;
 }
 
 function note({ preemptions }: FleetPlan): void {
@@ -76,6 +87,7 @@ test("with the clock still and nothing arriving, rounds with reservations come t
         assert.ok(rounds < ROUNDS_MAX, `seed ${seed}, wave ${wave}: no rest after ${rounds} rounds:\n${words}`);
         const plan = fleet.step();
         note(plan);
+        requireAtMost(fleet, seed);
         fleet.nowMs = nowMs;
         const { admissions, preemptions, withdrawn } = plan;
         quiet = admissions.length + preemptions.length + withdrawn.length === 0 ? quiet + 1 : 0;
@@ -84,7 +96,7 @@ test("with the clock still and nothing arriving, rounds with reservations come t
     }
   }
   assert.ok(
-    met.reserved > WORLDS / 2 && met.takenBack > WORLDS / 10 && met.preempted > WORLDS / 10,
+    met.reserved > WORLDS / 2 && met.takenBack > WORLDS / 10 && met.preempted > WORLDS / 10 && met.beside > WORLDS / 10,
     JSON.stringify(met),
   );
 });
@@ -140,6 +152,7 @@ test("no later gang boards with what an earlier one of its lane, or of its stric
     const nodes = draw.list(2 + draw.upTo(2), () => 4 + draw.upTo(4));
     const tree = randomTree(draw, preempts);
     const fleet = new SmallFleet(tree, nodes, true);
+    fleet.reservationsPerPool = draw.of(PER_POOL);
     const strict = new Set(tree.filter(({ strategy }) => strategy === "STRICT_FIFO").map(({ name }) => name));
     for (let step = 0; step < 25; step++) {
       for (let at = draw.upTo(2); at > 0; at--) {
@@ -177,6 +190,7 @@ test("a gang that fits its queue's quota and an empty cluster boards, whatever s
       return one.name === "left" ? { ...one, quotas } : one;
     });
     const fleet = new SmallFleet(tree, nodes, true);
+    fleet.reservationsPerPool = draw.of(PER_POOL);
     const endsAt = new Map<string, number>();
     const isOn = (uid: string) => fleet.gangs.get(uid)?.waits === false;
     const priority = draw.upTo(2);

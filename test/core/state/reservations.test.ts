@@ -118,6 +118,37 @@ test("a queue that may borrow waits until it has the quota of its own", () => {
   assert.deepEqual(short(fleet.step()), ["wide reserves after a, b on east"]);
 });
 
+/** Gangs fill four nodes. Those of `pods` wait, the first one the longest; each of their pods fills a node. */
+function inTurn(perPool: number, pods: readonly number[]) {
+  const fleet = fullFleet(4);
+  fleet.reservationsPerPool = perPool;
+  for (const [at, count] of pods.entries()) {
+    fleet.submit({ name: `w${at}`, queue: "q", gpus: 8, pods: count, createTimeMs: 1 + at });
+  }
+  fleet.step();
+  fleet.nowMs += 10 * MINUTE;
+  return fleet;
+}
+
+test("a pool has as many reservations at a time as it may, each beside what is kept for those before it", () => {
+  const fleet = inTurn(2, [3, 1, 2]);
+  assert.deepEqual(short(fleet.step()), ["w0 reserves after r0, r1, r2 on east", "w1 reserves after r3 on east"]);
+  fleet.end("uid-r3");
+  assert.deepEqual(short(fleet.step()), ["w1 reserves after r2 on east"], "the first takes the first room");
+  fleet.end("uid-r0");
+  assert.deepEqual(short(fleet.step()), []);
+  fleet.end("uid-r1");
+  assert.deepEqual(short(fleet.step()), ["w0 admitted", "w2 reserves after w0 on east"]);
+});
+
+test("no later gang gets a reservation before one that finds no room beside those of others", () => {
+  const fleet = inTurn(3, [1, 4, 1]);
+  assert.deepEqual(short(fleet.step()), ["w0 reserves after r0 on east"]);
+  assert.deepEqual(short(fleet.step()), []);
+  fleet.end("uid-r0");
+  assert.deepEqual(short(fleet.step()), ["w0 admitted", "w1 reserves after r1, r2, r3, w0 on east"]);
+});
+
 test("a gang that is too young, or whose queue reserves nothing, gets no reservation", () => {
   for (const parts of [{ reserveAfterMs: 0 }, { reserveAfterMs: 11 * MINUTE }]) {
     const fleet = reserved({ queue: own(1000, parts) });

@@ -30,6 +30,7 @@ export class SmallFleet {
   readonly state = new FleetState();
   readonly gangs = new Map<string, PlanGang>();
   nowMs = 1;
+  reservationsPerPool = 1;
   readonly #used = new Map<string, number>();
   readonly #nodes: SmallNode[];
   readonly #shows: boolean;
@@ -70,16 +71,28 @@ export class SmallFleet {
     this.state.apply({ kind: "capacity", cluster: "east", epoch: 1, since, sequence: this.#sequence, changes });
   }
 
-  /** Puts the pods of a gang on nodes, each on one that has least left. */
-  #bind(gang: PlanGang, admission: number): void {
-    const { replicas = 0, role = "" } = gang.ask.roles[0] ?? {};
-    const gpus = gpusOf(gang.ask) / replicas;
-    for (let index = 0; index < replicas; index++) {
-      const [tightest] = this.#nodes.filter((one) => freeOn(one) >= gpus).sort((a, b) => freeOn(a) - freeOn(b));
-      if (tightest === undefined) throw new Error(`no node has room for ${gang.name}`);
-      tightest.members.set({ jobUid: gang.uid, admission, role: role.toLowerCase(), index }, gpus);
-    }
+  /** Puts the pods of a round's admissions on nodes, each on the one that has least left if the others then fit too. */
+  #bindAll(admissions: readonly PlannedAdmission[]): void {
+    const pods = admissions.flatMap(({ jobUid, admission }) => {
+      const { ask } = this.gangs.get(jobUid) as PlanGang;
+      const { replicas = 0, role = "" } = ask.roles[0] ?? {};
+      return Array.from({ length: replicas }, (_, index) => {
+        return { gpus: gpusOf(ask) / replicas, member: { jobUid, admission, role: role.toLowerCase(), index } };
+      });
+    });
+    if (!this.#bind(pods)) throw new Error("the nodes have no room for the round's admissions");
     this.#show(this.#nodes, this.#sequence);
+  }
+
+  #bind([pod, ...others]: readonly { readonly gpus: number; readonly member: BoundMember }[]): boolean {
+    if (pod === undefined) return true;
+    const { gpus, member } = pod;
+    for (const node of this.#nodes.filter((one) => freeOn(one) >= gpus).sort((a, b) => freeOn(a) - freeOn(b))) {
+      node.members.set(member, gpus);
+      if (this.#bind(others)) return true;
+      node.members.delete(member);
+    }
+    return false;
   }
 
   #unbind(uid: string): void {
@@ -106,8 +119,10 @@ export class SmallFleet {
 
   /** One round, recorded. */
   step(): FleetPlan {
-    const plan = this.state.round(this.nowMs, { admissionsMax: Number.POSITIVE_INFINITY });
+    const { reservationsPerPool } = this;
+    const plan = this.state.round(this.nowMs, { admissionsMax: Number.POSITIVE_INFINITY, reservationsPerPool });
     this.nowMs += 1;
+    if (this.#shows) this.#bindAll(plan.admissions);
     for (const planned of plan.admissions) this.#admit(planned);
     for (const preemption of plan.preemptions) this.#preempt(preemption);
     for (const uid of plan.withdrawn) this.#set(withoutNomination(this.gangs.get(uid) as PlanGang));
@@ -138,6 +153,11 @@ export class SmallFleet {
     return [...this.gangs.values()].filter(({ admissions }) => admissions.some(({ state }) => state === "live"));
   }
 
+  /** The gangs that have a reservation. */
+  reserving(): readonly PlanGang[] {
+    return [...this.gangs.values()].filter(({ nomination }) => nomination?.reservation !== undefined);
+  }
+
   usedBy({ admissions, ask }: PlanGang): number {
     return admissions.some(({ tokensReleasedMs }) => tokensReleasedMs === null) ? gpusOf(ask) : 0;
   }
@@ -147,7 +167,6 @@ export class SmallFleet {
     const ends = { state: "live" as const, tokensReleasedMs: null, goneMs: null };
     const live = { number, admitTimeMs: this.nowMs, cluster: where, members, flavors, nodeLabels, ...ends };
     this.#use(gang, gpusOf(gang.ask));
-    if (this.#shows) this.#bind(gang, number);
     this.#set({ ...withoutNomination(gang), waits: false, admissions: [live], lastAdmission: number });
   }
 

@@ -5,6 +5,7 @@ import type { DecideLane } from "./decide-lane.ts";
 import type { FindReservations } from "./find-reservations.ts";
 import type { FindVictims } from "./find-victims.ts";
 import { type Entry, headOf, type Lane, type Line } from "./gang-lines.ts";
+import { setLifted } from "./kept-room.ts";
 import { compareAged } from "./line-ageing.ts";
 import { reserve, reserveAfterMs } from "./nominees.ts";
 import type { Parts } from "./state-parts.ts";
@@ -39,18 +40,30 @@ export function newReservations(of: Of, at: { readonly nowMs: number; readonly p
     for (const pool of poolsOf(wants)) places.set(pool, (places.get(pool) ?? 0) + 1);
   };
   for (const { wants } of parts.kept) take(wants);
+  const closed = new Set<string>();
   const isOpen = ({ wants }: { readonly wants: PoolAmounts }) =>
-    poolsOf(wants).every((pool) => (places.get(pool) ?? 0) < at.perPool);
+    poolsOf(wants).every((pool) => (places.get(pool) ?? 0) < at.perPool && !closed.has(pool));
   const { candidates, recheckAtMs } = candidatesOf(of, at.nowMs);
   const made: PlannedPreemption[] = [];
   for (const { lane, entry } of candidates.slice(0, LOOKS_MAX)) {
     const found = reservations.find(lane, entry, isOpen);
+    // Beside reservations that never end coming, a wide gang would never find room for its own.
+    if (found === null) for (const pool of poolsWithout(of, lane, entry)) closed.add(pool);
     const planned = found === null ? null : reserve(of, found, null);
     if (found === null || planned === null) continue;
     take(found.asking.wants);
     made.push(planned);
   }
   return { made, recheckAtMs };
+}
+
+/** The pools of the reservation that a gang would get if there were no others. */
+function poolsWithout({ parts, reservations }: Of, lane: Lane, entry: Entry): readonly string[] {
+  const kept = parts.kept.filter(({ lifted }) => !lifted);
+  for (const one of kept) setLifted(parts, one, true);
+  const found = kept.length === 0 ? null : reservations.find(lane, entry);
+  for (const one of kept) setLifted(parts, one, false);
+  return found === null ? [] : poolsOf(found.asking.wants);
 }
 
 function candidatesOf({ parts, running }: Of, nowMs: number) {

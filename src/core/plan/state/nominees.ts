@@ -85,7 +85,11 @@ function holdBack(parts: Parts, entry: Entry): void {
 }
 
 function compareNominees(a: Entry, b: Entry): number {
-  const late = ({ gang }: Entry) => (gang.nomination?.reservation === undefined ? 0 : 1);
+  // What others take back from gangs that agree to it is not for those.
+  const late = ({ gang }: Entry) => {
+    if (gang.nomination?.reservation === undefined) return 0;
+    return gang.backfill === true ? 2 : 1;
+  };
   return late(a) - late(b) || compareEntries(a, b);
 }
 
@@ -154,8 +158,10 @@ export function reserve(
 ): PlannedPreemption | null {
   const { asking, room, awaits, keepsQuota } = found;
   const { entry } = asking;
-  // Gangs that agree to be taken back would else take back each other for ever.
-  const mayTake = entry.gang.backfill !== true && awaits.every((gang) => reservations.mayBeTakenBack(gang));
+  // Gangs that agree to be taken back would else take back each other for ever. Where an earlier reservation stands may
+  // change with who is gone, so that a later one of the same pool would take back in vain.
+  const isFirst = !parts.kept.some(({ wants }) => [...asking.wants.keys()].some((pool) => wants.has(pool)));
+  const mayTake = isFirst && entry.gang.backfill !== true && awaits.every((gang) => reservations.mayBeTakenBack(gang));
   const taken = mayTake ? awaits : [];
   // What is chosen counts as gone already: held after that, it would be counted as gone twice.
   reservations.hold(found);
