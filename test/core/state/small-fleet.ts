@@ -53,6 +53,15 @@ export class SmallFleet {
     return this.#nodes.map(freeOn);
   }
 
+  /** The GPUs that gangs use on each node. */
+  gpusOnNodes(): readonly ReadonlyMap<string, number>[] {
+    return this.#nodes.map(({ members }) => {
+      const byGang = new Map<string, number>();
+      for (const [{ jobUid }, gpus] of members) byGang.set(jobUid, (byGang.get(jobUid) ?? 0) + gpus);
+      return byGang;
+    });
+  }
+
   #show(nodes: readonly SmallNode[], since: number | null): void {
     const changes = nodes.map((one) => {
       const { name, gpus, members } = one;

@@ -1,6 +1,7 @@
 import { liveAdmission } from "../../job/job.ts";
 import type { PlannedFrom } from "../plan-gang.ts";
 import type { PlannedAdmission } from "../plan-types.ts";
+import { cheapestVictims, isCheaper } from "../preempt/cheapest-victims.ts";
 import { isSpared } from "../preempt/max-preemptions.ts";
 import { minRuntimeMs, protectedUntilMs } from "../preempt/min-runtime.ts";
 import type { RunningGang, Taker, Victim, VictimSearch } from "../preempt/running-gang.ts";
@@ -212,11 +213,13 @@ export class FindVictims {
       const { name } = room.cluster;
       const inCluster = (queue: string) => this.#inCluster(name, queue, () => this.#allRunning(queue));
       const search = this.#search(asking, inCluster);
-      const victims = victimsFor(
-        { ...search, fitsWithout: (gone) => this.fitsIn(room, gangsOf(gone)) },
-        takerOf(asking, pools),
-      ) as FoundVictims["victims"];
-      if (victims.length > 0 && (best === null || isCheaper(victims, best.victims))) best = { room, victims };
+      const inRoom = { ...search, fitsWithout: (gone: readonly Victim[]) => this.fitsIn(room, gangsOf(gone)) };
+      const taker = takerOf(asking, pools);
+      const of = { found: victimsFor(inRoom, taker), nowMs: this.#nowMs };
+      const victims = cheapestVictims(inRoom, taker, of) as FoundVictims["victims"];
+      if (victims.length > 0 && (best === null || isCheaper(victims, best.victims, this.#nowMs))) {
+        best = { room, victims };
+      }
     }
     return best;
   }
@@ -365,15 +368,4 @@ function takerOf({ lane, entry, wants }: Omit<AskingGang, "request">, needed: Re
 /** True for a gang whose live admission ends or is undone anyway. */
 function leaves({ gang }: Entry): boolean {
   return gang.ends || gang.suspended || gang.evicted === true;
-}
-
-/** Compares by the highest priority, then the number of gangs, then the amount that they lose. */
-function isCheaper(one: readonly Victim[], other: readonly Victim[]): boolean {
-  const [a, b] = [one, other].map((victims) => [
-    Math.max(...victims.map(({ gang }) => gang.priority)),
-    victims.length,
-    victims.reduce((sum, { gang }) => sum + [...gang.uses.values()].reduce((all, amount) => all + amount, 0), 0),
-  ]) as [number[], number[]];
-  const at = a.findIndex((value, place) => value !== b[place]);
-  return at >= 0 && (a[at] as number) < (b[at] as number);
 }

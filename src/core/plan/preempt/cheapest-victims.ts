@@ -1,0 +1,84 @@
+/** Serves gangs that lack only nodes: of the gangs that may be preempted for them, those whose end costs least. */
+import { rootOf } from "../state/branches.ts";
+import { candidatesOf } from "./candidates.ts";
+import { candidateOrder } from "./order.ts";
+import type { RunningGang, Taker, Victim, VictimSearch } from "./running-gang.ts";
+import { victimsFor } from "./victims.ts";
+
+/** Of so many candidates at most every set is tried: there are 4,096. */
+const CANDIDATES_MAX = 12;
+
+/** The highest priority, the number of gangs, and the tokens that they use, each times the milliseconds of its run. */
+type Cost = readonly [priority: number, gangs: number, lost: number];
+
+/**
+ * The cheapest of the sets of gangs that Kueue's rules would take if there were no others. With more than
+ * `CANDIDATES_MAX` candidates: those that the rules have `found` among all of them.
+ */
+export function cheapestVictims(
+  search: VictimSearch,
+  taker: Taker,
+  { found, nowMs }: { readonly found: readonly Victim[]; readonly nowMs: number },
+): readonly Victim[] {
+  const candidates = allCandidates(search, taker);
+  if (found.length === 0 || candidates.length > CANDIDATES_MAX) return found;
+  const known = costOf(gangsIn(found), nowMs);
+  const sets = setsOf(candidates)
+    .map((gangs) => ({ gangs, cost: costOf(gangs, nowMs) }))
+    .filter(({ cost }) => compareCosts(cost, known) < 0)
+    .sort((a, b) => compareCosts(a.cost, b.cost));
+  const tooFew = new Set<number>();
+  for (const { gangs, cost } of sets) {
+    const [priority] = cost;
+    if (tooFew.has(priority)) continue;
+    if (!fitsWithout(search, gangs)) {
+      const most = candidates.filter((gang) => gang.priority <= priority);
+      if (!fitsWithout(search, most)) tooFew.add(priority);
+      continue;
+    }
+    const victims = victimsFor({ ...search, mayTake: (gang) => gangs.includes(gang) }, taker);
+    if (victims.length > 0) return victims;
+  }
+  return found;
+}
+
+/** True if the first victims cost less than the others. */
+export function isCheaper(one: readonly Victim[], other: readonly Victim[], nowMs: number): boolean {
+  return compareCosts(costOf(gangsIn(one), nowMs), costOf(gangsIn(other), nowMs)) < 0;
+}
+
+function allCandidates(search: VictimSearch, taker: Taker): readonly RunningGang[] {
+  const takerLeaf = search.quota.branches.leaf(taker.account.queue);
+  if (takerLeaf === null) return [];
+  const { leaves } = rootOf(takerLeaf);
+  const all = leaves.flatMap((leaf) => candidatesOf(search, taker, { leaf, takerLeaf }));
+  return all.sort(candidateOrder(taker.account.queue, search.prefer));
+}
+
+/** All sets of at least one gang. */
+function setsOf(gangs: readonly RunningGang[]): readonly (readonly RunningGang[])[] {
+  let sets: readonly (readonly RunningGang[])[] = [[]];
+  for (const gang of gangs) sets = [...sets, ...sets.map((set) => [...set, gang])];
+  return sets.slice(1);
+}
+
+/** True if nodes have the room. What quotas say, the rules decide. */
+function fitsWithout(search: VictimSearch, gangs: readonly RunningGang[]): boolean {
+  return search.fitsWithout?.(gangs.map((gang) => ({ gang, reason: "InClusterQueue" }))) ?? true;
+}
+
+function gangsIn(victims: readonly Victim[]): readonly RunningGang[] {
+  return victims.map(({ gang }) => gang);
+}
+
+function costOf(gangs: readonly RunningGang[], nowMs: number): Cost {
+  const lost = gangs.reduce((sum, { uses, admitTimeMs }) => {
+    const amount = [...uses.values()].reduce((all, one) => all + one, 0);
+    return sum + amount * (nowMs - admitTimeMs);
+  }, 0);
+  return [Math.max(...gangs.map(({ priority }) => priority)), gangs.length, lost];
+}
+
+function compareCosts(a: Cost, b: Cost): number {
+  return a[0] - b[0] || a[1] - b[1] || a[2] - b[2];
+}
