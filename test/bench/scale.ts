@@ -10,8 +10,8 @@ import {
   WatchJobsResponse_Type,
 } from "../../src/gen/gangway/v1/job_service_pb.ts";
 import { waitUntil } from "../support/bounded.ts";
+import { copyJobs } from "../support/copy-jobs.ts";
 import type { ServeChild } from "../support/serve-process.ts";
-import { copyJob } from "./copy-rows.ts";
 import { processMiB } from "./cpu-time.ts";
 import { type BenchFleet, jobRequest, startFleet, submitJobs } from "./fleet.ts";
 
@@ -119,8 +119,8 @@ async function fill(
   forms: { readonly ended: string; readonly waits: string },
   of: { readonly finished: number; readonly live: number; readonly prefix: string },
 ): Promise<void> {
-  await copyJob(db, { uid: forms.ended, count: of.finished, prefix: `${of.prefix}-ended` });
-  await copyJob(db, { uid: forms.waits, count: of.live, prefix: `${of.prefix}-waits` });
+  await copyJobs(db, { uid: forms.ended, count: of.finished, prefix: `${of.prefix}-ended` });
+  await copyJobs(db, { uid: forms.waits, count: of.live, prefix: `${of.prefix}-waits` });
   await db.query("vacuum analyze");
 }
 

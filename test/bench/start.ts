@@ -6,9 +6,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { waitUntil } from "../support/bounded.ts";
+import { copyJobs } from "../support/copy-jobs.ts";
 import type { ServeChild } from "../support/serve-process.ts";
 import { benchCli } from "./cli.ts";
-import { copyJob } from "./copy-rows.ts";
 import { processCpuMs, serverCpuMs } from "./cpu-time.ts";
 import { type BenchFleet, startFleet, submitJobs } from "./fleet.ts";
 
@@ -117,7 +117,7 @@ async function measureIdle(bench: StartBench, print: (line: string) => void): Pr
     return row?.left === 0;
   });
   const [ended] = await fleet.db.query<{ uid: string }>("select uid from jobs");
-  await copyJob(fleet.db, { uid: ended?.uid ?? "", count: bench.finished, prefix: "copy" });
+  await copyJobs(fleet.db, { uid: ended?.uid ?? "", count: bench.finished, prefix: "copy" });
   await fleet.db.query("analyze");
   await submitJobs(fleet, client, { prefix: "runs", count: bench.running, runs: "forever", phase: "RUNNING" });
   const full = await idle(fleet, service, bench.seconds);

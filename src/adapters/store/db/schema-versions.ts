@@ -54,6 +54,7 @@ export const SCHEMA_VERSIONS: SchemaVersions = [
     "0023_quota-grants",
     "0024_tenant-limits",
     "0025_ended-holders",
+    "0026_jobs-by-phase",
   ],
 ];
 

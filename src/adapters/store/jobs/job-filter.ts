@@ -1,7 +1,10 @@
 import type { JobFilter } from "../../../core/job/filter.ts";
 import { json } from "../db/db.ts";
 
-/** A filter as a condition on `jobs j`, with `filterParams` from $1 on. It must agree with core's `matchesFilter`. */
+/**
+ * A filter as a condition on `jobs j`, with `filterParams` from $1 on. It must agree with core's `matchesFilter`. One
+ * kind or one phase is compared by itself: an index then also gives the order of the rows.
+ */
 export const FILTER_CONDITION = `
   ($1 = '' or j.namespace = $1)
   and (cardinality($2::text[]) = 0 or j.name = any($2::text[]))
@@ -10,19 +13,31 @@ export const FILTER_CONDITION = `
   and ($5 = '' or j.queue = $5)
   and ($6 = '' or j.cluster = $6)
   and j.labels @> $7::jsonb
-  and ($8::text[] is null or j.namespace = any($8::text[]))`;
+  and ($8::text[] is null or j.namespace = any($8::text[]))
+  and ($9 = '' or j.kind = $9)
+  and ($10 = '' or j.phase = $10)`;
 
-export const FILTER_PARAMS = 8;
+export const FILTER_PARAMS = 10;
 
 export function filterParams(filter: JobFilter): readonly unknown[] {
   return [
     filter.namespace,
     filter.names,
-    filter.kinds,
-    filter.phases,
+    several(filter.kinds),
+    several(filter.phases),
     filter.queue,
     filter.cluster ?? "",
     json(filter.labels),
     filter.namespaces ?? null,
+    single(filter.kinds),
+    single(filter.phases),
   ];
+}
+
+function single(values: readonly string[]): string {
+  return values.length === 1 ? (values[0] ?? "") : "";
+}
+
+function several(values: readonly string[]): readonly string[] {
+  return values.length === 1 ? [] : values;
 }

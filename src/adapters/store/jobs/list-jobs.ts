@@ -12,6 +12,8 @@ import { JOB_COLUMNS, JOB_READING, type JobRow, jobOf } from "./job-row.ts";
 
 /** Counting stops here: a list then says "10,000 or more". */
 const TOTAL_MAX = 10_000;
+/** A list computes so many places of each queue, so that it takes no longer with more jobs behind them. */
+export const PLACES_MAX = 1_000;
 
 type Order = {
   /** True for rows after the key, whose parameters begin at $at. */
@@ -132,24 +134,26 @@ async function shown(tx: Executor, jobs: readonly Job[], nowMs: number): Promise
 
 /**
  * The places of waiting jobs in their queues. Counts for one job, unless its queue lets priorities grow; else numbers
- * the jobs of their queues once.
+ * the first jobs of each queue once.
  */
 async function placesOf(
   executor: Executor,
   jobs: readonly Job[],
   nowMs: number,
 ): Promise<ReadonlyMap<string, PlaceRow>> {
-  const uids = jobs.filter((job) => job.status.phase === "WAITING").map((job) => job.uid);
+  const waiting = jobs.filter((job) => job.status.phase === "WAITING");
+  const uids = waiting.map((job) => job.uid);
   if (uids.length === 0) return new Map();
   const counted = uids.length === 1 ? await executor.query<PlaceRow & { ages: boolean }>(POSITION, uids) : [];
   const isCounted = uids.length === 1 && counted[0]?.ages !== true;
-  const rows = isCounted ? counted : await executor.query<PlaceRow>(POSITIONS, [uids, nowMs]);
+  const queues = [...new Set(waiting.map((job) => job.spec.runPolicy.schedulingPolicy.queue))];
+  const rows = isCounted ? counted : await executor.query<PlaceRow>(POSITIONS, [queues, uids, nowMs]);
   return new Map(rows.map((row) => [row.uid, row]));
 }
 
 type PlaceRow = {
   readonly uid: string;
-  readonly position: number;
+  readonly position: number | null;
   /** The priority that decides about the position. */
   readonly effective: number;
 };
@@ -163,18 +167,40 @@ select j.uid, j.priority as effective, ${AGEING} is not null as ages, (
   from jobs j left join queues q on q.name = j.queue
  where j.uid = $1 and j.phase = 'WAITING' and j.cancel is null and j.delete_ms is null`;
 
+/**
+ * The queues come as values, for which the index of waiting jobs is chosen. Where priorities grow, no index has the
+ * order, so all waiting jobs of the queue are read.
+ */
 const POSITIONS = `
-select uid, position, effective
-  from (
-    select uid, effective, row_number() over (partition by queue order by effective desc, create_ms, uid) as position
-      from (
-        select j.uid, j.queue, j.create_ms, ${effectivePrioritySql("$2::bigint")} as effective
-          from jobs j left join queues q on q.name = j.queue
-         where j.phase = 'WAITING' and j.cancel is null and j.delete_ms is null
-           and j.queue in (select queue from jobs where uid = any($1::uuid[]))
-      ) waiting
-  ) line
- where uid = any($1::uuid[])`;
+with line as (
+  select name, exists (select from queues q where q.name = n.name and ${AGEING} is not null) as ages
+    from unnest($1::text[]) as n (name)
+), in_order as (
+  select first.*
+    from line cross join lateral (
+      select j.uid, j.priority as effective,
+             row_number() over (order by j.priority desc, j.create_ms, j.uid) as position
+        from jobs j
+       where j.queue = line.name and j.phase = 'WAITING' and j.cancel is null and j.delete_ms is null
+       order by j.priority desc, j.create_ms, j.uid
+       limit ${PLACES_MAX}
+    ) first
+   where not ages
+), by_age as (
+  select aged.*
+    from line cross join lateral (
+      select uid, effective, row_number() over (order by effective desc, create_ms, uid) as position
+        from (
+          select j.uid, j.create_ms, ${effectivePrioritySql("$3::bigint")} as effective
+            from jobs j join queues q on q.name = j.queue
+           where j.queue = line.name and j.phase = 'WAITING' and j.cancel is null and j.delete_ms is null
+        ) waiting
+    ) aged
+   where ages
+)
+select uid, position, effective from in_order where uid = any($2::uuid[])
+ union all
+select uid, case when position <= ${PLACES_MAX} then position end, effective from by_age where uid = any($2::uuid[])`;
 
 /** The tokens of the jobs' current admissions. */
 async function tokensOf(tx: Executor, jobs: readonly Job[]): Promise<ReadonlyMap<string, ShownJob["tokens"]>> {

@@ -1225,7 +1225,8 @@ export type Waiting = Message<"gangway.v1.Waiting"> & {
   since?: Timestamp | undefined;
 
   /**
-   * The place of the job in its queue, from 1. Computed when read; 0 where it is not computed.
+   * The place of the job in its queue, from 1. Computed when read; 0 where it is not computed. A list of several jobs
+   * computes the first 1,000 places of each queue.
    *
    * @generated from field: int32 position = 4;
    */

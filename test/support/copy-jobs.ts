@@ -9,7 +9,7 @@ const ROWS = 5_000;
  * Copies a job so often, with its admissions. The copies have names of their own and were made one millisecond after
  * the other, before the job itself.
  */
-export async function copyJob(
+export async function copyJobs(
   db: Db,
   of: { readonly uid: string; readonly count: number; readonly prefix: string },
 ): Promise<void> {
