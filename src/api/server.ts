@@ -53,6 +53,7 @@ import type {
 import { priorityClassService } from "./priority-class/priority-class-service.ts";
 import { queueService } from "./queue/queue-service.ts";
 import { readDescriptors, reflectionService } from "./reflection/reflection.ts";
+import { keepRepeatedCredentials } from "./repeated-credentials.ts";
 import type { TokenOperations } from "./resource-manager/quota-ports.ts";
 import { resourceManager } from "./resource-manager/resource-manager.ts";
 import { authenticationInterceptor } from "./rpc/authentication.ts";
@@ -152,6 +153,7 @@ export async function startApi(ports: ApiPorts, options: ApiOptions): Promise<Ap
   const health = addServices(server, ports, stopping.signal);
   const bound = await bind(server, formatAddress({ host, port }), tls);
   if (asksCertificates) for (const listener of listenersOf(server)) certificates.follow(listener as Http2SecureServer);
+  keepRepeatedCredentials(server);
   boundConnections(server, { ...bounds, isSecure: tls !== null }, ports.clock);
   health.set("SERVING");
   const drain = () => {

@@ -1,5 +1,6 @@
 /** Who may call: every RPC asks for credentials, each way of showing them, and streams whose credential ends. */
 import assert from "node:assert/strict";
+import { connect as connectSocket } from "node:net";
 import { describe, type TestContext, test } from "node:test";
 import { create, createFileRegistry, type DescMethod, type DescService } from "@bufbuild/protobuf";
 import { durationFromMs, FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt";
@@ -20,6 +21,18 @@ import { JobService, WatchJobsResponse_Type as Type } from "../../src/gen/gangwa
 import { systemClock } from "../../src/runtime/clock.ts";
 import type { ServerTls } from "../../src/runtime/server-tls.ts";
 import { Certificates, hasOpenssl } from "../support/certificates.ts";
+import {
+  DATA,
+  END_HEADERS,
+  END_STREAM,
+  followFrames,
+  frame,
+  grpcHeaders,
+  HEADERS,
+  hpack,
+  PREFACE,
+  SETTINGS,
+} from "../support/http2-frames.ts";
 import { signingKey, TestIssuer } from "../support/issuer.ts";
 import { memoryRobots } from "../support/memory-robots.ts";
 import { startFixture } from "./fixture.ts";
@@ -114,6 +127,38 @@ test("every RPC, of reflection and health too, refuses calls without credentials
   assert.equal(refused.length, 2 * methods.length);
   assert.deepEqual(internal, []);
   assert.equal(woken.planner + woken.jobs.length, 0);
+});
+
+test("a call with the header `authorization` twice is refused, whichever of the two is good", async (t) => {
+  const { api, callAs, issuer, refused } = await serveKnown(t);
+  const ann = callAs(await issuer.sign({ sub: "ann" }));
+  const { secret: good } = await ann.call(createRobotToken, { name: "ci", ttl: durationFromMs(3_600_000) });
+  const bad = `${good.slice(0, -4)}AAAA`;
+  /** Sends a call with these headers, and resolves once it has ended. True: it had an answer. */
+  const answers = async (...tokens: readonly string[]): Promise<boolean> => {
+    const socket = connectSocket(Number(api.address.split(":").at(-1)), "127.0.0.1");
+    t.after(() => socket.destroy());
+    const shown = tokens.map((token) => hpack({ authorization: `Bearer ${token}` }));
+    const headers = Buffer.concat([grpcHeaders("/gangway.v1.AccessService/WhoAmI"), ...shown]);
+    const call = [frame(HEADERS, END_HEADERS, 1, headers), frame(DATA, END_STREAM, 1, Buffer.alloc(5))];
+    const ended = Promise.withResolvers<boolean>();
+    let answered = false;
+    followFrames(socket, (type, flags) => {
+      if (type === DATA) answered = true;
+      if (type === HEADERS && (flags & END_STREAM) !== 0) ended.resolve(answered);
+    });
+    socket.write(Buffer.concat([PREFACE, frame(SETTINGS, 0, 0), ...call]));
+    return ended.promise;
+  };
+  assert.equal(await answers(good), true);
+  assert.equal(refused.length, 0);
+  const pairs = [
+    [good, bad],
+    [bad, good],
+    [good, good],
+  ] as const;
+  for (const pair of pairs) assert.equal(await answers(...pair), false);
+  assert.equal(refused.length, pairs.length);
 });
 
 test("a caller with a token calls, and is the creator of what it makes", async (t) => {

@@ -24,7 +24,10 @@ export function frame(type: number, flags: number, stream: number, payload: Buff
   return Buffer.concat([head, payload]);
 }
 
-/** Headers as literals, which every HPACK decoder takes. Texts end after 126 characters. */
+/**
+ * Headers as literals, which every HPACK decoder takes. Texts end after 126 characters. The results of several calls
+ * make one block, which can so have a header twice.
+ */
 export function hpack(headers: Readonly<Record<string, string>>): Buffer {
   const literal = (text: string) =>
     Buffer.concat([Buffer.from([Math.min(126, text.length)]), Buffer.from(text).subarray(0, 126)]);
