@@ -381,7 +381,7 @@ const cases: Readonly<Record<string, { readonly from: SnapshotParts; readonly ma
           minAvailable: 1,
         }),
       ],
-      queues: [queue("q", { h100: 8 })],
+      queues: [queue("q", { h100: 7 })],
     },
     made: ["a -> east Master=1 Worker=0 gpu/h100"],
   },

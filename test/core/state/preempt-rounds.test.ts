@@ -90,6 +90,32 @@ const cases: Record<string, { readonly from: SnapshotParts; readonly made: reado
     from: { waiting: [gang("a", 1)], admitted: [evicted(runs("b"))], queues: [own(8)], clusters: [wide] },
     made: [],
   },
+  "a nominee with some of its members does not start with fewer while its victims end": {
+    from: {
+      waiting: [
+        nominated(gang("a", 1, { roles: { Worker: { replicas: 4, gpus: 8 } }, minAvailable: 1 }), {
+          members: { Worker: 3 },
+        }),
+      ],
+      admitted: [evicted(runs("victim"))],
+      queues: [own(24)],
+      clusters: [wide],
+    },
+    made: [],
+  },
+  "a nominee with some of its members starts with all once all fit": {
+    from: {
+      waiting: [
+        nominated(gang("a", 1, { roles: { Worker: { replicas: 4, gpus: 8 } }, minAvailable: 1 }), {
+          members: { Worker: 3 },
+        }),
+      ],
+      admitted: [evicted(runs("victim"))],
+      queues: [own(40)],
+      clusters: [wide],
+    },
+    made: ["a admitted"],
+  },
   "two gangs never preempt the same one": {
     from: { waiting: [gang("a", 1), gang("c", 1)], admitted: [runs("b")], queues: [own(8)], clusters: [wide] },
     made: ["a preempts b (InClusterQueue) on east"],

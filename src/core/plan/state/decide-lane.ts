@@ -1,9 +1,8 @@
 /**
- * Decides about the first gang of a lane: finds what it could get, with all its members or else with the fewest that it
- * accepts, and admits it with that. Or lets the lane wait for everything that can end its refusal.
+ * Decides about the first gang of a lane: finds what it could get, with all its members or else with as many as
+ * possible, and admits it with that. Or lets the lane wait for everything that can end its refusal.
  */
-import type { PlanGang } from "../plan-gang.ts";
-import type { PlaceInLine, PlannedAdmission, PlannedAllocation } from "../plan-types.ts";
+import type { PlaceInLine, PlannedAdmission } from "../plan-types.ts";
 import type { PlannedPreemption, PlannedVictim } from "../preemption.ts";
 import type { PlanQueue } from "../snapshot.ts";
 import { type SizedAsk, unitsOf } from "./ask-shape.ts";
@@ -13,6 +12,8 @@ import { FindRoom, type Placed } from "./find-room.ts";
 import type { FindVictims, FoundVictims, VictimsAnswer } from "./find-victims.ts";
 import { type Entry, type Lane, type LaneOption, leaveLists } from "./gang-lines.ts";
 import { allocationsOf, amountsByPool, placeIn } from "./grow.ts";
+import { newAdmission, serviceAdmission } from "./new-admission.ts";
+import { largestPart } from "./part-of-gang.ts";
 import type { QuotaBlock } from "./quota-state.ts";
 import { isRanked, mayPreempt, rankedChoices } from "./ranked-choices.ts";
 import type { LaneRefusal } from "./refused.ts";
@@ -76,10 +77,15 @@ export class DecideLane {
     return placed === null ? null : this.#take(entry, request, placed);
   }
 
-  /** Admits a nominee wherever it fits now without victims. Null: it does not. */
-  takeAny(lane: Lane, entry: Entry): PlannedAdmission | null {
-    const found = this.#tryAll(lane, entry);
-    return found !== null && "kind" in found && found.kind === "fits" ? this.take(lane, entry, found) : null;
+  /** Admits a nominee with all its members, or these, wherever it fits now without victims. Null: it does not. */
+  takeAny(lane: Lane, entry: Entry, members: SizedAsk): PlannedAdmission | null {
+    const queue = this.#queueOf(lane);
+    if (queue === undefined) return null;
+    for (const sized of new Set([lane.shape.all, members])) {
+      const found = this.#tryMembers(lane, entry, { sized, queue });
+      if ("kind" in found && found.kind === "fits") return this.take(lane, entry, found);
+    }
+    return null;
   }
 
   /** True if the first gang of a lane fits now. */
@@ -218,13 +224,19 @@ export class DecideLane {
     return true;
   }
 
-  /** Tries all members of a lane's gang, then the fewest. Null: its queue does not exist. */
+  /** Tries all members of a lane's gang, then the fewest, then the most. Null: its queue does not exist. */
   #tryAll(lane: Lane, entry: Entry): Assignment | FailedTry | null {
     const queue = this.#queueOf(lane);
     if (queue === undefined) return null;
     const { all, fewest } = lane.shape;
     const first = this.#tryMembers(lane, entry, { sized: all, queue });
-    return "kind" in first || fewest === null ? first : this.#tryMembers(lane, entry, { sized: fewest, queue });
+    if ("kind" in first || fewest === null) return first;
+    const least = this.#tryMembers(lane, entry, { sized: fewest, queue });
+    if (!("kind" in least)) return least;
+    return largestPart(lane.shape, least, (sized) => {
+      const found = this.#tryMembers(lane, entry, { sized, queue });
+      return "kind" in found ? found : null;
+    });
   }
 
   #tryMembers(lane: Lane, entry: Entry, of: TryOf): Assignment | FailedTry {
@@ -342,7 +354,7 @@ export class DecideLane {
   plannedIn({ gang }: Entry, { sized, choice }: Request, { cluster, labels }: RoomTry): PlannedAdmission {
     const units = unitsOf(sized, this.#parts.resources);
     return {
-      ...admission(gang, allocationsOf(gang, units, choice)),
+      ...newAdmission(gang, allocationsOf(gang, units, choice)),
       ...placeIn(cluster),
       members: sized.members,
       flavors: choice,
@@ -381,15 +393,4 @@ export function plannedVictim({ gang, reason }: FoundVictims["victims"][number])
 /** True if a pool lacks tokens that others hold, or keeps them for the gang in its waiting line. */
 function concernsTokens({ scope, reason }: QuotaBlock): boolean {
   return scope.kind === "pool" && (reason === "QuotaExhausted" || reason === "Reserved");
-}
-
-/** A job without pods needs no room in a cluster, only its turn; its plugin takes the tokens that it needs. */
-function serviceAdmission(gang: PlanGang): PlannedAdmission {
-  return { ...admission(gang, []), cluster: null, admissionCounter: 0, members: {}, flavors: {}, nodeLabels: {} };
-}
-
-function admission(gang: PlanGang, allocations: readonly PlannedAllocation[]) {
-  const { uid, askHash, generation, lastAdmission } = gang;
-  // Numbers are never used twice: objects of an older admission are never adopted.
-  return { kind: "admit" as const, jobUid: uid, askHash, generation, admission: lastAdmission + 1, allocations };
 }

@@ -5,7 +5,7 @@ import type { PlannedAdmission } from "../plan-types.ts";
 import type { PlannedPreemption } from "../preemption.ts";
 import { DEFAULT_POLICY } from "../queue-policy.ts";
 import type { RunningJobs } from "../running-jobs.ts";
-import { type SizedAsk, unitsOf } from "./ask-shape.ts";
+import { unitsOf } from "./ask-shape.ts";
 import { type DecideLane, plannedVictim } from "./decide-lane.ts";
 import { compareEntries } from "./entry-order.ts";
 import { admissionOf, type FindReservations, type Forecast, keyOf } from "./find-reservations.ts";
@@ -14,6 +14,7 @@ import type { Entry, Lane, Line } from "./gang-lines.ts";
 import { waitsForItself } from "./lane-turns.ts";
 import { compareAged } from "./line-ageing.ts";
 import { ownLane } from "./new-lane.ts";
+import { partWith } from "./part-of-gang.ts";
 import { type Request, type RoomTry, tryIn } from "./requests.ts";
 import type { Parts } from "./state-parts.ts";
 
@@ -108,7 +109,9 @@ function decideNominee({ parts, decide, victims, running }: Of, entry: Entry): N
   const named = namedRoom(parts, lane, entry.gang);
   if (named === null) return "withdrawn";
   const isFull = running.fullAt(entry.line.name) !== null || running.fullTenant(entry.gang) !== null;
-  const admitted = isFull ? null : (decide.takeIn(lane, entry, named) ?? decide.takeAny(lane, entry));
+  const admitted = isFull
+    ? null
+    : (decide.takeIn(lane, entry, named) ?? decide.takeAny(lane, entry, named.request.sized));
   if (admitted !== null) return admitted;
   if (!isFull && !hasVictims(parts, entry.gang)) return "withdrawn";
   const wants = decide.wantsOf(named.request);
@@ -199,8 +202,8 @@ function namedRoom(parts: Parts, lane: Lane, gang: PlanGang): RoomTry | null {
   const { line, shape } = lane;
   if (line.stop !== null || !parts.quota.queues.has(line.name)) return null;
   if (Object.values(nomination.flavors).some((pool) => parts.quota.frozen.has(pool))) return null;
-  const sized = [shape.all, shape.fewest].find((one) => one !== null && hasMembers(one, nomination.members));
-  if (sized === undefined || sized === null) return null;
+  const sized = partWith(shape, nomination.members);
+  if (sized === null) return null;
   const resources = Object.keys(unitsOf(shape.all, parts.resources));
   const request: Request = parts.requestOf(
     lane,
@@ -211,11 +214,6 @@ function namedRoom(parts: Parts, lane: Lane, gang: PlanGang): RoomTry | null {
   if (found === undefined || found.block !== null || lane.barred.includes(nomination.cluster)) return null;
   const room = tryIn(request, found.cluster, found.facts);
   return room.lacks === null ? room : null;
-}
-
-function hasMembers({ members }: SizedAsk, named: Readonly<Record<string, number>>): boolean {
-  const roles = new Set([...Object.keys(members), ...Object.keys(named)]);
-  return [...roles].every((role) => (members[role] ?? 0) === (named[role] ?? 0));
 }
 
 /** True while a victim runs, or holds tokens or pods. */
