@@ -1,7 +1,15 @@
-import type { LoggedChange, WholeSpec } from "../core/job/event-log.ts";
+import type { JobKey, LoggedChange, WholeSpec } from "../core/job/event-log.ts";
 import type { JobFilter } from "../core/job/filter.ts";
 import type { Job } from "../core/job/job.ts";
 import type { Clock } from "../runtime/clock.ts";
+
+export type SnapshotPage = {
+  readonly jobs: readonly Job[];
+  readonly head: number;
+  readonly ahead: readonly (JobKey & { readonly version: number })[];
+  /** True if more jobs match. They are on the next pages. */
+  readonly more: boolean;
+};
 
 export type WatchStore = {
   /** Gives positions to the committed events that have none. Returns the newest position and the number of events. */
@@ -14,14 +22,15 @@ export type WatchStore = {
   /** The newest position. */
   readonly head: () => Promise<number>;
   /**
-   * Reads in one transaction the matching jobs without templates, the head, and the versions whose events have no
-   * position yet.
+   * Reads in one transaction a page of the matching jobs without templates, the head, and the newest versions whose
+   * events have no position yet. The jobs come in the order of their keys.
    */
-  readonly snapshot: (filter: JobFilter) => Promise<{
-    readonly jobs: readonly Job[];
-    readonly head: number;
-    readonly ahead: ReadonlyMap<string, number>;
-  }>;
+  readonly snapshot: (page: {
+    readonly filter: JobFilter;
+    /** The key of the last job of the page before. Null: the first page. */
+    readonly after: JobKey | null;
+    readonly limit: number;
+  }) => Promise<SnapshotPage>;
   /**
    * Entries after a position, oldest first: as many as a page holds. `gap`: the log no longer reaches back to the
    * position.

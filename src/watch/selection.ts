@@ -6,7 +6,9 @@ import { encodeCursor } from "./cursor.ts";
 /** A change as the readers with one filter get it. */
 export type SelectedChange = {
   readonly position: number;
-  readonly item: { readonly type: LoggedChange["type"]; readonly job: Job; readonly cursor: string };
+  readonly type: LoggedChange["type"];
+  readonly job: Job;
+  readonly cursor: string;
 };
 
 /** The change for readers with this filter. Null: the filter drops it. */
@@ -15,5 +17,5 @@ export function select({ type: logged, job, previous, position }: LoggedChange, 
   const is = logged !== "DELETED" && matchesFilter(filter, job);
   if (!was && !is) return null;
   const type = was ? (is ? "MODIFIED" : "DELETED") : "ADDED";
-  return { position, item: { type, job, cursor: encodeCursor(position) } } satisfies SelectedChange;
+  return { position, type, job, cursor: encodeCursor(position) } satisfies SelectedChange;
 }

@@ -17,10 +17,10 @@ export type Watch = Sequencer & {
   readonly checkCursor: (cursor: string) => boolean;
 };
 
-const DEFAULTS: StreamOptions = { bufferMax: 1_000, bookmarkMs: 5_000, bookmarkEntries: 500 };
+const DEFAULTS: StreamOptions = { bufferMax: 1_000, bookmarkMs: 5_000, bookmarkEntries: 500, snapshotPage: 200 };
 
 /**
- * How many snapshots and pages of the log are read at a time: a thousand streams that begin together must leave
+ * How many pages of snapshots and of the log are read at a time: a thousand streams that begin together must leave
  * connections of the database to everything else.
  */
 const READS_MAX = 4;

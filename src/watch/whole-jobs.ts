@@ -10,6 +10,9 @@ const KEPT_BYTES_MAX = 16 * 1024 * 1024;
 /** How many pages are read at a time, so that a crowd of streams leaves connections to others. */
 const READS_MAX = 2;
 
+/** The most jobs whose templates are read at a time. Their bytes are bounded too. */
+const RECORDS = 50;
+
 /** Fills templates into jobs of the log and of snapshots. Streams share what is read: each gets the same objects. */
 export class WholeJobs {
   readonly #store: Pick<WatchStore, "wholeSpecs">;
@@ -23,8 +26,17 @@ export class WholeJobs {
     this.#store = store;
   }
 
+  /** Items with the templates of the jobs whose records still exist. */
+  async *filled<Item extends { readonly job: Job }>(items: readonly Item[]): AsyncGenerator<Item, void, undefined> {
+    for (let at = 0; at < items.length; ) {
+      const page = await this.#first(items.slice(at, at + RECORDS).map(({ job }) => job));
+      for (const [index, job] of page.entries()) yield { ...(items[at + index] as Item), job };
+      at += page.length;
+    }
+  }
+
   /** The first of these jobs with their templates: as many as a page holds, and at least one. */
-  async first(jobs: readonly Job[]): Promise<readonly Job[]> {
+  async #first(jobs: readonly Job[]): Promise<readonly Job[]> {
     const [next] = jobs;
     if (next === undefined) return [];
     for (;;) {

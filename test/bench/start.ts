@@ -36,7 +36,7 @@ await db.query("select 1");
 console.log("${LISTENING}nothing");
 `;
 /** The statements that are printed with their rates. */
-const SHOWN = 12;
+const SHOWN = 40;
 /** An installation is idle once two looks at its statements differ by no more than this part. */
 const STEADY = 0.2;
 const LOOK_MS = 3_000;

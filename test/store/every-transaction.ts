@@ -439,7 +439,7 @@ export async function everyTransaction(db: Db, random: () => number): Promise<Re
     },
     sequence: () => store.watch.sequence(),
     follow: async () => {
-      await store.watch.snapshot(ALL);
+      await store.watch.snapshot({ filter: ALL, after: null, limit: 10 });
       await store.watch.entriesAfter(0, 9);
       await store.reads.listJobs({ filter: ALL, order: "name", pageSize: 9, after: null });
     },

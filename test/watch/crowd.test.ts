@@ -48,8 +48,8 @@ for (const [name, { open, skip }] of Object.entries(databases)) {
     };
     const watched = {
       ...store.watch,
-      snapshot: (filter: Parameters<TestStore["watch"]["snapshot"]>[0]) => {
-        return counted(() => store.watch.snapshot(filter));
+      snapshot: (page: Parameters<TestStore["watch"]["snapshot"]>[0]) => {
+        return counted(() => store.watch.snapshot(page));
       },
       entriesAfter: (position: number, limit: number) => {
         reading.pages += 1;

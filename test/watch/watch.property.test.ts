@@ -15,7 +15,7 @@ import { waitUntil } from "../support/bounded.ts";
 import { onEachDatabase } from "../support/databases.ts";
 
 const ALL: JobFilter = { namespace: "", names: [], kinds: [], phases: [], queue: "", cluster: null, labels: {} };
-const NAMES = ["a", "b", "c"];
+const NAMES = ["a", "b", "c", "d"];
 
 onEachDatabase((openDb) => {
   let db: Db;
@@ -49,6 +49,9 @@ onEachDatabase((openDb) => {
   const filter: fc.Arbitrary<JobFilter> = fc
     .record({ names: fc.subarray(NAMES), phases: fc.subarray(["WAITING", "RUNNING", "RESTARTING"]) })
     .map((parts) => ({ ...ALL, ...parts }));
+
+  /** Most snapshots have several pages, and changes between them. */
+  const snapshotPage = fc.constantFrom(1, 1, 2, 200);
 
   /** Creates the job of a name; if it exists, changes its phase or forgets it, as intake and a worker do. */
   async function change(store: TestStore, leases: readonly { bucket: number; epoch: number }[], step: Step) {
@@ -84,13 +87,13 @@ onEachDatabase((openDb) => {
 
   test("from every cursor a reader ends up with what a list shows", async () => {
     await fc.assert(
-      fc.asyncProperty(fc.array(step, { maxLength: 25 }), filter, async (steps, filter) => {
+      fc.asyncProperty(fc.array(step, { maxLength: 25 }), filter, snapshotPage, async (steps, filter, snapshotPage) => {
         const { store } = await freshStore(db);
         const leases = await store.worker.takeBuckets("w");
         let frozen = false;
         const sequence = () => (frozen ? Promise.resolve({ head: 0, given: 0 }) : store.watch.sequence());
         const lagging = { ...store.watch, sequence };
-        const options = { bookmarkMs: 1 };
+        const options = { bookmarkMs: 1, snapshotPage };
         const watch = createWatch(
           { clock: systemClock(), store: lagging },
           { loopFailed: ({ error }) => assert.ifError(error) },

@@ -181,6 +181,75 @@ onEachDatabase((openDb) => {
     await reader.close();
   });
 
+  test("a snapshot is read a page at a time, when the reader has taken the page before", async () => {
+    for (const name of ["a", "b", "c", "d", "e"]) await submit(name);
+    let reads = 0;
+    const counted = {
+      ...store.watch,
+      snapshot: (page: Parameters<typeof store.watch.snapshot>[0]) => {
+        reads += 1;
+        return store.watch.snapshot(page);
+      },
+    };
+    const reader = open(
+      ALL,
+      "",
+      false,
+      createWatch({ clock: systemClock(), store: counted }, silent, { snapshotPage: 2 }),
+    );
+    for (const expected of [1, 1, 2, 2, 3]) {
+      await reader.take(1);
+      assert.equal(reads, expected);
+    }
+    assert.deepEqual(brief(await reader.take(1)), ["BOOKMARK"]);
+    assert.equal(reads, 3);
+    await reader.close();
+  });
+
+  test("changes between the pages of a snapshot come once: before the next page, if their job was sent", async () => {
+    watch = makeWatch({ snapshotPage: 1 });
+    const [a, b, c] = [await submit("a"), await submit("b"), await submit("c", { createTimeMs: NOW + 1 })];
+    const order = [a, b].sort((one, other) => (one.uid < other.uid ? -1 : 1));
+    const [first, second] = [order[0]!.name, order[1]!.name];
+    const reader = open({ ...ALL, phases: ["WAITING"] });
+    assert.deepEqual(brief(await reader.take(1)), [`ADDED ${first} WAITING`]);
+    await move(order[0]!, "RUNNING");
+    await forget(order[1]!);
+    await submit("d", { createTimeMs: NOW - 1 });
+    await submit("e", { createTimeMs: NOW + 2 });
+    await move(await move(c, "RUNNING"), "WAITING");
+    const items = await reader.take(5);
+    assert.deepEqual(brief(items), [
+      `DELETED ${first} RUNNING`,
+      "ADDED d WAITING",
+      "ADDED c WAITING",
+      "ADDED e WAITING",
+      "BOOKMARK",
+    ]);
+    assert.deepEqual(
+      items.map(({ cursor }) => cursor !== ""),
+      [false, false, false, false, true],
+    );
+    assert.ok(!brief(items).some((text) => text.includes(` ${second} `)), "the job had gone before its page");
+    await forget(c);
+    await watch.runOnce();
+    assert.deepEqual(brief(await reader.take(1)), ["DELETED c WAITING"]);
+    await reader.close();
+  });
+
+  test("a snapshot begins again if the log is pruned before its next page", async () => {
+    watch = makeWatch({ snapshotPage: 1 });
+    const a = await submit("a");
+    await submit("b", { createTimeMs: NOW + 1 });
+    const reader = open();
+    assert.deepEqual(brief(await reader.take(1)), ["ADDED a WAITING"]);
+    await move(a, "RUNNING");
+    await watch.runOnce();
+    await store.watch.prune(NOW + 2);
+    assert.deepEqual(brief(await reader.take(4)), ["GAP", "ADDED a RUNNING", "ADDED b WAITING", "BOOKMARK"]);
+    await reader.close();
+  });
+
   test("a full view carries the templates, a basic one does not", async () => {
     const a = await submit("a");
     const full = open(ALL, "", true);

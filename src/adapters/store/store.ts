@@ -214,7 +214,7 @@ function watchStore(db: Db) {
   return {
     sequence: () => sequence(db),
     head: () => logHead(db),
-    snapshot: (filter: Parameters<typeof watchSnapshot>[1]) => watchSnapshot(db, filter),
+    snapshot: (page: Parameters<typeof watchSnapshot>[1]) => watchSnapshot(db, page),
     entriesAfter: (position: number, limit: number) => entriesAfter(db, position, limit),
     wholeSpecs: (uids: readonly string[]) => wholeSpecs(db, uids),
     prune: (beforeMs: number) => prune(db, beforeMs),

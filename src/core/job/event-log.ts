@@ -2,6 +2,9 @@ import type { Changing, JobFilter } from "./filter.ts";
 import type { Job } from "./job.ts";
 import type { JobSpec } from "./spec.ts";
 
+/** The place of a job in the order of creation. It never changes. */
+export type JobKey = Pick<Job, "createTimeMs" | "uid">;
+
 /** One change of one job in the event log. Watches send it. */
 export type LoggedChange = {
   /** Dense, in the order of commits. Within a job, in the order of versions. */

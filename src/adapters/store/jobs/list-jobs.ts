@@ -23,7 +23,7 @@ type Order = {
   readonly key: (job: Job) => readonly (string | number)[];
 };
 
-const ORDERS: Readonly<Record<JobOrder, Order>> = {
+export const ORDERS: Readonly<Record<JobOrder, Order>> = {
   create_time: {
     condition: (at) => `(j.create_ms, j.uid) > ($${at}::bigint, $${at + 1}::uuid)`,
     orderBy: "j.create_ms, j.uid",
@@ -74,7 +74,7 @@ export function listJobs(db: Db, query: JobQuery, nowMs: number): Promise<JobPag
   });
 }
 
-type PageRow = JobRow & {
+export type PageRow = JobRow & {
   /** How many jobs were found for the page and the one after it, before the bytes were counted. */
   readonly found: number;
 };
@@ -83,7 +83,7 @@ type PageRow = JobRow & {
  * Finds the jobs of a page, then reads as many of them as the bytes allow, and at least one. So neither the server nor
  * this process handles templates of jobs that do not fit into the page.
  */
-function pageOf(
+export function pageOf(
   { order, after, pageSize }: { readonly order: Order; readonly after: string; readonly pageSize: number },
   { columns, bytes }: { readonly columns: string; readonly bytes: string },
 ): string {

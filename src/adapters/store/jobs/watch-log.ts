@@ -1,30 +1,35 @@
-import type { LoggedChange } from "../../../core/job/event-log.ts";
+import type { JobKey, LoggedChange } from "../../../core/job/event-log.ts";
 import type { JobFilter } from "../../../core/job/filter.ts";
 import type { Job } from "../../../core/job/job.ts";
 import { PAGE_BYTES_MAX } from "../../../core/job/list.ts";
 import { type Db, type Executor, onlyRow, readSnapshot } from "../db/db.ts";
-import { FILTER_CONDITION, filterParams } from "./job-filter.ts";
-import { JOB_READING, type JobDocument, type JobRow, jobOfDocument } from "./job-row.ts";
+import { FILTER_PARAMS, filterParams } from "./job-filter.ts";
+import { JOB_READING, type JobDocument, jobOfDocument } from "./job-row.ts";
+import { ORDERS, type PageRow, pageOf } from "./list-jobs.ts";
 import { pruneAsks } from "./prune-asks.ts";
 
-/** Matching jobs without templates, the log's head, and the newest versions of jobs whose changes have no position. */
-export function watchSnapshot(db: Db, filter: JobFilter) {
+/**
+ * A page of the matching jobs without templates, in the order of creation; the log's head; and the newest versions of
+ * jobs whose changes have no position.
+ */
+export function watchSnapshot(
+  db: Db,
+  { filter, after, limit }: { readonly filter: JobFilter; readonly after: JobKey | null; readonly limit: number },
+) {
+  const order = ORDERS.create_time;
+  const page = { order, after: after === null ? "" : `and ${order.condition(FILTER_PARAMS + 1)}`, pageSize: limit };
+  const params = [...filterParams(filter), ...(after === null ? [] : [after.createTimeMs, after.uid])];
   return readSnapshot(db, async (tx) => {
     const { head } = onlyRow(await tx.query<{ head: number }>("select head from job_log"));
-    const ahead = await tx.query<{ job_uid: string; version: number }>(AHEAD);
-    const rows = await tx.query<JobRow>(
-      `select ${JOB_READING.BASIC.columns} from jobs j where ${FILTER_CONDITION} order by j.create_ms, j.uid`,
-      filterParams(filter),
-    );
-    return {
-      jobs: rows.map(JOB_READING.BASIC.jobOf),
-      head,
-      ahead: new Map(ahead.map((row) => [row.job_uid, row.version])),
-    };
+    const ahead = await tx.query<JobKey & { readonly version: number }>(AHEAD);
+    const rows = await tx.query<PageRow>(pageOf(page, JOB_READING.BASIC), params);
+    return { jobs: rows.map(JOB_READING.BASIC.jobOf), head, ahead, more: rows.length < (rows[0]?.found ?? 0) };
   });
 }
 
-const AHEAD = "select job_uid, max(version) as version from job_changes where position is null group by job_uid";
+const AHEAD = `
+select job_uid as uid, max(version) as version, min((job->>'createTimeMs')::bigint) as "createTimeMs"
+  from job_changes where position is null group by job_uid`;
 
 /**
  * Entries after a position, oldest first: as many as a page holds. `gap`: the position was pruned, or is beyond the

@@ -537,7 +537,8 @@ export const WatchJobsResponse_Type = {
   DELETED: 3,
 
   /**
-   * No change; only the cursor is newer. The first BOOKMARK follows the last job that existed at the start.
+   * No change; only the cursor is newer. The first BOOKMARK follows the last job that existed at the start. If these
+   * are many, changes of those that were sent may come before it.
    *
    * @generated from enum value: TYPE_BOOKMARK = 4;
    */
