@@ -28,6 +28,12 @@ export type ScaleBench = {
 const SMALL_PART = 1 / 100;
 /** A call of the large installation may take so many times as long: a page more of each index, and a busy machine. */
 const FLAT = 3;
+/** The room of the cluster: more than all jobs that run in both installations. */
+const PODS = 1_000;
+/** How many jobs are submitted together. */
+const TOGETHER = 100;
+/** How many jobs of a watch without a filter are read: some pages. */
+const FIRST = 1_000;
 /** Jobs that filters select, in either installation. */
 const RARE = 5;
 const RARE_NAMESPACE = "rare";
@@ -60,7 +66,7 @@ export async function benchScale(
   print: (line: string) => void,
 ): Promise<Readonly<Record<string, number>>> {
   await using parts = new AsyncDisposableStack();
-  const fleet = await startFleet(parts, { postgres: bench.postgres, pods: 1_000 });
+  const fleet = await startFleet(parts, { postgres: bench.postgres, pods: PODS });
   const processes = await startProcesses(fleet);
   const client = fleet.client(processes.api);
   const forms = await submitForms(fleet, client);
@@ -81,9 +87,13 @@ export async function benchScale(
     print(`${name.padEnd(36)} ${times}   ratio ${(ms / before).toFixed(2)}${mark}`);
   }
   for (const line of await diskLines(fleet.db)) print(line);
+  const vacuumMs = performance.now();
+  await fleet.db.query("vacuum");
+  print(`a vacuum after these calls took ${seconds(performance.now() - vacuumMs)}`);
   return ratios;
 }
 
+type Signal = "SIGTERM" | "SIGKILL";
 type Processes = { api: ServeChild; planner: ServeChild; worker: ServeChild };
 
 async function startProcesses({ serve }: BenchFleet): Promise<Processes> {
@@ -143,13 +153,42 @@ async function measure(
     times[name] = await medianMs(runs, () => client.call(method.listJobs, { ...request, pageSize: PAGE }));
   }
   times["watch a namespace, to its bookmark"] = await medianMs(runs, () => watchOnce(client));
+  times[`watch all jobs, the first ${FIRST}`] = await medianMs(runs, () => watchFirst(client, FIRST));
+  const reading = new AbortController();
+  const all = watchFirst(client, Number.POSITIVE_INFINITY, reading.signal);
+  times["get beside a watch of all jobs"] = await medianMs(runs, () =>
+    client.call(method.getJob, { namespace: RARE_NAMESPACE, name: "rare-1" }),
+  );
+  reading.abort();
+  await all;
   times["submit to running"] = await medianMs(runs, (run) => runOne(fleet, client, `${prefix}-run-${run}`));
-  times["take-over of the worker, to running"] = await takeOver(fleet, client, processes, "worker", prefix);
-  times["take-over of the planner, to running"] = await takeOver(fleet, client, processes, "planner", prefix);
+  times[`${TOGETHER} jobs, submit to running`] = await runTogether(fleet, client, prefix);
+  for (const signal of ["SIGTERM", "SIGKILL"] as const) {
+    for (const role of ["worker", "planner"] as const) {
+      const name = `take-over of the ${role} after ${signal}`;
+      times[name] = await takeOver(fleet, client, processes, { role, signal, name: `${prefix}-${role}-${signal}` });
+    }
+  }
   for (const [role, process] of Object.entries(processes)) {
     times[`memory of the ${role} in MiB, as ms`] = processMiB(process.child.pid ?? 0);
   }
   return times;
+}
+
+/** Reads so many jobs of a watch without a filter, as fast as they come. */
+async function watchFirst(client: GangwayClient, count: number, signal?: AbortSignal): Promise<void> {
+  const over = new AbortController();
+  signal?.addEventListener("abort", () => over.abort(), { once: true });
+  let read = 0;
+  try {
+    for await (const { type } of client.stream(JobService.method.watchJobs, {}, over.signal)) {
+      read += 1;
+      if (read >= count || type === WatchJobsResponse_Type.BOOKMARK) break;
+    }
+  } catch (error) {
+    if (!over.signal.aborted) throw error;
+  }
+  over.abort();
 }
 
 async function watchOnce(client: GangwayClient): Promise<void> {
@@ -159,6 +198,14 @@ async function watchOnce(client: GangwayClient): Promise<void> {
     if (type === WatchJobsResponse_Type.BOOKMARK) break;
   }
   over.abort();
+}
+
+/** Submits jobs that have room and quota together, and waits until all of them run. */
+async function runTogether(fleet: BenchFleet, client: GangwayClient, prefix: string): Promise<number> {
+  const startMs = performance.now();
+  const jobs = { prefix: `${prefix}-together`, count: TOGETHER, runs: "1h", phase: "RUNNING" };
+  await submitJobs(fleet, client, jobs);
+  return performance.now() - startMs;
 }
 
 /** Submits a job that has room and quota, and waits until it runs. */
@@ -180,16 +227,15 @@ async function takeOver(
   fleet: BenchFleet,
   client: GangwayClient,
   processes: Processes,
-  role: "worker" | "planner",
-  prefix: string,
+  { role, signal, name }: { readonly role: "worker" | "planner"; readonly signal: Signal; readonly name: string },
 ): Promise<number> {
   const next = await fleet.serve(role);
   // The next one holds nothing until the first has gone.
   await sleep(1_000);
   const startMs = performance.now();
-  await processes[role].end("SIGTERM");
+  await processes[role].end(signal);
   processes[role] = next;
-  await runOne(fleet, client, `${prefix}-after-${role}`);
+  await runOne(fleet, client, name.toLowerCase());
   return performance.now() - startMs;
 }
 
@@ -218,7 +264,7 @@ select s.relname as name, c.reltuples::bigint as rows, pg_size_pretty(pg_table_s
        pg_size_pretty(pg_indexes_size(relid)) as indexes, n_dead_tup as dead
   from pg_stat_user_tables s join pg_class c on c.oid = s.relid
  order by pg_total_relation_size(relid) desc
- limit 6`;
+ limit 12`;
 
 function seconds(ms: number): string {
   return `${(ms / 1000).toFixed(0)} s`;
