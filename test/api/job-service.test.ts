@@ -251,7 +251,7 @@ test("explain says where a job runs, why it failed, and which admissions are sti
     admitTimeMs: 4000,
     members: { Master: 1, Worker: 2 },
     flavors: { "nvidia.com/gpu": "gpu/h100" },
-    nodeLabels: {},
+    flavorLabels: {},
     tokensReleasedMs: null,
     goneMs: null,
     belowMinSinceMs: null,
@@ -365,7 +365,14 @@ test("a job shows links to the logs of its pods once it is admitted, and whether
 
   const { job } = store.jobs.get("default/mnist")!;
   const released = { tokensReleasedMs: null, goneMs: null, belowMinSinceMs: null };
-  const admission = { number: 1, cluster: "east", admitTimeMs: 1, members: { Master: 1 }, flavors: {}, nodeLabels: {} };
+  const admission = {
+    number: 1,
+    cluster: "east",
+    admitTimeMs: 1,
+    members: { Master: 1 },
+    flavors: {},
+    flavorLabels: {},
+  };
   store.put({ ...job, admissions: [{ ...admission, ...released, state: "live" }] });
   const admitted = await call(method.getJob, { name: "mnist" });
   assert.deepEqual(

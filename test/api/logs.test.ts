@@ -61,7 +61,7 @@ function admitted(number: number): Job["admissions"][number] {
     admitTimeMs: 0,
     members: { Master: 1, Worker: 2 },
     flavors: {},
-    nodeLabels: {},
+    flavorLabels: {},
     state: "live",
     tokensReleasedMs: null,
     goneMs: null,

@@ -23,7 +23,7 @@ const live: Admission = {
   admitTimeMs: 1,
   members: { Master: 1, Worker: 2 },
   flavors: {},
-  nodeLabels: {},
+  flavorLabels: {},
   state: "live",
   tokensReleasedMs: null,
   goneMs: null,

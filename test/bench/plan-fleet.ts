@@ -1,4 +1,5 @@
 /** A random fleet for `npm run bench -- plan`: clusters, nodes, queues, and gangs that run or wait. */
+import type { FlavorLabels } from "../../src/core/job/flavor-labels.ts";
 import type { Ask } from "../../src/core/plan/ask.ts";
 import type { EntryChange } from "../../src/core/plan/capacity-entry.ts";
 import type { PlanGang } from "../../src/core/plan/plan-gang.ts";
@@ -118,7 +119,7 @@ export class Fleet {
     to: {
       readonly cluster: string;
       readonly flavors: Readonly<Record<string, string>>;
-      readonly nodeLabels: Readonly<Record<string, string>>;
+      readonly flavorLabels: FlavorLabels;
       readonly members: Readonly<Record<string, number>>;
       readonly amounts: readonly { readonly pool: string; readonly amount: number }[];
     },
@@ -127,8 +128,8 @@ export class Fleet {
     const number = before?.number ?? gang.lastAdmission + 1;
     const used = this.#bind(gang, number, { ...to, from: before?.members ?? {} });
     const live = { number, admitTimeMs: 0, state: "live" as const, tokensReleasedMs: null, goneMs: null };
-    const { cluster, flavors, nodeLabels, members } = to;
-    const admissions = [{ ...live, cluster, flavors, nodeLabels, members }];
+    const { cluster, flavors, flavorLabels, members } = to;
+    const admissions = [{ ...live, cluster, flavors, flavorLabels, members }];
     const after = { ...gang, version: gang.version + 1, waits: false, admissions, lastAdmission: number };
     this.gangs.set(gang.uid, after);
     this.counters.set(cluster, (this.counters.get(cluster) ?? 0) + 1);
@@ -218,11 +219,12 @@ export class Fleet {
   }
 
   #find(
-    to: { readonly cluster: string; readonly nodeLabels?: Readonly<Record<string, string>> },
+    to: { readonly cluster: string; readonly flavorLabels?: FlavorLabels },
     _model: string | null,
     requests: Resources,
   ) {
-    const models = to.nodeLabels?.["gpu"] === undefined ? MODELS : [to.nodeLabels["gpu"]];
+    const model = to.flavorLabels?.[GPU]?.["gpu"];
+    const models = model === undefined ? MODELS : [model];
     for (const model of models) {
       for (const node of this.#byPlace.get(`${to.cluster} ${model}`) ?? []) {
         if (Object.entries(requests).every(([name, amount]) => (node.free[name] ?? 0) >= amount)) return node;

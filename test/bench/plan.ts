@@ -5,7 +5,7 @@ import type { Change } from "../../src/core/plan/state/changes.ts";
 import { FleetState } from "../../src/core/plan/state/fleet-state.ts";
 import { RefusalWords } from "../../src/core/plan/state/refusal-words.ts";
 import { profileLines, startProfile } from "./measure.ts";
-import { Fleet, type FleetSize, gangChange } from "./plan-fleet.ts";
+import { Fleet, type FleetSize, GPU, gangChange } from "./plan-fleet.ts";
 
 const NOW = 1_800_000_000_000;
 const BATCH = 256;
@@ -133,7 +133,7 @@ export function fillHalf(fleet: Fleet): void {
       }, 0);
       const amounts = [{ pool: `gpu/${model}`, amount: gpus }];
       const flavors = { "nvidia.com/gpu": `gpu/${model}` };
-      fleet.admit(gang, { cluster, flavors, nodeLabels: { gpu: model }, members, amounts });
+      fleet.admit(gang, { cluster, flavors, flavorLabels: { [GPU]: { gpu: model } }, members, amounts });
     }
   }
 }
@@ -141,8 +141,8 @@ export function fillHalf(fleet: Fleet): void {
 /** Records a planned admission, and returns the changes that follow. */
 export function recordOf(fleet: Fleet, planned: PlannedAdmission): readonly Change[] {
   const gang = fleet.gangs.get(planned.jobUid) as PlanGang;
-  const { cluster, flavors, nodeLabels, members, allocations } = planned;
-  return fleet.admit(gang, { cluster: cluster ?? "", flavors, nodeLabels, members, amounts: allocations });
+  const { cluster, flavors, flavorLabels, members, allocations } = planned;
+  return fleet.admit(gang, { cluster: cluster ?? "", flavors, flavorLabels, members, amounts: allocations });
 }
 
 type Decided = {

@@ -88,7 +88,7 @@ function admissionOf(spec: Job["spec"], ended: boolean): Admission {
     admitTimeMs: NOW_MS,
     members: firstMembers(spec, totalReplicas(spec)),
     flavors: {},
-    nodeLabels: {},
+    flavorLabels: {},
     state: ended ? "ended" : "live",
     tokensReleasedMs: null,
     goneMs: null,

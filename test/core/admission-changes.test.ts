@@ -12,7 +12,7 @@ function admission(changes: Partial<Admission> = {}): Admission {
     admitTimeMs: 0,
     members: { Worker: 4 },
     flavors: {},
-    nodeLabels: {},
+    flavorLabels: {},
     state: "live",
     tokensReleasedMs: null,
     goneMs: null,

@@ -20,7 +20,7 @@ function planned(parts: Partial<PlannedAdmission>): PlannedAdmission {
     admissionCounter: 7,
     members: { Worker: 2 },
     flavors,
-    nodeLabels: { gpu: "h100" },
+    flavorLabels: { "nvidia.com/gpu": { gpu: "h100" } },
     allocations: [],
     ...parts,
   };
@@ -41,7 +41,7 @@ test("an admission joins the job's others, live from now on, and the job no long
     admitTimeMs: NOW,
     members: { Worker: 2 },
     flavors,
-    nodeLabels: { gpu: "h100" },
+    flavorLabels: { "nvidia.com/gpu": { gpu: "h100" } },
     state: "live",
     tokensReleasedMs: null,
     goneMs: null,

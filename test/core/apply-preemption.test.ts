@@ -33,7 +33,7 @@ const victim = (name: string, parts: Partial<PlannedVictim> = {}): PlannedVictim
 
 function preemption(victims: readonly PlannedVictim[]): PlannedPreemption {
   const names = { jobUid: nominee.uid, askHash: "", generation: 7, admission: 1, cluster: "east" };
-  const planned = { kind: "admit", ...names, admissionCounter: 0, members, flavors, nodeLabels: {} } as const;
+  const planned = { kind: "admit", ...names, admissionCounter: 0, members, flavors, flavorLabels: {} } as const;
   return { planned: { ...planned, allocations: [] }, victims };
 }
 

@@ -59,7 +59,7 @@ const running = (
         cluster: parts.cluster ?? "east",
         members: { Worker: members },
         flavors: { "nvidia.com/gpu": "gpu/h100" },
-        nodeLabels: { gpu: "h100" },
+        flavorLabels: { "nvidia.com/gpu": { gpu: "h100" } },
       }),
     ],
   });
@@ -814,7 +814,7 @@ test("a planned admission has every field of its record", () => {
     admissionCounter: 7,
     members: { Worker: 2 },
     flavors: { "nvidia.com/gpu": "gpu/h100" },
-    nodeLabels: { gpu: "h100" },
+    flavorLabels: { "nvidia.com/gpu": { gpu: "h100" } },
     allocations: [{ pool: "gpu/h100", amount: 8, project: "research", namespace: "ml", queue: "q" }],
   });
 });
@@ -863,7 +863,7 @@ test("two flavored resources get a flavor each, and both demand their nodes", ()
   const queues = [{ ...q, quotas: [...q.quotas, { flavor: "rdma/ib", resource: "rdma/hca", nominal: 8 }] }];
   const clusters = [cluster("east", { nodes: all, flavors: [ib, flavor("h100")] })];
   const [planned] = plan(snapshot({ waiting: [both], queues, clusters }), AT).admissions;
-  assert.deepEqual(planned?.nodeLabels, labels);
+  assert.deepEqual(planned?.flavorLabels, { "nvidia.com/gpu": { gpu: "h100" }, "rdma/hca": { fabric: "ib" } });
   assert.deepEqual(
     planned?.allocations.map((allocation) => [allocation.pool, allocation.amount]),
     [

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
+import { type FlavorLabels, podNodeLabels } from "../../src/core/job/flavor-labels.ts";
 import { memberCount } from "../../src/core/job/roles.ts";
 import type { Ask, PodClass } from "../../src/core/plan/ask.ts";
 import type { PlanGang } from "../../src/core/plan/plan-gang.ts";
@@ -116,7 +117,7 @@ type Pod = {
   readonly jobUid: string;
   readonly spec: JsonObject;
   readonly requests: Resources;
-  readonly nodeLabels: Readonly<Record<string, string>>;
+  readonly flavorLabels: FlavorLabels;
 };
 
 /** Every pod that a plan sends to a cluster. */
@@ -125,9 +126,9 @@ function podsFor(from: PlanSnapshot, made: Plan, clusterName: string): readonly 
     .filter((planned) => planned.cluster === clusterName)
     .flatMap((planned) =>
       Object.entries(planned.members).flatMap(([role, count]) => {
-        const { jobUid, nodeLabels } = planned;
+        const { jobUid, flavorLabels } = planned;
         const { scheduling: spec, requests } = classOf(gangOf(from, planned), role);
-        return Array.from({ length: count }, () => ({ jobUid, spec, requests, nodeLabels }));
+        return Array.from({ length: count }, () => ({ jobUid, spec, requests, flavorLabels }));
       }),
     );
 }
@@ -143,7 +144,8 @@ function canPlace(pods: readonly Pod[], all: readonly NodeCapacity[]): boolean {
     if (dead.has(key)) return false;
     for (const [index, one] of all.entries()) {
       const allowed =
-        nodeAllows(pod.spec, one) && Object.entries(pod.nodeLabels).every(([k, v]) => one.labels[k] === v);
+        nodeAllows(pod.spec, one) &&
+        Object.entries(podNodeLabels(pod.requests, pod.flavorLabels)).every(([k, v]) => one.labels[k] === v);
       if (!allowed || !fitsIn(pod.requests, free[index]!)) continue;
       const next = free.map((amount, i) => (i === index ? subtractResources(amount, pod.requests) : amount));
       if (search(at + 1, next)) return true;
@@ -224,7 +226,8 @@ test("every admitted GPU is in an allocation, under the flavor of its nodes", ()
           planned.allocations.reduce((sum, l) => sum + l.amount, 0),
           gpus,
         );
-        for (const l of planned.allocations) assert.equal(`gpu/${planned.nodeLabels["gpu"]}`, l.pool);
+        for (const l of planned.allocations)
+          assert.equal(`gpu/${planned.flavorLabels["nvidia.com/gpu"]?.["gpu"]}`, l.pool);
       }
     }),
   );
@@ -329,7 +332,7 @@ test("members that no node shows yet keep their room", () => {
         jobUid: running.uid,
         spec: pod,
         requests: podRequests(pod),
-        nodeLabels: {},
+        flavorLabels: {},
       }));
       fc.pre(canPlace(held, all));
       const seen = Array.from({ length: Math.min(shown, role.replicas) }, (_, index) => ({
@@ -361,25 +364,25 @@ test("a gang grows to its full size where it runs, is charged for new members, a
       const admitted = growing.map(({ role, has, queue: name }, at) => {
         const members = { Worker: Math.min(has, role.replicas) };
         const flavors: Record<string, string> = role.gpus > 0 ? { "nvidia.com/gpu": "gpu/h100" } : {};
-        const nodeLabels: Record<string, string> = role.gpus > 0 ? { gpu: "h100" } : {};
+        const flavorLabels: FlavorLabels = role.gpus > 0 ? { "nvidia.com/gpu": { gpu: "h100" } } : {};
         return job({
           name: `running-${at}`,
           queue: name,
           roles: { Worker: role },
           minAvailable: members.Worker,
-          admissions: [admission({ cluster: "east", members, flavors, nodeLabels })],
+          admissions: [admission({ cluster: "east", members, flavors, flavorLabels })],
         });
       });
       const from = { ...base, admitted: admitted.map((one) => planGang(one)) };
       const all = base.clusters[0]!.capacity!.nodes;
       const held = admitted.flatMap((one) => {
         const spec = objectAt(one.spec.replicaSpecs["Worker"]?.template, "spec");
-        const { members, nodeLabels } = one.admissions[0]!;
+        const { members, flavorLabels } = one.admissions[0]!;
         return Array.from({ length: members["Worker"]! }, () => ({
           jobUid: one.uid,
           spec,
           requests: podRequests(spec),
-          nodeLabels,
+          flavorLabels,
         }));
       });
       fc.pre(canPlace(held, all));

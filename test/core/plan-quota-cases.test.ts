@@ -271,7 +271,7 @@ test("the gang in the waiting line has the admission that it would get", () => {
     admissionCounter: 7,
     members: { Worker: 1 },
     flavors: FLAVORS,
-    nodeLabels: { gpu: "h100" },
+    flavorLabels: { "nvidia.com/gpu": { gpu: "h100" } },
     allocations: [{ pool: POOL, amount: 8, project: "research", namespace: "ml", queue: "q" }],
   };
   assert.deepEqual(plan(from, AT).inLine, { planned, priority: 3, sinceMs: 4, after: 0 });

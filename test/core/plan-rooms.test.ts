@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { podClassOf } from "../../src/core/plan/ask.ts";
 import type { NodeCapacity } from "../../src/core/plan/snapshot.ts";
-import { FitClasses, nodeClassOf } from "../../src/core/plan/state/fit-classes.ts";
+import { FitClasses, keyedLabels, nodeClassOf } from "../../src/core/plan/state/fit-classes.ts";
 import type { JsonObject } from "../../src/runtime/json.ts";
 import { stateOf } from "../support/load-snapshot.ts";
 import { AT, admission, cluster, job, node, nodes, type SnapshotParts, snapshot } from "./plan-world.ts";
@@ -56,7 +56,8 @@ const alike: Record<
 for (const [name, { nodes: all, pod = {}, demanded = [], classes }] of Object.entries(alike)) {
   test(`${name} have ${classes === 1 ? "one class" : "a class each"}`, () => {
     const labels = Object.fromEntries(demanded.map((key) => [key, "x"]));
-    const { rules } = new FitClasses().of(podClassOf(pod), labels, JSON.stringify(labels));
+    const podClass = podClassOf({ ...pod, containers: [{ resources: { requests: { "nvidia.com/gpu": 1 } } }] });
+    const { rules } = new FitClasses().of(podClass, keyedLabels({ "nvidia.com/gpu": labels }));
     assert.equal(new Set(all.map((one) => nodeClassOf(rules.keys, one))).size, classes);
   });
 }
@@ -107,7 +108,9 @@ test("only a live admission keeps room for its members, and only in its own clus
 test("a member that no node shows yet keeps room only on nodes that its pod allows", () => {
   const pod = { nodeSelector: { zone: "b" }, tolerations: [{ key: "dedicated", operator: "Exists" }] };
   const roles = { Worker: { replicas: 1, gpus: 8, pod } };
-  const admissions = [admission({ cluster: "east", members: { Worker: 1 }, nodeLabels: { gpu: "h100" } })];
+  const admissions = [
+    admission({ cluster: "east", members: { Worker: 1 }, flavorLabels: { "nvidia.com/gpu": { gpu: "h100" } } }),
+  ];
   const taints = [{ key: "dedicated", value: "", effect: "NoSchedule" }];
   const all = [node("a", "h100"), node("b", "h100", { labels: { gpu: "h100", zone: "b" }, taints })];
   const clusters = [cluster("east", { nodes: all })];

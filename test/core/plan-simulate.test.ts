@@ -272,7 +272,9 @@ test("a job that runs elsewhere keeps the room of its members", () => {
   const running = job({
     name: "running",
     roles: { Worker: { replicas: 1, gpus: 8 } },
-    admissions: [admission({ cluster: "east", members: { Worker: 1 }, nodeLabels: { gpu: "h100" } })],
+    admissions: [
+      admission({ cluster: "east", members: { Worker: 1 }, flavorLabels: { "nvidia.com/gpu": { gpu: "h100" } } }),
+    ],
   });
   // It has not waited long enough for a reservation.
   const fresh = { ...workers(2), createTimeMs: NOW };

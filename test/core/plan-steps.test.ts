@@ -10,7 +10,7 @@ import { job, planGang } from "./plan-world.ts";
 const gang = (name: string, of: string) => job({ name, queue: of, roles: { Worker: { replicas: 1, gpus: 8 } } });
 
 function planned(name: string): PlannedAdmission {
-  const where = { cluster: "east", admissionCounter: 7, members: {}, flavors: {}, nodeLabels: {}, allocations: [] };
+  const where = { cluster: "east", admissionCounter: 7, members: {}, flavors: {}, flavorLabels: {}, allocations: [] };
   return { kind: "admit", jobUid: `uid-${name}`, askHash: "", generation: 1, admission: 1, ...where };
 }
 

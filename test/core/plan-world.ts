@@ -101,7 +101,7 @@ export function admission(parts: Partial<Admission> & { readonly cluster: string
     admitTimeMs: 0,
     members: {},
     flavors: {},
-    nodeLabels: {},
+    flavorLabels: {},
     state: "live",
     tokensReleasedMs: null,
     goneMs: null,

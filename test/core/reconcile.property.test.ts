@@ -205,7 +205,7 @@ class World {
       admissionCounter: 0,
       members: {},
       flavors: {},
-      nodeLabels: {},
+      flavorLabels: {},
       allocations: [],
     } as const;
     const jobs = new Map([this.job, nominee].map((job) => [job.uid, job]));

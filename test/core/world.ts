@@ -71,7 +71,7 @@ export function admit(
     admitTimeMs: nowMs,
     members: firstMembers(job.spec, totalReplicas(job.spec)),
     flavors: {},
-    nodeLabels: {},
+    flavorLabels: {},
     state: "live",
     tokensReleasedMs: null,
     goneMs: null,

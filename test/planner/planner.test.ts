@@ -337,7 +337,7 @@ test("a gang that lacks members grows under a token of its own", async () => {
         cluster: "east",
         members: { Worker: 1 },
         flavors: { "nvidia.com/gpu": "gpu/h100" },
-        nodeLabels: { gpu: "h100" },
+        flavorLabels: { "nvidia.com/gpu": { gpu: "h100" } },
       }),
     ],
   });

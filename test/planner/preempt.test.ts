@@ -75,7 +75,7 @@ function preemption(nominee: PlanGang, victim: PlanGang): PreemptionRecord {
   assert.ok(live);
   const allocations = [{ pool: FLAVOR, amount: 8, project, namespace, queue }];
   const where = { cluster: "west", admissionCounter: 0, members: { Worker: 8 }, flavors: { [GPU]: FLAVOR } };
-  const planned = { kind: "admit", jobUid, askHash, generation, admission: 1, nodeLabels: {}, allocations } as const;
+  const planned = { kind: "admit", jobUid, askHash, generation, admission: 1, flavorLabels: {}, allocations } as const;
   const { number: admission, members } = live;
   const reason = "InClusterQueue";
   return {

@@ -212,7 +212,7 @@ for (const [what, of] of Object.entries(preemptions)) {
 /** Records one preemption through the laws, in a store that takes it as it is. */
 async function record({ reason, queues = tree(), pools, uses = 2, ...of }: Preempted): Promise<void> {
   const ends = { state: "live" as const, tokensReleasedMs: null, goneMs: null };
-  const place = { cluster: "east", members: { Worker: 2 }, flavors: { "nvidia.com/gpu": POOL }, nodeLabels: {} };
+  const place = { cluster: "east", members: { Worker: 2 }, flavors: { "nvidia.com/gpu": POOL }, flavorLabels: {} };
   const live = { number: 1, admitTimeMs: NOW - 10_000, ...place, ...ends };
   const gang = (name: string, queue: string) =>
     planGang(job({ name, queue, roles: { Worker: { replicas: 2, gpus: 1 } } }));

@@ -75,7 +75,7 @@ export class Preemptions {
     const { askHash, generation, lastAdmission } = gang;
     const { name: cluster } = this.#pick(this.#world.clusters) ?? assert.fail();
     const gangFacts = { jobUid: uid, askHash, generation, admission: lastAdmission + 1 };
-    const place = { cluster, admissionCounter: 0, members: {}, flavors: {}, nodeLabels: {}, allocations: [] };
+    const place = { cluster, admissionCounter: 0, members: {}, flavors: {}, flavorLabels: {}, allocations: [] };
     return {
       planned: { kind: "admit", ...gangFacts, ...place },
       victims,

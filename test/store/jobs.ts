@@ -102,7 +102,7 @@ export function plannedFor(job: Job, overrides: Partial<PlannedAdmission> = {}):
     admissionCounter: 0,
     members: { Worker: 4 },
     flavors: { "nvidia.com/gpu": FLAVOR },
-    nodeLabels: { "gangway.dev/gpu": "h100" },
+    flavorLabels: { "nvidia.com/gpu": { "gangway.dev/gpu": "h100" } },
     allocations: [{ pool: FLAVOR, amount: 4, project: job.project, namespace: job.namespace, queue }],
     ...overrides,
   };
@@ -177,7 +177,7 @@ export const anyAdmissions: fc.Arbitrary<readonly Admission[]> = fc
       admitTimeMs: ms,
       members: counts,
       flavors: map,
-      nodeLabels: map,
+      flavorLabels: fc.dictionary(text, map, { maxKeys: 2 }),
       state: fc.constantFrom("ended" as const, "undone" as const),
       tokensReleasedMs: maybeMs,
       goneMs: maybeMs,

@@ -132,7 +132,7 @@ async function assertPreempts(db: Db): Promise<void> {
   const [live] = held?.admissions ?? [];
   assert.ok(held && next && live);
   const { uid: jobUid, askHash, generation, queue } = next;
-  const where = { cluster: "a100-west", admissionCounter: 0, members: {}, flavors: {}, nodeLabels: {} };
+  const where = { cluster: "a100-west", admissionCounter: 0, members: {}, flavors: {}, flavorLabels: {} };
   const planned = { kind: "admit", jobUid, askHash, generation, admission: 1, ...where, allocations: [] } as const;
   const admission = { admission: live.number, members: live.members };
   const victims = [{ jobUid: held.uid, queue: held.queue, ...admission, reason: "InClusterQueue" as const }];
@@ -156,6 +156,8 @@ async function assertWorks(db: Db): Promise<void> {
   const [held] = await db.query<{ uid: string }>("select uid from jobs where name = 'held'");
   const loaded = await worker.loadJob(held?.uid ?? "");
   assert.deepEqual(loaded?.job.admissions[0]?.members, { Worker: 2 });
+  const labels = { "nvidia.com/gpu.product": "NVIDIA-H100-80GB-HBM3" };
+  assert.deepEqual(loaded.job.admissions[0]?.flavorLabels, { "nvidia.com/gpu": labels });
   const holder = { kind: "caller", name: "anonymous" } as const;
   const [released] = await ledger.release([releaseOf({ pool: "ex:warehouse", token: "query-17", holder })], NOW);
   assert.equal(released?.kind, "released");

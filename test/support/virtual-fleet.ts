@@ -95,7 +95,7 @@ export class VirtualFleet {
     return this.#held(uid).gang;
   }
 
-  admit({ jobUid, admission, cluster, flavors, nodeLabels, members }: PlannedAdmission, nowMs: number): void {
+  admit({ jobUid, admission, cluster, flavors, flavorLabels, members }: PlannedAdmission, nowMs: number): void {
     const held = this.#held(jobUid);
     const { gang, units } = held;
     const live = {
@@ -105,7 +105,7 @@ export class VirtualFleet {
       tokensReleasedMs: null,
       goneMs: null,
     };
-    const admissions = [{ ...live, cluster, flavors, nodeLabels, members }];
+    const admissions = [{ ...live, cluster, flavors, flavorLabels, members }];
     const node = this.#nodeFor(units);
     node.members = [...node.members, { jobUid, admission, role: ROLE.toLowerCase(), index: 0 }];
     node.free -= units;

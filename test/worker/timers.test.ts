@@ -131,7 +131,7 @@ function admissionOf(job: Job) {
     admitTimeMs: time.nowMs(),
     members: Object.fromEntries(Object.entries(job.spec.replicaSpecs).map(([role, { replicas }]) => [role, replicas])),
     flavors: {},
-    nodeLabels: {},
+    flavorLabels: {},
     state: "live" as const,
     tokensReleasedMs: null,
     goneMs: null,

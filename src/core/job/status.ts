@@ -2,6 +2,7 @@
  * The status of a job: its phase, conditions, admissions and failures. Users read it in `gangway get`, and every
  * decision of the planner and the workers starts from it.
  */
+import type { FlavorLabels } from "./flavor-labels.ts";
 import type { Nomination, PreemptionReason } from "./preemption.ts";
 import type { PluginRecord, RecordedInfo, TaskPhase } from "./task-info.ts";
 
@@ -91,8 +92,8 @@ export type Admission = {
   readonly members: Readonly<Record<string, number>>;
   /** The flavor of each extended resource: `nvidia.com/gpu` → `gpu/h100`. Empty for a gang that requests none. */
   readonly flavors: Readonly<Record<string, string>>;
-  /** Node labels of the flavors. Pods get them as required node affinity. */
-  readonly nodeLabels: Readonly<Record<string, string>>;
+  /** The node labels of each resource's flavor. Pods that request the resource require them. */
+  readonly flavorLabels: FlavorLabels;
   readonly state: AdmissionState;
   /** When its tokens were released. Null while it holds them. */
   readonly tokensReleasedMs: number | null;

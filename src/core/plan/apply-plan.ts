@@ -28,7 +28,7 @@ function admit(job: Job, planned: PlannedAdmission, nowMs: number) {
     admitTimeMs: nowMs,
     members: planned.members,
     flavors: planned.flavors,
-    nodeLabels: planned.nodeLabels,
+    flavorLabels: planned.flavorLabels,
     state: "live",
     tokensReleasedMs: null,
     goneMs: null,

@@ -36,7 +36,15 @@ export type DocumentedFacts = {
 /** The part of an admission that a plan reads. */
 export type PlannedFrom = Pick<
   Admission,
-  "number" | "admitTimeMs" | "cluster" | "state" | "members" | "flavors" | "nodeLabels" | "tokensReleasedMs" | "goneMs"
+  | "number"
+  | "admitTimeMs"
+  | "cluster"
+  | "state"
+  | "members"
+  | "flavors"
+  | "flavorLabels"
+  | "tokensReleasedMs"
+  | "goneMs"
 >;
 
 /** A job as the planner sees it, without its templates. */
@@ -174,6 +182,6 @@ function recordFacts(job: Job) {
 }
 
 function plannedFrom(admission: Admission): PlannedFrom {
-  const { number, admitTimeMs, cluster, state, members, flavors, nodeLabels, tokensReleasedMs, goneMs } = admission;
-  return { number, admitTimeMs, cluster, state, members, flavors, nodeLabels, tokensReleasedMs, goneMs };
+  const { number, admitTimeMs, cluster, state, members, flavors, flavorLabels, tokensReleasedMs, goneMs } = admission;
+  return { number, admitTimeMs, cluster, state, members, flavors, flavorLabels, tokensReleasedMs, goneMs };
 }

@@ -1,3 +1,4 @@
+import type { FlavorLabels } from "../job/flavor-labels.ts";
 import type { Allocation, Scope } from "../quota/counters.ts";
 import type { Freeze } from "../quota/freeze.ts";
 import type { BlockedPod } from "./blocked-pod.ts";
@@ -32,7 +33,7 @@ export type PlannedAdmission = {
   /** All members that the gang has afterwards, by replica type. */
   readonly members: Readonly<Record<string, number>>;
   readonly flavors: Readonly<Record<string, string>>;
-  readonly nodeLabels: Readonly<Record<string, string>>;
+  readonly flavorLabels: FlavorLabels;
   /** One allocation for each flavor, without tokens: the planner names them. Empty without a flavored resource. */
   readonly allocations: readonly PlannedAllocation[];
 };

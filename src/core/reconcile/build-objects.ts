@@ -1,4 +1,5 @@
 import { isJsonObject, type JsonObject, objectAt, stringAt } from "../../runtime/json.ts";
+import { podNodeLabels } from "../job/flavor-labels.ts";
 import { isInterruptible, specNow } from "../job/interruptible.ts";
 import type { Job } from "../job/job.ts";
 import { anchorName } from "../job/names.ts";
@@ -12,6 +13,7 @@ import { buildPart } from "../pods/build-part.ts";
 import { buildPod } from "../pods/build-pod.ts";
 import { buildService } from "../pods/build-service.ts";
 import { buildPodGroup, type GangScheduler, joinPodGroup } from "../pods/pod-group.ts";
+import { podRequests } from "../pods/resources.ts";
 import { podVariables } from "../pods/variables.ts";
 import type { Slot } from "./arrange-gang.ts";
 import type { Action } from "./decision.ts";
@@ -92,7 +94,7 @@ function plainPodManifest(target: BuildTarget, slot: Slot): JsonObject {
     restartPolicy: spec?.restartPolicy ?? kind.defaults.restartPolicy,
     restartScope: job.spec.runPolicy.restartScope,
     interruptible: interruptibleOf(job),
-    nodeLabels: admission.nodeLabels,
+    nodeLabels: podNodeLabels(podRequests(objectAt(template, "spec")), admission.flavorLabels),
     env: made.env,
     initContainers: made.initContainers,
     volumes: made.volumes ?? [],

@@ -197,7 +197,7 @@ function liveAdmission({ sinceMs, uses }: NonNullable<CaseGang["admitted"]>, ask
     state: "live",
     members: Object.fromEntries(ask.roles.map(({ role, replicas }) => [role, replicas])),
     flavors: Object.fromEntries(Object.keys(uses).map((pool) => [resourceOf(pool), pool])),
-    nodeLabels: {},
+    flavorLabels: {},
     tokensReleasedMs: null,
     goneMs: null,
   };

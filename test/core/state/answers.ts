@@ -28,11 +28,11 @@ function recorded(from: PlanSnapshot, admissions: readonly PlannedAdmission[]): 
   const gangs = [...from.waiting, ...from.admitted].map((gang) => {
     const planned = byUid.get(gang.uid);
     if (planned === undefined) return gang;
-    const { admission: number, cluster, members, flavors, nodeLabels } = planned;
+    const { admission: number, cluster, members, flavors, flavorLabels } = planned;
     const ends = { admitTimeMs: 0, state: "live" as const, tokensReleasedMs: null, goneMs: null };
     const others = gang.admissions.filter((old) => old.number !== number);
     const lastAdmission = Math.max(number, gang.lastAdmission);
-    const live = { number, cluster, members, flavors, nodeLabels, ...ends };
+    const live = { number, cluster, members, flavors, flavorLabels, ...ends };
     return { ...gang, waits: false, admissions: [...others, live], lastAdmission };
   });
   const sums = new Map(from.sums.map((sum) => [scopeKey(sum.scope), sum]));

@@ -17,8 +17,8 @@ function loaded(fleet: Fleet): FleetState {
 }
 
 function record(fleet: Fleet, state: FleetState, planned: PlannedAdmission): void {
-  const { jobUid, cluster, flavors, nodeLabels, members, allocations } = planned;
-  const to = { cluster: cluster ?? "", flavors, nodeLabels, members, amounts: allocations };
+  const { jobUid, cluster, flavors, flavorLabels, members, allocations } = planned;
+  const to = { cluster: cluster ?? "", flavors, flavorLabels, members, amounts: allocations };
   for (const change of fleet.admit(fleet.gangs.get(jobUid) as PlanGang, to)) state.apply(change);
 }
 

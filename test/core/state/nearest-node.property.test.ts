@@ -4,7 +4,7 @@ import { podClassOf } from "../../../src/core/plan/ask.ts";
 import type { PodObstacle } from "../../../src/core/plan/blocked-pod.ts";
 import type { NodeCapacity } from "../../../src/core/plan/snapshot.ts";
 import { ClusterRoom } from "../../../src/core/plan/state/cluster-room.ts";
-import { FitClasses } from "../../../src/core/plan/state/fit-classes.ts";
+import { FitClasses, keyedLabels } from "../../../src/core/plan/state/fit-classes.ts";
 import { nearestNode } from "../../../src/core/plan/state/nearest-node.ts";
 import { nodeAllows, nodeObstacles, readyNode } from "../../../src/core/pods/node-match.ts";
 import type { JsonObject } from "../../../src/runtime/json.ts";
@@ -26,13 +26,14 @@ test("the nearest node has the fewest obstacles of all that count, and so many n
   for (let seed = 1; seed <= WORLDS; seed++) {
     const draw = new Draw(seed);
     const nodes = draw.list(1 + draw.upTo(6), (at) => randomNode(draw, `n${draw.upTo(9)}-${at}`));
-    const labels = draw.chance(0.5) ? { gpu: draw.of(MODELS) } : {};
+    const demands = draw.chance(0.5) ? { gpu: draw.of(MODELS) } : {};
     const requests = { "nvidia.com/gpu": draw.upTo(10), cpu: draw.upTo(20) };
+    const labels = requests["nvidia.com/gpu"] > 0 ? demands : {};
     const podClass = podClassOf({ ...draw.of(RULES), containers: [{ resources: { requests } }] });
     const room = new ClusterRoom(new FitClasses());
     for (const node of nodes) room.setNode(node.name, node);
     room.reset();
-    const fit = room.fits.of(podClass, labels, JSON.stringify(labels));
+    const fit = room.fits.of(podClass, keyedLabels({ "nvidia.com/gpu": demands }));
     const mayTake = draw.chance(0.5);
     const ofFlavor = { nodeSelector: labels };
     const obstaclesOf = ({ free, allocatable, ...facts }: NodeCapacity): readonly PodObstacle[] => {

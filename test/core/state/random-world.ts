@@ -185,7 +185,7 @@ export function admittedJob(draw: Draw, one: Job, cluster: string): Job {
     cluster,
     members,
     flavors: { "nvidia.com/gpu": `gpu/${model}` },
-    nodeLabels: draw.chance(0.8) ? { gpu: model } : {},
+    flavorLabels: draw.chance(0.8) ? { "nvidia.com/gpu": { gpu: model } } : {},
   });
   const { admissions } = one;
   return { ...one, status: { ...one.status, phase: "RUNNING" }, admissions: [...admissions, live] };

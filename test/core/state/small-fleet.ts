@@ -171,10 +171,10 @@ export class SmallFleet {
     return admissions.some(({ tokensReleasedMs }) => tokensReleasedMs === null) ? gpusOf(ask) : 0;
   }
 
-  #admit({ jobUid, admission: number, cluster: where, members, flavors, nodeLabels }: PlannedAdmission): void {
+  #admit({ jobUid, admission: number, cluster: where, members, flavors, flavorLabels }: PlannedAdmission): void {
     const gang = this.gangs.get(jobUid) as PlanGang;
     const ends = { state: "live" as const, tokensReleasedMs: null, goneMs: null };
-    const live = { number, admitTimeMs: this.nowMs, cluster: where, members, flavors, nodeLabels, ...ends };
+    const live = { number, admitTimeMs: this.nowMs, cluster: where, members, flavors, flavorLabels, ...ends };
     this.#use(gang, gpusOf(gang.ask));
     this.#set({ ...withoutNomination(gang), waits: false, admissions: [live], lastAdmission: number });
   }

@@ -97,9 +97,9 @@ export class Truth {
   record(planned: PlannedAdmission): readonly Change[] {
     const gang = this.#gangs.get(planned.jobUid);
     if (gang === undefined || planned.cluster === null) return [];
-    const { admission: number, cluster, members, flavors, nodeLabels } = planned;
+    const { admission: number, cluster, members, flavors, flavorLabels } = planned;
     const ends = { state: "live", tokensReleasedMs: null, goneMs: null };
-    const live = { number, admitTimeMs: this.nowMs, cluster, members, flavors, nodeLabels, ...ends };
+    const live = { number, admitTimeMs: this.nowMs, cluster, members, flavors, flavorLabels, ...ends };
     const others = gang.admissions.filter((old) => old.number !== number);
     const admissions = [...others, live as PlanGang["admissions"][number]];
     const lastAdmission = Math.max(gang.lastAdmission, number);

@@ -55,6 +55,7 @@ export const SCHEMA_VERSIONS: SchemaVersions = [
     "0024_tenant-limits",
     "0025_ended-holders",
     "0026_jobs-by-phase",
+    "0027_flavor-labels",
   ],
 ];
 

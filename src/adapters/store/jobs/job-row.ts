@@ -1,3 +1,4 @@
+import type { FlavorLabels } from "../../../core/job/flavor-labels.ts";
 import { currentAdmission, isHistory, type Job } from "../../../core/job/job.ts";
 import type { JobView } from "../../../core/job/list.ts";
 import { bareSpec, type JobSpec } from "../../../core/job/spec.ts";
@@ -28,7 +29,7 @@ export type JobRow = {
 /** The part of a status that is stored as a document. Phase and completion time are columns, with checks. */
 type StatusDocument = Omit<JobStatus, "phase" | "completionTimeMs">;
 
-type AdmissionRow = {
+export type AdmissionRow = {
   readonly number: number;
   /** Empty: none. */
   readonly cluster: string;
@@ -36,7 +37,10 @@ type AdmissionRow = {
   readonly state: AdmissionState;
   readonly members: Admission["members"];
   readonly flavors: Admission["flavors"];
-  readonly node_labels: Admission["nodeLabels"];
+  /** Of all flavors together, for programs of the version before. */
+  readonly node_labels: Readonly<Record<string, string>>;
+  /** Null: a program of the version before wrote the row. */
+  readonly flavor_labels: FlavorLabels | null;
   readonly admit_ms: number;
   readonly tokens_released_ms: number | null;
   readonly gone_ms: number | null;
@@ -48,8 +52,8 @@ const columns = (spec: string) => `
   j.version, j.bucket, j.phase, j.completion_ms, j.trace_parent, ${spec} as spec, j.status,
   coalesce((
     select json_agg(a order by a.number) from (
-      select number, cluster, simulated, state, members, flavors, node_labels, admit_ms, tokens_released_ms, gone_ms,
-             below_min_since_ms
+      select number, cluster, simulated, state, members, flavors, node_labels, flavor_labels, admit_ms,
+             tokens_released_ms, gone_ms, below_min_since_ms
         from admissions where job_uid = j.uid and not finished
     ) a
   ), '[]') as admissions`;
@@ -113,12 +117,18 @@ function admissionOf(row: AdmissionRow): Admission {
     admitTimeMs: row.admit_ms,
     members: row.members,
     flavors: row.flavors,
-    nodeLabels: row.node_labels,
+    flavorLabels: flavorLabelsOf(row),
     state: row.state,
     tokensReleasedMs: row.tokens_released_ms,
     goneMs: row.gone_ms,
     belowMinSinceMs: row.below_min_since_ms,
   };
+}
+
+/** The labels of each flavor. In rows of the version before, each resource has those of all flavors. */
+export function flavorLabelsOf(row: Pick<AdmissionRow, "flavors" | "flavor_labels" | "node_labels">): FlavorLabels {
+  const { flavors, flavor_labels: byResource, node_labels: all } = row;
+  return byResource ?? Object.fromEntries(Object.keys(flavors).map((resource) => [resource, all]));
 }
 
 export function statusDocument(status: JobStatus): StatusDocument {

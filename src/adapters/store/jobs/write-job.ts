@@ -1,4 +1,5 @@
 import { bucketOf } from "../../../core/job/bucket.ts";
+import { allNodeLabels } from "../../../core/job/flavor-labels.ts";
 import type { Job } from "../../../core/job/job.ts";
 import type { SentJob } from "../../../core/job/sent.ts";
 import { bareSpec } from "../../../core/job/spec.ts";
@@ -179,31 +180,33 @@ export async function writeAdmissions(
     admissions.map((row) => row.state),
     admissions.map((row) => json(row.members)),
     admissions.map((row) => json(row.flavors)),
-    admissions.map((row) => json(row.nodeLabels)),
+    admissions.map((row) => json(allNodeLabels(row.flavorLabels))),
     admissions.map((row) => row.admitTimeMs),
     admissions.map((row) => row.tokensReleasedMs),
     admissions.map((row) => row.goneMs),
     admissions.map((row) => row.belowMinSinceMs),
     admissions.map((row) => row.simulated ?? false),
+    admissions.map((row) => json(row.flavorLabels)),
   ]);
 }
 
 const WRITE_ADMISSIONS = `
 insert into admissions (
   job_uid, number, cluster, state, members, flavors, node_labels, admit_ms, tokens_released_ms, gone_ms,
-  below_min_since_ms, simulated
+  below_min_since_ms, simulated, flavor_labels
 )
 select job_uid, number, cluster, state, members::json, flavors::json, node_labels::json, admit_ms, tokens_released_ms,
-       gone_ms, below_min_since_ms, simulated
+       gone_ms, below_min_since_ms, simulated, flavor_labels::json
   from unnest(
     $1::uuid[], $2::int[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::bigint[], $9::bigint[],
-    $10::bigint[], $11::bigint[], $12::boolean[]
+    $10::bigint[], $11::bigint[], $12::boolean[], $13::text[]
   ) as a (
     job_uid, number, cluster, state, members, flavors, node_labels, admit_ms, tokens_released_ms, gone_ms,
-    below_min_since_ms, simulated
+    below_min_since_ms, simulated, flavor_labels
   )
  order by job_uid, number
 on conflict (job_uid, number) do update
    set state = excluded.state, members = excluded.members, flavors = excluded.flavors,
-       node_labels = excluded.node_labels, tokens_released_ms = excluded.tokens_released_ms, gone_ms = excluded.gone_ms,
+       node_labels = excluded.node_labels, flavor_labels = excluded.flavor_labels,
+       tokens_released_ms = excluded.tokens_released_ms, gone_ms = excluded.gone_ms,
        below_min_since_ms = excluded.below_min_since_ms`;

@@ -2,6 +2,7 @@ import type { Registry } from "../../../core/kinds/registry.ts";
 import type { Ask } from "../../../core/plan/ask.ts";
 import { type DocumentedFacts, gangOf, type PlanGang, type PlannedFrom } from "../../../core/plan/plan-gang.ts";
 import type { Executor } from "../db/db.ts";
+import { type AdmissionRow, flavorLabelsOf } from "../jobs/job-row.ts";
 import { loadJobs } from "../jobs/load-job.ts";
 
 /** The inputs of reading gangs beside the database. */
@@ -73,8 +74,12 @@ type GangRow = {
   /** False: the columns of the gang are those of an older version of the job. */
   readonly current: boolean;
   readonly last_admission: number;
-  readonly admissions: readonly (Omit<PlannedFrom, "cluster"> & { readonly cluster: string })[];
+  readonly admissions: readonly GangAdmissionRow[];
 };
+
+type GangAdmissionRow = Omit<PlannedFrom, "cluster" | "flavorLabels"> & {
+  readonly cluster: string;
+} & Pick<AdmissionRow, "node_labels" | "flavor_labels">;
 
 const GANGS = `
 select j.uid, j.namespace, j.name, j.project, j.queue, j.priority, j.create_ms, j.trace_parent, j.version,
@@ -85,7 +90,8 @@ select j.uid, j.namespace, j.name, j.project, j.queue, j.priority, j.create_ms, 
     select coalesce(max(number), 0) as last_admission,
            coalesce(json_agg(json_build_object(
              'number', number, 'admitTimeMs', admit_ms, 'cluster', cluster, 'state', state, 'members', members,
-             'flavors', flavors, 'nodeLabels', node_labels, 'tokensReleasedMs', tokens_released_ms, 'goneMs', gone_ms
+             'flavors', flavors, 'node_labels', node_labels,
+             'flavor_labels', flavor_labels, 'tokensReleasedMs', tokens_released_ms, 'goneMs', gone_ms
            ) order by number) filter (where not finished), '[]') as admissions
       from admissions where job_uid = j.uid
   ) a`;
@@ -105,6 +111,11 @@ function countersOf(row: GangRow) {
   return { generation: row.generation, lastAdmission: row.last_admission };
 }
 
+function admissionOf({ node_labels, flavor_labels, ...row }: GangAdmissionRow): PlannedFrom {
+  const flavorLabels = flavorLabelsOf({ flavors: row.flavors, flavor_labels, node_labels });
+  return { ...row, cluster: row.cluster || null, flavorLabels };
+}
+
 function gangOfRow(row: GangRow, ask: Ask, documented: DocumentedFacts): PlanGang {
   const { uid, namespace, name, project, queue, priority, version, waits, ends } = row;
   return {
@@ -121,7 +132,7 @@ function gangOfRow(row: GangRow, ask: Ask, documented: DocumentedFacts): PlanGan
     ask,
     waits,
     ends,
-    admissions: row.admissions.map((admission) => ({ ...admission, cluster: admission.cluster || null })),
+    admissions: row.admissions.map(admissionOf),
     ...documented,
     ...(row.trace_parent === null ? {} : { traceParent: row.trace_parent }),
   };

@@ -1,13 +1,12 @@
 import { compareText } from "../../../runtime/compare-text.ts";
-import { canonicalJson } from "../../../runtime/json.ts";
 import { readyNode } from "../../pods/node-match.ts";
 import type { PodClass } from "../ask.ts";
 import { podClassOf } from "../ask.ts";
-import { compareDemand, type NodeLabels } from "../fit.ts";
+import { compareDemand } from "../fit.ts";
 import type { PlanGang, PlannedFrom } from "../plan-gang.ts";
 import type { BoundMember, NodeCapacity, PlanCluster, UnboundPod } from "../snapshot.ts";
 import { ClusterRoom } from "./cluster-room.ts";
-import type { FitClass, FitClasses } from "./fit-classes.ts";
+import { type FitClass, type FitClasses, type KeyedLabels, keyedLabels } from "./fit-classes.ts";
 import { type FitGroup, placeAll, placeInOrder } from "./place-all.ts";
 import type { Request } from "./requests.ts";
 import { RoomWatch } from "./room-watch.ts";
@@ -21,6 +20,8 @@ type Expected = { readonly podClass: PodClass; readonly role: string; readonly c
 /** A pod on a node. */
 export type PlacedPod = { readonly node: string; readonly fit: FitClass };
 
+const NO_LABELS = keyedLabels({});
+
 type UnseenGroup = FitGroup & { readonly role: string };
 
 /** The unseen members of gangs, and how many of each class are placed on which nodes. */
@@ -33,8 +34,7 @@ type PlacedUnseen = {
 export type LiveMembers = {
   readonly jobUid: string;
   readonly admission: number;
-  readonly nodeLabels: NodeLabels;
-  readonly labelsKey: string;
+  readonly labels: KeyedLabels;
   readonly groups: readonly Expected[];
 };
 
@@ -122,11 +122,11 @@ export class ClusterState {
     return [...this.#shownPods(members), ...(isLive ? (this.#unseenPlaces.get(jobUid) ?? []) : [])];
   }
 
-  #shownPods({ jobUid, admission, nodeLabels, labelsKey, groups }: LiveMembers): readonly PlacedPod[] {
+  #shownPods({ jobUid, admission, labels, groups }: LiveMembers): readonly PlacedPod[] {
     this.#places ??= this.#findPlaces();
     return (this.#places.get(admissionKey(jobUid, admission)) ?? []).flatMap(({ node, role }) => {
       const group = groups.find((one) => one.role.toLowerCase() === role);
-      return group === undefined ? [] : [{ node, fit: this.room.fits.of(group.podClass, nodeLabels, labelsKey) }];
+      return group === undefined ? [] : [{ node, fit: this.room.fits.of(group.podClass, labels) }];
     });
   }
 
@@ -177,7 +177,7 @@ export class ClusterState {
     const byName = [...this.#unbound].sort(([a], [b]) => compareText(a, b));
     const pods = byName.map(([, { podSpec, requests }], at) => {
       const podClass = { requests, scheduling: podClassOf(podSpec).scheduling };
-      return { requests, role: `unbound-${at}`, fit: this.room.fits.of(podClass, {}, "{}") };
+      return { requests, role: `unbound-${at}`, fit: this.room.fits.of(podClass, NO_LABELS) };
     });
     return pods.sort(compareDemand).map(({ fit }) => ({ fit, count: 1 }));
   }
@@ -213,25 +213,25 @@ export class ClusterState {
     this.#stale = true;
   }
 
-  #unseenOf({ jobUid, admission, nodeLabels, labelsKey, groups }: LiveMembers): readonly UnseenGroup[] {
+  #unseenOf({ jobUid, admission, labels, groups }: LiveMembers): readonly UnseenGroup[] {
     const shown = this.#shown.get(admissionKey(jobUid, admission));
     return groups.flatMap(({ podClass, role, count }) => {
       const missing = count - countShown(shown, role.toLowerCase(), count);
       if (missing <= 0) return [];
-      const fit = this.room.fits.of(podClass, nodeLabels, labelsKey);
+      const fit = this.room.fits.of(podClass, labels);
       return [{ fit, role, count: missing }];
     });
   }
 }
 
 /** The members of a gang under one of its admissions. */
-export function membersUnder(gang: PlanGang, { number, members, nodeLabels }: PlannedFrom): LiveMembers {
+export function membersUnder(gang: PlanGang, { number, members, flavorLabels }: PlannedFrom): LiveMembers {
   const groups = gang.ask.roles.flatMap(({ role, podClass: at }) => {
     const podClass = gang.ask.podClasses[at];
     const count = members[role] ?? 0;
     return count > 0 && podClass !== undefined ? [{ role, podClass, count }] : [];
   });
-  return { jobUid: gang.uid, admission: number, nodeLabels, labelsKey: canonicalJson(nodeLabels), groups };
+  return { jobUid: gang.uid, admission: number, labels: keyedLabels(flavorLabels), groups };
 }
 
 /** Deals the places of each class out to the gangs in their order: pods of one class may change places. */

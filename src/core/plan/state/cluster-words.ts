@@ -131,9 +131,9 @@ function fitRefusal(
   const [flavor = null] = Object.values(choice);
   const { podCount: need } = sized;
   const tried = { ...mentionOf(facts), reason, flavor, need };
-  const { labels, flavorOf, lacks } = labelsFor(facts, choice);
+  const { flavorLabels, flavorOf, lacks } = labelsFor(facts, choice);
   if (lacks !== null) return { ...tried, message: `it has no ${lacks}`, flavor: lacks, have: 0, blocked: null };
-  const groups = groupsOf(sized, cluster, labels);
+  const groups = groupsOf(sized, cluster, flavorLabels);
   const words = { cluster: clusterName(facts), gang: describeNeed(memberGroups(gang.ask, sized.members), choice) };
   const now = tryAll(cluster.room, groups);
   const ever = reason === "TooLarge" ? tryAll(cluster.empty, groups) : null;

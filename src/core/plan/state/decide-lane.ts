@@ -351,14 +351,14 @@ export class DecideLane {
   }
 
   /** The admission that a gang gets in a cluster. */
-  plannedIn({ gang }: Entry, { sized, choice }: Request, { cluster, labels }: RoomTry): PlannedAdmission {
+  plannedIn({ gang }: Entry, { sized, choice }: Request, { cluster, flavorLabels }: RoomTry): PlannedAdmission {
     const units = unitsOf(sized, this.#parts.resources);
     return {
       ...newAdmission(gang, allocationsOf(gang, units, choice)),
       ...placeIn(cluster),
       members: sized.members,
       flavors: choice,
-      nodeLabels: labels,
+      flavorLabels,
     };
   }
 

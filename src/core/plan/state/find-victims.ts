@@ -130,9 +130,9 @@ export class FindVictims {
 
   /** Notes an admission of the round, whose pods the cluster's room has placed after a mark. */
   noteBoarding(entry: Entry, planned: PlannedAdmission, { room }: ClusterState, mark: number): void {
-    const { admission: number, cluster, members, flavors, nodeLabels } = planned;
+    const { admission: number, cluster, members, flavors, flavorLabels } = planned;
     const live = { state: "live" as const, admitTimeMs: this.#nowMs, tokensReleasedMs: null, goneMs: null };
-    const runner = this.#runner(entry, { ...live, number, cluster, members, flavors, nodeLabels });
+    const runner = this.#runner(entry, { ...live, number, cluster, members, flavors, flavorLabels });
     const pods = room.placedAfter(mark).flatMap(({ slot, fit, pods: count }) => {
       return Array.from({ length: count }, (): PlacedPod => ({ node: room.nodeAt(slot)?.name ?? "", fit }));
     });

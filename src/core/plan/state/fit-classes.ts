@@ -1,5 +1,6 @@
 import { compareText } from "../../../runtime/compare-text.ts";
 import { canonicalJson, type JsonObject } from "../../../runtime/json.ts";
+import { type FlavorLabels, podNodeLabels } from "../../job/flavor-labels.ts";
 import { type NodeFacts, type NodeObstacle, nodeAllows } from "../../pods/node-match.ts";
 import type { Resources } from "../../pods/resources.ts";
 import type { PodClass } from "../ask.ts";
@@ -64,7 +65,7 @@ export type Judgement = {
   readonly allowsReady: boolean;
 };
 
-/** Pods that a fit cannot tell apart, on nodes with labels that their flavors demand. */
+/** Pods that a fit cannot tell apart, on nodes with labels that the flavors of their resources demand. */
 export type FitClass = {
   readonly key: string;
   readonly podClass: PodClass;
@@ -77,6 +78,13 @@ export type FitClass = {
   wasteOf: number;
 };
 
+/** The node labels of a gang's flavors, and a text that tells them apart. */
+export type KeyedLabels = { readonly labels: FlavorLabels; readonly key: string };
+
+export function keyedLabels(labels: FlavorLabels): KeyedLabels {
+  return { labels, key: canonicalJson(labels) };
+}
+
 /** Makes each class of pods and each set of rules once, so that equal ones are one object. */
 export class FitClasses {
   readonly columns = new Columns();
@@ -85,8 +93,17 @@ export class FitClasses {
   readonly #classes = new Map<string, FitClass>();
   readonly #podKeys = new WeakMap<PodClass, string>();
 
-  of(podClass: PodClass, nodeLabels: NodeLabels, labelsKey: string): FitClass {
+  of(podClass: PodClass, { labels, key: labelsKey }: KeyedLabels): FitClass {
     const key = `${this.#podKey(podClass)} ${labelsKey}`;
+    const known = this.#classes.get(key);
+    if (known !== undefined) return known;
+    const made = this.#fitting(podClass, podNodeLabels(podClass.requests, labels));
+    this.#classes.set(key, made);
+    return made;
+  }
+
+  #fitting(podClass: PodClass, nodeLabels: NodeLabels): FitClass {
+    const key = `${this.#podKey(podClass)} on ${canonicalJson(nodeLabels)}`;
     const known = this.#classes.get(key);
     if (known !== undefined) return known;
     const requested = requestedIn(podClass.requests);

@@ -1,4 +1,3 @@
-import { canonicalJson } from "../../../runtime/json.ts";
 import { liveAdmission } from "../../job/job.ts";
 import { memberCount } from "../../job/roles.ts";
 import type { FlavorChoice } from "../flavors.ts";
@@ -8,6 +7,7 @@ import type { PlannedAdmission, PlannedAllocation } from "../plan-types.ts";
 import { type SizedAsk, sizedAsk, unitsOf } from "./ask-shape.ts";
 import type { PoolAmounts } from "./branch-use.ts";
 import type { ClusterState } from "./cluster-state.ts";
+import { keyedLabels } from "./fit-classes.ts";
 import type { Entry } from "./gang-lines.ts";
 import { placeAll } from "./place-all.ts";
 import type { Parts } from "./state-parts.ts";
@@ -89,11 +89,9 @@ function place(parts: Parts, { entry, cluster, added, live }: Growth): boolean {
     const pool = live.flavors[resource] ?? "";
     if (!parts.quota.admits(account, pool, { need, priority: gang.priority })) return false;
   }
-  const labelsKey = canonicalJson(live.nodeLabels);
   const { room } = cluster;
-  const groups = added.groups.map(({ podClass, count }) => {
-    return { fit: room.fits.of(podClass, live.nodeLabels, labelsKey), count };
-  });
+  const labels = keyedLabels(live.flavorLabels);
+  const groups = added.groups.map(({ podClass, count }) => ({ fit: room.fits.of(podClass, labels), count }));
   return placeAll(room, groups).all;
 }
 
@@ -110,7 +108,7 @@ function take(parts: Parts, { entry, cluster, added, live }: Growth): PlannedAdm
     ...placeIn(cluster),
     members: withAdded(live.members, added),
     flavors: live.flavors,
-    nodeLabels: live.nodeLabels,
+    flavorLabels: live.flavorLabels,
     allocations,
   };
   cluster.planned += 1;

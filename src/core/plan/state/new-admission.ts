@@ -3,7 +3,7 @@ import type { PlannedAdmission, PlannedAllocation } from "../plan-types.ts";
 
 /** A job without pods needs no room in a cluster, only its turn; its plugin takes the tokens that it needs. */
 export function serviceAdmission(gang: PlanGang): PlannedAdmission {
-  return { ...newAdmission(gang, []), cluster: null, admissionCounter: 0, members: {}, flavors: {}, nodeLabels: {} };
+  return { ...newAdmission(gang, []), cluster: null, admissionCounter: 0, members: {}, flavors: {}, flavorLabels: {} };
 }
 
 /** The part of an admission that is the same wherever the gang runs. */

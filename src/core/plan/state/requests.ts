@@ -1,10 +1,11 @@
 import { canonicalJson } from "../../../runtime/json.ts";
+import { allNodeLabels, type FlavorLabels } from "../../job/flavor-labels.ts";
 import type { NodeLabels } from "../fit.ts";
 import type { FlavorChoice } from "../flavors.ts";
 import { demandFor, type SizedAsk } from "./ask-shape.ts";
 import type { ClusterFacts, ClusterState } from "./cluster-state.ts";
 import type { NamedGroup } from "./find-blocked.ts";
-import type { FitClass } from "./fit-classes.ts";
+import { type FitClass, keyedLabels } from "./fit-classes.ts";
 import type { WaitList } from "./hopeful-lists.ts";
 import { type FitGroup, placeAll } from "./place-all.ts";
 import type { ClusterBlock } from "./refused.ts";
@@ -37,6 +38,8 @@ export type RoomTry = {
   readonly facts: ClusterFacts;
   /** The first flavor that the cluster lacks. Null: it lacks none. */
   readonly lacks: string | null;
+  readonly flavorLabels: FlavorLabels;
+  /** Those of all flavors together: the nodes by which the fullest cluster is chosen. */
   readonly labels: NodeLabels;
   readonly labelsKey: string;
   readonly groups: readonly FitGroup[];
@@ -113,32 +116,33 @@ export function fitsEmpty(room: RoomTry): boolean {
 }
 
 /**
- * The node labels that flavors require in a cluster, and the flavor that each comes from; or the first flavor that the
+ * The node labels that flavors demand in a cluster, and the flavor that each comes from; or the first flavor that the
  * cluster lacks.
  */
 export function labelsFor(facts: ClusterFacts, choice: FlavorChoice) {
-  const labels: Record<string, string> = {};
+  const flavorLabels: Record<string, NodeLabels> = {};
   const flavorOf: Record<string, string> = {};
   for (const [resource, name] of Object.entries(choice)) {
     const flavor = facts.flavors.find((known) => known.name === name && known.resource === resource);
-    if (flavor === undefined) return { labels: {}, flavorOf: {}, lacks: name };
-    Object.assign(labels, flavor.nodeLabels);
+    if (flavor === undefined) return { flavorLabels: {}, flavorOf: {}, lacks: name };
+    flavorLabels[resource] = flavor.nodeLabels;
     for (const key of Object.keys(flavor.nodeLabels)) flavorOf[key] = name;
   }
-  return { labels, flavorOf, lacks: null };
+  return { flavorLabels, flavorOf, lacks: null };
 }
 
 function newTry(request: Request, cluster: ClusterState, facts: ClusterFacts): RoomTry {
-  const { labels, lacks } = labelsFor(facts, request.choice);
-  const labelsKey = canonicalJson(labels);
+  const { flavorLabels, lacks } = labelsFor(facts, request.choice);
+  const labels = allNodeLabels(flavorLabels);
   return {
     request,
     cluster,
     facts,
     lacks,
+    flavorLabels,
     labels,
-    labelsKey,
-    groups: lacks === null ? groupsOf(request.sized, cluster, labels) : [],
+    labelsKey: canonicalJson(labels),
+    groups: lacks === null ? groupsOf(request.sized, cluster, flavorLabels) : [],
     refusedIn: -1,
     refusedAfter: -1,
     short: null,
@@ -149,16 +153,12 @@ function newTry(request: Request, cluster: ClusterState, facts: ClusterFacts): R
   };
 }
 
-/** The pods of a request as classes of a cluster, on nodes with these labels. */
+/** The pods of a request as classes of a cluster, on nodes with the labels that flavors demand. */
 export function groupsOf(
   sized: SizedAsk,
   { room }: Pick<ClusterState, "room">,
-  labels: NodeLabels,
+  flavorLabels: FlavorLabels,
 ): readonly NamedGroup[] {
-  const labelsKey = canonicalJson(labels);
-  return sized.groups.map(({ podClass, role, count }) => ({
-    fit: room.fits.of(podClass, labels, labelsKey),
-    role,
-    count,
-  }));
+  const labels = keyedLabels(flavorLabels);
+  return sized.groups.map(({ podClass, role, count }) => ({ fit: room.fits.of(podClass, labels), role, count }));
 }
