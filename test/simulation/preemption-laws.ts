@@ -208,22 +208,26 @@ function judgeVictim({ victim, nominee, gang }: Taken, moment: Moment): void {
     const isUpTo = maxPriority === null || gang.priority <= maxPriority;
     assert.ok(policy === "LOWER_PRIORITY" && lower && isUpTo, `${words}: borrow_within is ${policy} ${maxPriority}`);
   }
-  const untilMs = (live?.admitTimeMs ?? 0) + minRuntimeMs(view, gang.queue, nominee.queue);
+  const untilMs = (live?.admitTimeMs ?? 0) + minRuntimeMs(view, gang, nominee.queue);
   assert.ok(untilMs <= nowMs, `${words}: it runs for too short a time, until ${untilMs - nowMs} ms from now`);
   const limits = pathOf(view, gang.queue).map(({ policy }) => policy.maxPreemptions);
   const max = Math.min(gang.maxPreemptions ?? Infinity, limits.find((limit) => limit !== null) ?? Infinity);
   assert.ok((gang.preemptions ?? 0) < max, `${words}: it was preempted ${gang.preemptions} times of ${max}`);
 }
 
-/** The nearest minimum that is set: from the victim's queue up, or from the child of the common ancestor up. */
-function minRuntimeMs(view: LedgerView, victim: string, nominee: string): number {
+/**
+ * The nearest minimum that is set: from the victim's queue up, or from the child of the common ancestor up. None is: as
+ * long as its last backoff.
+ */
+function minRuntimeMs(view: LedgerView, { queue: victim, preemptions = 0 }: PlanGang, nominee: string): number {
   const path = pathOf(view, victim);
   const above = new Set(pathOf(view, nominee).map(({ name }) => name));
   const at = victim === nominee ? 0 : path.findIndex(({ parent }) => parent === null || above.has(parent));
   const values = path
     .slice(at)
     .map(({ policy }) => (victim === nominee ? policy.minRuntimePreemptMs : policy.minRuntimeReclaimMs));
-  return values.find((value) => value !== null) ?? 0;
+  const backoffMs = preemptions === 0 ? 0 : Math.min(600_000, 1_000 * 2 ** (preemptions - 1));
+  return values.find((value) => value !== null) ?? backoffMs;
 }
 
 /**

@@ -36,8 +36,6 @@ type Held = {
   readonly units: number;
   /** Where it runs. Null: it waits. */
   readonly node: FleetNode | null;
-  /** How often it was preempted. */
-  readonly preemptions: number;
 };
 
 /** Moves a planner's state by what a store would tell it. Admissions, evictions and ends happen at once. */
@@ -88,7 +86,7 @@ export class VirtualFleet {
       admissions: [],
       lastAdmission: 0,
     };
-    this.#put(facts.uid, { gang, units, node: null, preemptions: 0 });
+    this.#put(facts.uid, { gang, units, node: null });
   }
 
   gangOf(uid: string): PlanGang {
@@ -130,10 +128,10 @@ export class VirtualFleet {
   preempt(uid: string, nowMs: number): number {
     this.#leave(uid);
     const held = this.#held(uid);
-    const { preemptions } = held;
+    const { preemptions = 0 } = held.gang;
     const backoff = afterPreemption(held.gang.backoff, { preemptions, why: "", nowMs });
-    const after = { ...held.gang, waits: true, admissions: [], waitsSinceMs: nowMs, backoff };
-    this.#put(uid, { ...held, gang: changed(after), node: null, preemptions: preemptions + 1 });
+    const waits = { waits: true, admissions: [], waitsSinceMs: nowMs, backoff, preemptions: preemptions + 1 };
+    this.#put(uid, { ...held, gang: changed({ ...held.gang, ...waits }), node: null });
     return backoff.notBeforeMs;
   }
 

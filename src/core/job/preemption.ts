@@ -1,3 +1,13 @@
+import { doublingMs } from "../../runtime/doubling.ts";
+
+/** It starts low: the gang did nothing wrong, and pods that end take longer than the first waits. */
+const BACKOFF = { firstMs: 1_000, longestMs: 600_000 };
+
+/** How long a job waits that was preempted so often. Each preemption doubles the wait. 0: it was not. */
+export function preemptionBackoffMs(preemptions: number): number {
+  return preemptions === 0 ? 0 : doublingMs(BACKOFF, preemptions - 1);
+}
+
 /** Why a gang is preempted, in Kueue's words: they are the reasons of the condition `Preempted`. */
 export type PreemptionReason =
   /** For a gang of its own queue. */

@@ -1,9 +1,8 @@
 import { doublingMs } from "../../runtime/doubling.ts";
+import { preemptionBackoffMs } from "../job/preemption.ts";
 import type { AdmissionBackoff } from "../job/status.ts";
 
 const AFTER_START_TIMEOUT = { firstMs: 30_000, longestMs: 600_000 };
-/** It starts low: the gang did nothing wrong, and pods that end take longer than the first waits. */
-const AFTER_PREEMPTION = { firstMs: 1_000, longestMs: 600_000 };
 
 /** The backoff after a gang's pods did not start in time. Each such admission in a row doubles the wait. */
 export function afterStartTimeout(
@@ -19,10 +18,10 @@ export function afterStartTimeout(
   };
 }
 
-/** The backoff of a gang that was preempted so often before. Each preemption of a job doubles the wait. */
+/** The backoff of a gang that is preempted, and was so often before. */
 export function afterPreemption(
   before: AdmissionBackoff | null,
   { preemptions, why, nowMs }: { readonly preemptions: number; readonly why: string; readonly nowMs: number },
 ): AdmissionBackoff {
-  return { undone: before?.undone ?? 0, notBeforeMs: nowMs + doublingMs(AFTER_PREEMPTION, preemptions), why };
+  return { undone: before?.undone ?? 0, notBeforeMs: nowMs + preemptionBackoffMs(preemptions + 1), why };
 }

@@ -2,7 +2,11 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
 import { membersToTake, minRuntimeMs, protectedUntilMs } from "../../../src/core/plan/preempt/min-runtime.ts";
+import { DEFAULT_POLICY } from "../../../src/core/plan/queue-policy.ts";
 import type { PlanQueue } from "../../../src/core/plan/snapshot.ts";
+import { QuotaState } from "../../../src/core/plan/state/quota-state.ts";
+import { afterPreemption } from "../../../src/core/reconcile/admission-backoff.ts";
+import { queue } from "../plan-world.ts";
 import { emptyState, someQueues } from "./tree-world.ts";
 
 const someTime = fc.option(fc.nat(20), { freq: 2 });
@@ -58,3 +62,24 @@ test("a gang is protected from its start until its minimum run time is over, and
     }),
   );
 });
+
+const defaults: Record<string, { readonly preemptions: number; readonly ms: number }> = {
+  "never preempted": { preemptions: 0, ms: 0 },
+  once: { preemptions: 1, ms: 1_000 },
+  "four times": { preemptions: 4, ms: 8_000 },
+  "as often as the backoff doubles": { preemptions: 11, ms: 600_000 },
+};
+for (const [name, { preemptions, ms }] of Object.entries(defaults)) {
+  test(`where no minimum is set, a gang runs as long as it had to wait after its last preemption: ${name}`, () => {
+    const queues = [queue("all", {}), queue("one", {}, { parent: "all" }), queue("other", {}, { parent: "all" })];
+    const state = new QuotaState();
+    for (const one of queues) state.setQueue(one.name, one);
+    const [one, other] = [state.branches.leaf("one")!, state.branches.leaf("other")!];
+    assert.deepEqual([minRuntimeMs(one, one, preemptions), minRuntimeMs(one, other, preemptions)], [ms, ms]);
+    const { notBeforeMs } = afterPreemption(null, { preemptions: preemptions - 1, why: "", nowMs: 0 });
+    if (preemptions > 0) assert.equal(notBeforeMs, ms);
+    state.setQueue("all", { ...queues[0]!, policy: { ...DEFAULT_POLICY, minRuntimeReclaimMs: 0 } });
+    const [anew, taker] = [state.branches.leaf("one")!, state.branches.leaf("other")!];
+    assert.equal(minRuntimeMs(anew, taker, preemptions), 0, "a minimum of 0 that is set counts");
+  });
+}

@@ -1,3 +1,4 @@
+import { preemptionBackoffMs } from "../../job/preemption.ts";
 import { childTowards, commonAncestor } from "../state/branch-use.ts";
 import { type Branch, upward } from "../state/branches.ts";
 
@@ -7,11 +8,13 @@ export type GivesWayTo = "ownQueue" | "otherQueue";
 /**
  * How long a gang runs at least before it may be preempted. For a gang of its own queue: the nearest value that is set,
  * from the queue upward. For one of another queue: the same from the highest branch that holds the gang and not the
- * taker, so that a queue protects itself only from those nearer to it than that.
+ * taker, so that a queue protects itself only from those nearer to it than that. If none is set, a gang that was
+ * preempted before runs at least as long as it had to wait after that: otherwise gaps between gangs that preempt it would
+ * waste what it runs again and again.
  */
-export function minRuntimeMs(victim: Branch, taker: Branch): number {
+export function minRuntimeMs(victim: Branch, taker: Branch, preemptions = 0): number {
   const to = victim === taker ? "ownQueue" : "otherQueue";
-  return nearestMinRuntimeMs(reclaimedBranch(victim, taker), to) ?? 0;
+  return nearestMinRuntimeMs(reclaimedBranch(victim, taker), to) ?? preemptionBackoffMs(preemptions);
 }
 
 /** The nearest minimum run time that is set, from a branch upward. Null: none is. */

@@ -238,7 +238,7 @@ export class FindVictims {
     const leaf = this.#parts.quota.branches.leaf(gang.account.queue);
     if (leaf === null || this.#chosen.has(gang) || isFrozen(this.#parts, gang.entry, gang.admission)) return false;
     if (isSpared(gang.entry.gang, leaf)) return false;
-    const untilMs = protectedUntilMs(gang.admitTimeMs, minRuntimeMs(leaf, takerLeaf));
+    const untilMs = protectedUntilMs(gang.admitTimeMs, minRuntimeMs(leaf, takerLeaf, gang.entry.gang.preemptions));
     if (untilMs <= this.#nowMs) return true;
     this.recheckAtMs = Math.min(this.recheckAtMs, untilMs);
     return false;

@@ -141,21 +141,21 @@ export const FlavorFungibilitySchema: GenMessage<FlavorFungibility> = /*@__PURE_
   messageDesc(file_gangway_v1_queue_policy, 3);
 
 /**
- * How long an admitted job of the queue runs at least before it may be preempted.
+ * How long an admitted job of the queue runs at least before it may be preempted. Where none is set up to the root: as
+ * long as its last backoff was, if it was preempted before.
  *
  * @generated from message gangway.v1.MinRuntime
  */
 export type MinRuntime = Message<"gangway.v1.MinRuntime"> & {
   /**
-   * Before it is preempted for a job of the same queue, at most 366 days. Omitted: as for the queue above; none at a
-   * root.
+   * Before it is preempted for a job of the same queue, at most 366 days. Omitted: as for the queue above.
    *
    * @generated from field: google.protobuf.Duration preempt = 1;
    */
   preempt?: Duration | undefined;
 
   /**
-   * Before another queue reclaims what it uses, at most 366 days. Omitted: as for the queue above; none at a root.
+   * Before another queue reclaims what it uses, at most 366 days. Omitted: as for the queue above.
    *
    * @generated from field: google.protobuf.Duration reclaim = 2;
    */
