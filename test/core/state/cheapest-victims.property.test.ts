@@ -24,8 +24,10 @@ type Cost = readonly [number, number, number];
 function randomFleet(draw: Draw, ownQuota: number, lentQuota: number) {
   const policy = { ...DEFAULT_POLICY, withinQueue: "LOWER_PRIORITY", reclaimWithinTree: "ANY" } as const;
   const nodes = draw.list(2 + draw.upTo(2), () => 4 + draw.upTo(4));
+  // Nobody is protected, also not after a preemption.
+  const all = { ...DEFAULT_POLICY, minRuntimePreemptMs: 0, minRuntimeReclaimMs: 0 };
   const tree = [
-    queue("all", { h100: PLENTY }),
+    queue("all", { h100: PLENTY }, { policy: all }),
     queue("own", { h100: ownQuota }, { parent: "all", policy }),
     queue("lent", { h100: lentQuota }, { parent: "all", policy: DEFAULT_POLICY }),
   ];

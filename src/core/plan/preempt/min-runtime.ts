@@ -9,8 +9,8 @@ export type GivesWayTo = "ownQueue" | "otherQueue";
  * How long a gang runs at least before it may be preempted. For a gang of its own queue: the nearest value that is set,
  * from the queue upward. For one of another queue: the same from the highest branch that holds the gang and not the
  * taker, so that a queue protects itself only from those nearer to it than that. If none is set, a gang that was
- * preempted before runs at least as long as it had to wait after that: otherwise gaps between gangs that preempt it would
- * waste what it runs again and again.
+ * preempted before runs at least as long as it had to wait after that. Otherwise it would lose what it runs in each gap
+ * between gangs that preempt it.
  */
 export function minRuntimeMs(victim: Branch, taker: Branch, preemptions = 0): number {
   const to = victim === taker ? "ownQueue" : "otherQueue";
