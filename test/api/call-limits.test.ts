@@ -1,7 +1,7 @@
 /** Limits of callers, through a real server: what is refused, in which words, and what frees a place. */
 import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
-import { Metadata, type ServiceError, status } from "@grpc/grpc-js";
+import { type ServiceError, status } from "@grpc/grpc-js";
 import { createCallRates } from "../../src/access/call-rates.ts";
 import { limitCalls } from "../../src/access/limited-calls.ts";
 import { CALL_LIMIT_DEFAULTS, type CallLimits } from "../../src/core/access/call-limits.ts";
@@ -13,6 +13,7 @@ import { systemClock } from "../../src/runtime/clock.ts";
 import { waitUntil } from "../support/bounded.ts";
 import { knownCallers } from "../support/known-callers.ts";
 import { callsOf, startFixture } from "./fixture.ts";
+import { withToken } from "./with-token.ts";
 
 /** A service whose limits a test may change. `as` gives the calls of a caller, by a connection of its own. */
 async function serveLimited(t: TestContext, first: Partial<CallLimits>) {
@@ -30,27 +31,6 @@ async function serveLimited(t: TestContext, first: Partial<CallLimits>) {
     return { subject, ...callsOf(withToken(fixture.client, token)) };
   };
   return { ...fixture, of, limited, as };
-}
-
-/** The client, with a token in the metadata of each call. */
-function withToken<Client extends object>(client: Client, token: string): Client {
-  const metadata = () => {
-    const made = new Metadata();
-    made.set("authorization", `Bearer ${token}`);
-    return made;
-  };
-  return new Proxy(client, {
-    get: (target, name) => {
-      const member = Reflect.get(target, name) as (...of: unknown[]) => unknown;
-      if (name === "makeUnaryRequest")
-        return (...[path, serialize, parse, request, ...rest]: unknown[]) =>
-          member.call(target, path, serialize, parse, request, metadata(), ...rest);
-      if (name === "makeServerStreamRequest")
-        return (...[path, serialize, parse, request]: unknown[]) =>
-          member.call(target, path, serialize, parse, request, metadata());
-      return member;
-    },
-  });
 }
 
 const { whoAmI } = AccessService.method;

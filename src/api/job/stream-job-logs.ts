@@ -9,7 +9,7 @@ import { linkedController } from "../../runtime/linked-controller.ts";
 import { merge } from "../../runtime/merge.ts";
 import type { JobLogs, JobReads, JobWatch } from "../ports.ts";
 import type { CallContext } from "../rpc/call.ts";
-import { invalidFields, notFound, type RpcError, unavailable } from "../rpc/rpc-error.ts";
+import { invalidFields, notFound, RpcError, unavailable } from "../rpc/rpc-error.ts";
 import { namespaceOf } from "./convert-sent.ts";
 import { followReplica } from "./follow-replica.ts";
 import { FollowedJob } from "./followed-job.ts";
@@ -49,9 +49,10 @@ export async function* streamJobLogs(
   const kind = ports.kinds.kindOf(job.spec.kind);
   const { replica: named, container } = request;
   const replicas = replicasNamed({ job, kind }, { named, container });
+  const selection = { job, replicas, request };
   const written = request.follow
-    ? followAll(ports, { job, replicas, request }, context.signal)
-    : readAll(ports, { job, replicas, request }, context.signal);
+    ? followAll(ports, { ...selection, caller: context.identity.subject }, context.signal)
+    : readAll(ports, selection, context.signal);
   for await (const { replica, lines } of written) {
     yield { lines: lines.map((line) => toProtoLine(replica, line, request.timestamps)) };
   }
@@ -74,7 +75,7 @@ type LogSelection = {
 
 async function* followAll(
   ports: LogPorts,
-  { job, replicas, request }: LogSelection,
+  { job, replicas, request, caller }: LogSelection & { readonly caller: string },
   signal: AbortSignal,
 ): AsyncGenerator<Written> {
   if (replicas.length > FOLLOWED_MAX) {
@@ -85,7 +86,8 @@ async function* followAll(
   }
   using left = linkedController(signal);
   const until = left.signal;
-  using _places = ports.followers.reserve(replicas.length, until);
+  const giveWay = (why: RpcError) => left.abort(why);
+  using _places = ports.followers.reserve({ caller, logs: replicas.length, giveWay }, until);
   const followed = new FollowedJob(ports, job);
   const tailLines = request.tailLines === undefined ? null : Number(request.tailLines);
   const { logs, clock } = ports;
@@ -98,6 +100,7 @@ async function* followAll(
         }
       }),
     );
+    if (until.reason instanceof RpcError) throw until.reason;
   } finally {
     left.abort();
   }
