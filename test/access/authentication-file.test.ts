@@ -8,6 +8,7 @@ import { connectAuthentication } from "../../src/compose/access.ts";
 import { readConfig } from "../../src/config.ts";
 import { systemClock } from "../../src/runtime/clock.ts";
 import { waitUntil } from "../support/bounded.ts";
+import { Certificates, hasOpenssl } from "../support/certificates.ts";
 import { signingKey, TestIssuer } from "../support/issuer.ts";
 import { memoryRobots } from "../support/memory-robots.ts";
 
@@ -63,4 +64,46 @@ test("issuers are added and removed while the service runs, and a wrong file cha
   write(two);
   await becomes(one, "refused");
   assert.equal(await answer(two), "identity");
+});
+
+const skip = hasOpenssl() ? false : "openssl is not on the PATH";
+
+test("an issuer is trusted by the authority of its caFile, and by no other", { skip }, async (t) => {
+  const [own, foreign] = [new Certificates(), new Certificates()];
+  const { certFile, keyFile } = own.sign("issuer", "IP:127.0.0.1");
+  const served = { cert: own.read(certFile), key: own.read(keyFile) };
+  const issuer = await TestIssuer.startTls(served, await signingKey("1"));
+  t.after(() => {
+    issuer.close();
+    for (const one of [own, foreign]) one.remove();
+  });
+  const failures: string[] = [];
+  const answerWith = async (caFile: string | null) => {
+    await using parts = new AsyncDisposableStack();
+    const telemetry = {
+      loopFailed: ({ error }: { error: unknown }) => void failures.push(String((error as Error).cause ?? error)),
+      authenticationFileRead: () => {},
+    };
+    const ports = { clock: systemClock(), telemetry, audit: async () => {}, verifyRobot: memoryRobots().verify };
+    const folder = mkdtempSync(join(tmpdir(), "gangway-authentication-"));
+    parts.defer(() => rmSync(folder, { recursive: true }));
+    const file = join(folder, "authentication.yaml");
+    const named = { issuer: issuer.url, audiences: ["gangway"], ...(caFile === null ? {} : { caFile }) };
+    writeFileSync(file, JSON.stringify({ issuers: [named] }));
+    const config = readConfig("/", { GANGWAY_AUTHENTICATION_FILE: file });
+    const authenticate = await connectAuthentication(config, ports, parts);
+    const shown = { authorization: [`Bearer ${await issuer.sign()}`], certificate: null };
+    return authenticate(shown).then(
+      ({ kind }) => kind,
+      (error: unknown) => (error as Error).name,
+    );
+  };
+  assert.equal(await answerWith(own.caFile), "identity");
+  assert.deepEqual(failures, []);
+  const asked = issuer.asked.length;
+  for (const untrusting of [foreign.caFile, null]) {
+    assert.equal(await answerWith(untrusting), "IssuerUnavailableError");
+    assert.match(failures.at(-1) ?? "", /certificate/);
+  }
+  assert.equal(issuer.asked.length, asked, "nothing is asked of a server that shows another certificate");
 });

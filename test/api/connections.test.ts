@@ -1,13 +1,20 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
-import { type ClientHttp2Session, connect as connectHttp2, constants } from "node:http2";
+import {
+  type ClientHttp2Session,
+  connect as connectHttp2,
+  constants,
+  type SecureClientSessionOptions,
+} from "node:http2";
 import { connect, type Socket } from "node:net";
 import { type TestContext, test } from "node:test";
-import { CONNECTION_BOUNDS } from "../../src/api/connection-bounds.ts";
+import { status } from "@grpc/grpc-js";
+import { boundOptions, CONNECTION_BOUNDS } from "../../src/api/connection-bounds.ts";
 import { JobService } from "../../src/gen/gangway/v1/job_service_pb.ts";
 import { NamespaceService } from "../../src/gen/gangway/v1/namespace_service_pb.ts";
 import { fastClock } from "../cluster/harness.ts";
-import { waitUntil } from "../support/bounded.ts";
+import { WAIT_MS_MAX, waitUntil, within } from "../support/bounded.ts";
+import { Certificates, hasOpenssl } from "../support/certificates.ts";
 import {
   DATA,
   END_HEADERS,
@@ -220,4 +227,37 @@ test("a namespace that is one too many is RESOURCE_EXHAUSTED with RetryInfo, for
     assert.deepEqual([error?.code, error?.reason, error?.retries], ["RESOURCE_EXHAUSTED", "TOO_MANY_NAMESPACES", true]);
     assert.match(error?.message ?? "", /namespace n cannot be created: there are 3 namespaces, which is the maximum/);
   }
+});
+
+/** A bound that ends within a test, on any machine. */
+const SOON_MS = 300;
+const noOpenssl = hasOpenssl() ? false : "openssl is not on the PATH";
+
+test("a connection whose client shows certificates is asked to close when it is old", {
+  skip: noOpenssl,
+}, async (t) => {
+  const certificates = new Certificates();
+  t.after(() => certificates.remove());
+  const bounds = { ...CONNECTION_BOUNDS, ageMs: SOON_MS };
+  const tls = certificates.serverTls("server", "required");
+  const { api } = await startFixture(t, {}, bounds, tls);
+  const { certFile, keyFile } = certificates.sign("me", "DNS:me.example");
+  const [ca, cert, key] = [certificates.caFile, certFile, keyFile].map((file) => certificates.read(file));
+  const session = connectHttp2(`https://${api.address}`, { ca, cert, key } as SecureClientSessionOptions);
+  t.after(() => session.destroy());
+  const asked = once(session, "goaway");
+  const headers = { ":method": "POST", ":path": "/gangway.v1.JobService/None", "content-type": "application/grpc" };
+  const call = session.request({ ...headers, te: "trailers" });
+  const [answer] = await once(call, "response");
+  assert.equal(answer["grpc-status"], String(status.UNIMPLEMENTED), "a young connection serves calls");
+  call.resume();
+  const [code] = await within("the server asks to close", WAIT_MS_MAX, asked);
+  assert.equal(code, constants.NGHTTP2_NO_ERROR, "so that calls which run go on");
+  await waitUntil("the connection is closed", () => session.closed);
+});
+
+test("connections of clients that show no certificates may grow old", () => {
+  const age = "grpc.max_connection_age_ms";
+  assert.ok(age in boundOptions(CONNECTION_BOUNDS, true));
+  assert.ok(!(age in boundOptions(CONNECTION_BOUNDS, false)));
 });

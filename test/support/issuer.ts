@@ -1,5 +1,6 @@
 /** An issuer of tokens for tests: discovery and keys over HTTP, and tokens with any fault. */
-import { createServer } from "node:http";
+import { createServer, type RequestListener, type Server } from "node:http";
+import { createServer as createTlsServer } from "node:https";
 import type { AddressInfo } from "node:net";
 import { type CryptoKey, exportJWK, generateKeyPair, SignJWT } from "jose";
 
@@ -30,14 +31,23 @@ export class TestIssuer {
     this.#close = close;
   }
 
-  static async start(...keys: readonly SigningKey[]): Promise<TestIssuer> {
-    const server = createServer((request, response) => {
+  static start(...keys: readonly SigningKey[]): Promise<TestIssuer> {
+    return TestIssuer.#serve("http", createServer, keys);
+  }
+
+  /** With a certificate for 127.0.0.1 and its key. */
+  static startTls(tls: { readonly cert: string; readonly key: string }, ...keys: readonly SigningKey[]) {
+    return TestIssuer.#serve("https", (answer) => createTlsServer(tls, answer), keys);
+  }
+
+  static async #serve(scheme: string, serve: (answer: RequestListener) => Server, keys: readonly SigningKey[]) {
+    const server = serve((request, response) => {
       void issuer.#answer(request.url ?? "").then(({ status, body }) => {
         response.writeHead(status, { "content-type": "application/json" }).end(JSON.stringify(body));
       });
     });
     await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    const url = `${scheme}://127.0.0.1:${(server.address() as AddressInfo).port}`;
     const issuer: TestIssuer = new TestIssuer(url, keys, () => {
       server.close();
       server.closeAllConnections();
