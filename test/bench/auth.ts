@@ -6,7 +6,7 @@ import { JobService } from "../../src/gen/gangway/v1/job_service_pb.ts";
 import { ResourceManager } from "../../src/gen/gangway/v1/resource_manager_pb.ts";
 import { Certificates } from "../support/certificates.ts";
 import type { MainProcess } from "../support/main-process.ts";
-import { processCpuMs } from "./cpu-time.ts";
+import { threadsCpuMs } from "./cpu-time.ts";
 import {
   knownClient,
   makePlaces,
@@ -17,15 +17,14 @@ import {
   startStores,
   suspendedJob,
 } from "./known-service.ts";
-import { callRate } from "./measure.ts";
 
 export type AuthBench = {
   readonly postgres: string;
-  /** How long each turn of each caller is measured. */
-  readonly seconds: number;
   readonly callers: number;
-  /** Omitted: 10. */
-  readonly turns?: number;
+  /** Of each turn. */
+  readonly calls: number;
+  /** Pairs of turns. */
+  readonly turns: number;
 };
 
 /** Limits that no call reaches, so that calls are counted and none is refused. */
@@ -48,10 +47,13 @@ export async function benchAuth(
   const stores = await startStores(parts, bench.postgres);
   for (const { name, known, floor } of await startAll(parts, stores)) {
     for (const [load, call] of Object.entries(LOADS)) {
-      const { knownMs, floorMs, ratio } = await measure({ known, floor }, { ...bench, load: `${name} ${load}`, call });
+      const pairs = await measure({ known, floor }, { ...bench, call });
+      const quotients = pairs.map(({ knownMs, floorMs }) => knownMs / floorMs);
+      const ratio = median(quotients);
       ratios[`${name}, ${load}`] = ratio;
-      const text = `CPU of a call ${knownMs.toFixed(3)} ms, without ${floorMs.toFixed(3)} ms`;
-      print(`${name.padEnd(12)} ${load.padEnd(9)} ${text}; ratio ${ratio.toFixed(3)}`);
+      const [knownMs, floorMs] = [pairs.map((pair) => pair.knownMs), pairs.map((pair) => pair.floorMs)].map(median);
+      const text = `CPU of a call ${knownMs?.toFixed(3)} ms, without ${floorMs?.toFixed(3)} ms`;
+      print(`${name.padEnd(12)} ${load.padEnd(9)} ${text}; ratio ${ratio.toFixed(3)} (${interval(quotients)})`);
     }
   }
   return ratios;
@@ -115,40 +117,62 @@ const LOADS: Readonly<Record<string, MakeCall>> = {
 
 let made = 0;
 
-/** Takes turns, so that whatever else the machine does meets both alike. Returns the medians of all turns. */
+type Pair = { readonly knownMs: number; readonly floorMs: number };
+type Measure = { readonly call: MakeCall; readonly callers: number; readonly calls: number; readonly turns: number };
+
+/**
+ * Takes turns of the same number of calls, and begins each pair of turns with the other one, so that whatever else the
+ * machine does meets both alike. Returns the CPU time of a call in each.
+ */
 async function measure(
   of: { readonly known: Measured; readonly floor: Measured },
-  { call, load, seconds, callers, turns = 10 }: AuthBench & { readonly load: string; readonly call: MakeCall },
-): Promise<{ readonly knownMs: number; readonly floorMs: number; readonly ratio: number }> {
+  { call, callers, calls, turns }: Measure,
+): Promise<readonly Pair[]> {
   const turn = async (which: "known" | "floor") => {
     const { service, client } = of[which];
-    const cpuMs = () => processCpuMs(service.child.pid ?? 0) ?? Number.NaN;
+    const cpuMs = () => threadsCpuMs(service.child.pid ?? 0);
     const beforeMs = cpuMs();
-    let calls = 0;
-    const counted = async () => {
-      made += 1;
-      await call(client, `${which}-${made}`);
-      calls += 1;
+    let left = calls;
+    const caller = async () => {
+      while (left > 0) {
+        left -= 1;
+        made += 1;
+        await call(client, `${which}-${made}`);
+      }
     };
-    await callRate(load, counted, { callers, seconds });
-    // Of a turn that is shorter than a tick of the clock, nothing is known but that it took less.
-    return Math.max(cpuMs() - beforeMs, CPU_TICK_MS) / calls;
+    await Promise.all(Array.from({ length: callers }, caller));
+    return (cpuMs() - beforeMs) / calls;
   };
-  // The first turn of each warms up.
-  await turn("floor");
-  await turn("known");
-  const pairs: { readonly knownMs: number; readonly floorMs: number }[] = [];
-  for (let at = 0; at < turns; at++) pairs.push({ floorMs: await turn("floor"), knownMs: await turn("known") });
-  return {
-    knownMs: median(pairs.map(({ knownMs }) => knownMs)),
-    floorMs: median(pairs.map(({ floorMs }) => floorMs)),
-    ratio: median(pairs.map(({ knownMs, floorMs }) => knownMs / floorMs)),
-  };
+  for (let warm = 0; warm < Math.min(WARM_TURNS, turns); warm++) {
+    await turn("floor");
+    await turn("known");
+  }
+  const pairs: Pair[] = [];
+  for (let at = 0; at < turns; at++) {
+    const first = at % 2 === 0 ? "floor" : "known";
+    const firstMs = await turn(first);
+    const secondMs = await turn(first === "floor" ? "known" : "floor");
+    pairs.push(first === "floor" ? { floorMs: firstMs, knownMs: secondMs } : { floorMs: secondMs, knownMs: firstMs });
+  }
+  return pairs;
 }
 
-const CPU_TICK_MS = 10;
+/** The compiler has seen the code of a call by then. */
+const WARM_TURNS = 8;
+
+function sorted(values: readonly number[]): readonly number[] {
+  return [...values].sort((a, b) => a - b);
+}
 
 function median(values: readonly number[]): number {
-  const sorted = [...values].sort((a, b) => a - b);
-  return sorted[Math.floor(sorted.length / 2)] ?? Number.NaN;
+  return sorted(values)[Math.floor(values.length / 2)] ?? Number.NaN;
+}
+
+/** The ranks between which the median of endless turns lies in 19 of 20 runs. */
+function interval(values: readonly number[]): string {
+  const inOrder = sorted(values);
+  const half = Math.ceil(0.98 * Math.sqrt(values.length));
+  const middle = Math.floor(values.length / 2);
+  const [low, high] = [inOrder[Math.max(middle - half, 0)], inOrder[Math.min(middle + half, values.length - 1)]];
+  return `${low?.toFixed(3)} to ${high?.toFixed(3)}`;
 }

@@ -86,13 +86,14 @@ waits for 240 s without progress ends with status 1.
            the limits of callers that every installation has, and without any
              --callers N        the concurrent calls of the flood, of each kind (default 200)
              --seconds N        how long each turn is measured
+             --limits WHICH     default or no: only with these
              --postgres URL     a database of the bench's own on this server, and a redis-server of its own (default:
                                 an embedded database, and counters in the process)
   auth     calls of a caller with a token of OpenID Connect, with that of a robot and with a certificate, which are
            judged and counted: the CPU time of a call in the service, as a ratio to the same call to a service that
            knows nobody
              --callers N        the concurrent calls (default 16)
-             --seconds N        how long each turn is measured
+             --calls N --turns N  the calls of a turn, and the pairs of turns of each line (default 400, 40)
              --postgres URL     the server for a database of the bench's own (default: that of the tests); redis-server
                                 and openssl must be on the PATH
   plan     the planner's state in memory, without input or output: a cold load and plan, and rounds after 1, 100 and
@@ -139,6 +140,9 @@ const { values, positionals } = parseArgs({
     policies: { type: "boolean", default: false },
     trace: { type: "string" },
     loads: { type: "string" },
+    limits: { type: "string" },
+    calls: { type: "string", default: "400" },
+    turns: { type: "string", default: "40" },
     "min-runtime": { type: "string", default: "1" },
     replicas: { type: "string", default: "1000" },
     finished: { type: "string" },
@@ -214,16 +218,25 @@ async function run(name: string | undefined): Promise<void> {
     await benchProcesses({ postgres, seconds: Number(seconds), callers: Number(callers) }, print);
   } else if (name === "flood") {
     const { callers = "200", seconds, postgres = null } = values;
-    await benchFlood({ postgres, seconds: Number(seconds), callers: Number(callers) }, print);
+    await benchFlood({ postgres, seconds: Number(seconds), callers: Number(callers), ...floodLimits() }, print);
   } else if (name === "auth") {
-    const { callers = "16", seconds, postgres = DEFAULT_POSTGRES } = values;
-    await benchAuth({ postgres, seconds: Number(seconds), callers: Number(callers) }, print);
+    const { callers = "16", calls, turns, postgres = DEFAULT_POSTGRES } = values;
+    const numbers = { callers: Number(callers), calls: Number(calls), turns: Number(turns) };
+    await benchAuth({ postgres, ...numbers }, print);
   } else if (name === "cli") {
     await benchCli({ runs: Number(values.runs) }, print);
   } else {
     console.error(`there is no bench ${name}\n\n${HELP}`);
     process.exitCode = 2;
   }
+}
+
+/** The limits with which a flood is measured. */
+function floodLimits(): { readonly limits?: "default" | "no" } {
+  const { limits } = values;
+  if (limits === undefined) return {};
+  if (limits === "default" || limits === "no") return { limits };
+  throw new Error("--limits must be default or no");
 }
 
 /** The clusters of each run of the bench of admissions. */

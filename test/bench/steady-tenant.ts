@@ -6,16 +6,20 @@ import { POOL, suspendedJob } from "./known-service.ts";
 import { paced } from "./paced.ts";
 
 /** What a steady tenant waits for. `watch`: from the begin of a submit until its watch shows the job. */
-export const STEADY_KINDS = ["submit", "watch", "allocate", "release", "log"] as const;
+export const STEADY_KINDS = ["submit", "watch", "get", "list", "allocate", "release", "log"] as const;
 export type SteadyKind = (typeof STEADY_KINDS)[number];
 
 /** How long each took, in milliseconds. */
 export type SteadyTimes = Readonly<Record<SteadyKind, readonly number[]>>;
 
-const { createJob, watchJobs, streamJobLogs } = JobService.method;
+const { createJob, getJob, listJobs, watchJobs, streamJobLogs } = JobService.method;
+const LISTED = 20;
 const { allocateResource, releaseResource } = ResourceManager.method;
 
-/** A tenant that submits, takes and gives back tokens and reads logs at a steady rate, and watches its jobs. */
+/**
+ * A tenant that submits, reads and lists jobs, takes and gives back tokens and reads logs at a steady rate, and watches
+ * its jobs.
+ */
 export class SteadyTenant {
   readonly #client: GangwayClient;
   readonly #namespace: string;
@@ -49,17 +53,22 @@ export class SteadyTenant {
 
   /** Makes so many calls of each kind a second. Throws if one fails. */
   async run(of: { readonly perSecond: number; readonly seconds: number }): Promise<SteadyTimes> {
-    const times: Record<SteadyKind, number[]> = { submit: [], watch: [], allocate: [], release: [], log: [] };
+    const times: Record<SteadyKind, number[]> = {
+      submit: [],
+      watch: [],
+      get: [],
+      list: [],
+      allocate: [],
+      release: [],
+      log: [],
+    };
     const calls: Promise<void>[] = [];
     const submittedMs = new Map<string, number>();
     await paced(of, () => {
       this.#made += 1;
       const name = `steady-${this.#made}`;
       submittedMs.set(name, performance.now());
-      const call = this.#timed(times.submit, () => this.#submit(name)).then(() =>
-        this.#timed(times.log, () => this.#log(name)),
-      );
-      calls.push(call, this.#token(name, times));
+      calls.push(this.#job(name, times), this.#token(name, times));
       // They are awaited at the end, all together.
       for (const one of calls.slice(-2)) one.catch(() => undefined);
       return true;
@@ -73,10 +82,20 @@ export class SteadyTenant {
     return times;
   }
 
-  async #timed(times: number[], call: () => Promise<void>): Promise<void> {
+  async #timed(times: number[], call: () => Promise<unknown>): Promise<void> {
     const startMs = performance.now();
     await call();
     times.push(performance.now() - startMs);
+  }
+
+  async #job(name: string, times: Record<SteadyKind, number[]>): Promise<void> {
+    const which = { namespace: this.#namespace, name };
+    await this.#timed(times.submit, () => this.#submit(name));
+    await this.#timed(times.get, () => this.#client.call(getJob, which));
+    await this.#timed(times.list, () =>
+      this.#client.call(listJobs, { filter: { namespace: this.#namespace }, pageSize: LISTED }),
+    );
+    await this.#timed(times.log, () => this.#log(name));
   }
 
   async #submit(name: string): Promise<void> {
