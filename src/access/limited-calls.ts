@@ -11,9 +11,12 @@ import {
   UNLIMITED_CALL,
 } from "../core/access/call-limits.ts";
 import type { Identity } from "../core/access/identity.ts";
+import type { Clock } from "../runtime/clock.ts";
 import { type CallRates, dearest } from "./call-rates.ts";
+import { RefusalPace } from "./refusal-pace.ts";
 
 export type LimitPorts = {
+  readonly clock: Pick<Clock, "monotonicMs">;
   readonly settings: () => CallLimitSettings;
   readonly rates: CallRates;
   /** Called for each call that is refused. */
@@ -23,17 +26,19 @@ export type LimitPorts = {
 /** Calls end at any time; most do within this one. */
 const PLACE_RETRY_MS = 1_000;
 
-export function limitCalls({ settings, rates, onLimited }: LimitPorts): LimitCalls {
+export function limitCalls({ clock, settings, rates, onLimited }: LimitPorts): LimitCalls {
   const places = new Map<string, number>();
-  const limited = (limit: LimitedCall["limit"], max: number, retryMs: number): LimitedCall => {
-    onLimited(limit);
-    return { kind: "limited", limit, max, retryMs };
+  const pace = new RefusalPace(clock);
+  const limited = (subject: string, of: Pick<LimitedCall, "limit" | "max" | "retryMs">): LimitedCall => {
+    onLimited(of.limit);
+    const heldMs = pace.heldMs(subject);
+    return { kind: "limited", ...of, retryMs: Math.max(of.retryMs - heldMs, 1), heldMs };
   };
   const take = async (subject: string, cost: number, limits: CallLimits): Promise<LimitedCall | null> => {
     const rate = rateOf(limits);
     if (rate === null || cost === 0) return null;
     const retryMs = await rates.take(subject, Math.min(cost, dearest(rate)), rate);
-    return retryMs === null ? null : limited("callsPerSecond", rate.callsPerSecond, retryMs);
+    return retryMs === null ? null : limited(subject, { limit: "callsPerSecond", max: rate.callsPerSecond, retryMs });
   };
   const enter = async (caller: Identity, rpc: string): Promise<CallPlace | LimitedCall> => {
     const place = placeOf(rpc);
@@ -45,7 +50,7 @@ export function limitCalls({ settings, rates, onLimited }: LimitPorts): LimitCal
     const max = limits[place];
     const key = `${place} ${subject}`;
     const held = places.get(key) ?? 0;
-    if (max !== null && held >= max) return limited(place, max, PLACE_RETRY_MS);
+    if (max !== null && held >= max) return limited(subject, { limit: place, max, retryMs: PLACE_RETRY_MS });
     if (max !== null) places.set(key, held + 1);
     let holds = max !== null;
     const leave = () => {

@@ -19,6 +19,7 @@ import { ResourceManager as ResourceManagerService } from "../gen/gangway/v1/res
 import { Health as HealthService } from "../gen/grpc/health/v1/health_pb.ts";
 import { ServerReflection } from "../gen/grpc/reflection/v1/reflection_pb.ts";
 import type { Clock } from "../runtime/clock.ts";
+import { FairStart } from "../runtime/fair-start.ts";
 import { formatAddress, listenError, tryListen } from "../runtime/listen-address.ts";
 import type { ServerTls } from "../runtime/server-tls.ts";
 import { accessService } from "./access/access-service.ts";
@@ -137,8 +138,10 @@ export async function startApi(ports: ApiPorts, options: ApiOptions): Promise<Ap
   const bounds = options.bounds ?? CONNECTION_BOUNDS;
   const { tls } = options;
   const certificates = new PeerCertificates();
+  const starts = new FairStart({ monotonicMs: ports.clock.monotonicMs, nextPass: setImmediate });
   const authentication = authenticationInterceptor({
     ...ports,
+    starts,
     certificateOf: (connection) => certificates.of(connection),
     onRefused: ports.callRefused ?? (() => {}),
   });

@@ -22,7 +22,7 @@ export async function connectCallLimits(
   await auditSettings(base, "GANGWAY_LIMITS_FILE", file, followed);
   const onAway = (error: unknown) => telemetry.loopFailed({ loop: "rates of calls", error });
   const rates = createCallRates({ clock, runScript: await connectRedis(base, config), onAway });
-  return limitCalls({ settings: followed.now, rates, onLimited: (limit) => telemetry.callLimited({ limit }) });
+  return limitCalls({ clock, settings: followed.now, rates, onLimited: (limit) => telemetry.callLimited({ limit }) });
 }
 
 async function connectRedis(

@@ -14,6 +14,7 @@ const RPCS = [
   "gangway.v1.ResourceManager/ReleaseResource",
 ] as const;
 const MAX = { callsInFlight: 3, watches: 1, logStreams: 2, waitingRequests: 2 };
+const clock = { monotonicMs: () => 0 };
 const caller = (subject: string): Identity => ({ ...ANONYMOUS, subject, method: "robot" });
 
 const step = fc.oneof(
@@ -26,7 +27,12 @@ test("a caller has as many calls at a time as its limits allow, whatever others 
     const limited: string[] = [];
     const settings = { defaults: { ...CALL_LIMIT_DEFAULTS, ...MAX }, callers: [] };
     const rates = { take: async () => null };
-    const calls = limitCalls({ settings: () => settings, rates, onLimited: (limit) => void limited.push(limit) });
+    const calls = limitCalls({
+      clock,
+      settings: () => settings,
+      rates,
+      onLimited: (limit) => void limited.push(limit),
+    });
     const open: { readonly key: string; readonly place: CallPlace }[] = [];
     let refused = 0;
     for (const one of steps) {
@@ -58,13 +64,19 @@ test("a request pays for its bytes before it is handled, and an answer afterward
     taken.push(cost);
     return cost > 10 ? 700 : null;
   };
-  const calls = limitCalls({ settings: () => settings, rates: { take }, onLimited: () => {} });
+  const calls = limitCalls({ clock, settings: () => settings, rates: { take }, onLimited: () => {} });
   const place = await calls.enter(caller("a"), RPCS[0]);
   assert.equal(place.kind, "entered");
   if (place.kind !== "entered") return;
   assert.equal(await place.pay(100), null);
   assert.equal(await place.pay(10 * 65_536), null);
-  assert.deepEqual(await place.pay(11 * 65_536), { kind: "limited", limit: "callsPerSecond", max: 5, retryMs: 700 });
+  assert.deepEqual(await place.pay(11 * 65_536), {
+    kind: "limited",
+    limit: "callsPerSecond",
+    max: 5,
+    retryMs: 700,
+    heldMs: 0,
+  });
   place.charge(3 * 65_536);
   place.charge(1000 * 65_536);
   assert.deepEqual(taken, [1, 10, 11, 3, 20], "the dearest call is possible to a caller that rests");

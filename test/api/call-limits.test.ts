@@ -9,7 +9,7 @@ import { AccessService } from "../../src/gen/gangway/v1/access_service_pb.ts";
 import { JobService } from "../../src/gen/gangway/v1/job_service_pb.ts";
 import { ResourceManager } from "../../src/gen/gangway/v1/resource_manager_pb.ts";
 import { Health } from "../../src/gen/grpc/health/v1/health_pb.ts";
-import { systemClock } from "../../src/runtime/clock.ts";
+import { type Clock, systemClock } from "../../src/runtime/clock.ts";
 import { waitUntil } from "../support/bounded.ts";
 import { knownCallers } from "../support/known-callers.ts";
 import { callsOf, startFixture } from "./fixture.ts";
@@ -21,6 +21,7 @@ async function serveLimited(t: TestContext, first: Partial<CallLimits>) {
   const of = { limits: { ...CALL_LIMIT_DEFAULTS, ...first } };
   const limited: string[] = [];
   const limits = limitCalls({
+    clock: systemClock(),
     settings: () => ({ defaults: of.limits, callers: [] }),
     rates: createCallRates({ clock: systemClock(), runScript: null, onAway: (error) => assert.fail(String(error)) }),
     onLimited: (limit) => void limited.push(limit),
@@ -33,6 +34,7 @@ async function serveLimited(t: TestContext, first: Partial<CallLimits>) {
   return { ...fixture, of, limited, as };
 }
 
+const HELD_MS = 3_600_123;
 const { whoAmI } = AccessService.method;
 
 test("calls beyond the rate are refused with what is exceeded and when to try again", async (t) => {
@@ -54,6 +56,24 @@ test("calls beyond the rate are refused with what is exceeded and when to try ag
   }
   of.limits = CALL_LIMIT_DEFAULTS;
   assert.equal((await ann.call(whoAmI, {})).error, null, "new limits count at once");
+});
+
+test("a refusal that is held back is given up with its call", async (t) => {
+  const held: { readonly ms: number; readonly signal: AbortSignal | undefined }[] = [];
+  const real = systemClock();
+  const sleep: Clock["sleep"] = (ms, signal) => {
+    if (ms === HELD_MS) held.push({ ms, signal });
+    return real.sleep(ms, signal);
+  };
+  const limited = { kind: "limited", limit: "callsPerSecond", max: 1, retryMs: 1, heldMs: HELD_MS } as const;
+  const limits = { enter: async () => limited, robotsOf: () => null };
+  const { client } = await startFixture(t, { limits, clock: { ...real, sleep } });
+  const [path, same] = ["/gangway.v1.AccessService/WhoAmI", (bytes: Buffer) => bytes];
+  const call = client.makeUnaryRequest(path, same, same, Buffer.alloc(0), () => {});
+  await waitUntil("the refusal is held back", () => held.length === 1);
+  assert.equal(held[0]?.signal?.aborted, false);
+  call.cancel();
+  await waitUntil("nothing waits for the call", () => held[0]?.signal?.aborted === true);
 });
 
 test("bytes of a request count as calls", async (t) => {

@@ -8,6 +8,7 @@ import { visibleText } from "../../src/cli/output/terminal.ts";
 import { NO_CALL_LIMITS } from "../../src/core/access/call-limits.ts";
 import { JobService } from "../../src/gen/gangway/v1/job_service_pb.ts";
 import { systemClock } from "../../src/runtime/clock.ts";
+import { FairStart } from "../../src/runtime/fair-start.ts";
 import { startFixture } from "../api/fixture.ts";
 import { anonymous } from "../support/anonymous.ts";
 import { pytorchManifest, run } from "./harness.ts";
@@ -66,8 +67,11 @@ test("errors show control characters", async (t) => {
 /** Serves a job whose log is this text. */
 async function serveLog(t: TestContext, text: string): Promise<string> {
   const authentication = { authenticate: anonymous, limits: NO_CALL_LIMITS, certificateOf: () => null };
+  const clock = systemClock();
   const interceptor = authenticationInterceptor({
     ...authentication,
+    clock,
+    starts: new FairStart({ monotonicMs: clock.monotonicMs, nextPass: setImmediate }),
     onRefused: assert.fail,
     onInternalError: assert.fail,
   });

@@ -14,6 +14,7 @@ import {
 import type { CallPlace, LimitCalls } from "../../core/access/call-limits.ts";
 import type { Authenticate, Credentials, Identity } from "../../core/access/identity.ts";
 import type { Clock } from "../../runtime/clock.ts";
+import type { FairStart } from "../../runtime/fair-start.ts";
 import type { ConnectionInfo } from "../peer-certificates.ts";
 import { limitedCall } from "./limited-call.ts";
 import { type OnInternalError, toStatus, unauthenticated } from "./rpc-error.ts";
@@ -29,6 +30,9 @@ export type Caller = {
 export type AuthenticationOptions = {
   readonly authenticate: Authenticate;
   readonly limits: LimitCalls;
+  readonly clock: Pick<Clock, "sleep">;
+  /** Lets callers take turns before their messages are read. */
+  readonly starts: FairStart;
   /** The certificate that the client of a connection has shown. */
   readonly certificateOf: (connection: ConnectionInfo) => Credentials["certificate"];
   readonly onInternalError: OnInternalError;
@@ -72,10 +76,14 @@ export function authenticationInterceptor(options: AuthenticationOptions): Serve
       }
       const { identity } = answer;
       const place = await options.limits.enter(identity, method.path.slice(1));
-      if (place.kind === "limited") throw limitedCall(place, identity.subject);
+      if (place.kind === "limited") {
+        if (place.heldMs > 0) await options.clock.sleep(place.heldMs, held.untilEnded());
+        throw limitedCall(place, identity.subject);
+      }
       held.hold(place);
       const shown = identity.method === "anonymous" ? NO_CREDENTIALS : credentials;
       callers.set(metadata, { identity, credentials: shown, keepPlace: () => held.keep(place) });
+      await options.starts.turn(identity.subject);
     };
     const receive = async (metadata: Metadata, next: (metadata: Metadata) => void): Promise<void> => {
       try {
@@ -99,9 +107,11 @@ export function authenticationInterceptor(options: AuthenticationOptions): Serve
 function heldPlace(call: ServerInterceptingCallInterface) {
   let place: CallPlace | null = null;
   let ended = false;
+  let left: AbortController | null = null;
   const end = () => {
     ended = true;
     place?.leave();
+    left?.abort("ended");
   };
   // grpc-js sends its own errors through this call, past the responder of an interceptor.
   const send = call.sendStatus.bind(call);
@@ -117,7 +127,12 @@ function heldPlace(call: ServerInterceptingCallInterface) {
     place = null;
     return entered;
   };
-  return { hold, keep, end };
+  const untilEnded = () => {
+    left = new AbortController();
+    if (ended) left.abort("ended");
+    return left.signal;
+  };
+  return { hold, keep, end, untilEnded };
 }
 
 /**

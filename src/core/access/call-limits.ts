@@ -69,8 +69,10 @@ export type LimitedCall = {
   readonly kind: "limited";
   readonly limit: RefusingLimit;
   readonly max: number;
-  /** The time after which the call may be let in. */
+  /** The time after which the call may be let in, once it is refused. */
   readonly retryMs: number;
+  /** How long the refusal is held back: a caller that calls on and on is refused at a steady pace. */
+  readonly heldMs: number;
 };
 
 /** A call that was let in. */
