@@ -60,6 +60,12 @@ export async function callSecurity(
 /** More than the files of certificates and keys that there are. */
 const FILE_BYTES_MAX = 1024 * 1024;
 
+/** Keys have kinds, such as `EC PRIVATE KEY`. */
+const PEM_OF = {
+  CERTIFICATE: /^-----BEGIN (?:TRUSTED )?CERTIFICATE-----/m,
+  "PRIVATE KEY": /^-----BEGIN (?:[A-Z]+ )?PRIVATE KEY-----/m,
+};
+
 /** Reads the files. Null: calls are not encrypted. */
 async function clientTls(
   { tls, caFile, clientCertFile, clientKeyFile, tlsServerName }: Security,
@@ -69,13 +75,17 @@ async function clientTls(
     throw usageFailure("a client certificate and its key belong together: give --client-cert and --client-key");
   }
   if (!tls && caFile === "" && clientCertFile === "" && tlsServerName === "") return null;
-  const read = async (path: string) => {
+  const read = async (path: string, what: "CERTIFICATE" | "PRIVATE KEY") => {
     if (path === "") return null;
     const text = await readText(path, deps);
-    if (!text.includes("-----BEGIN ")) throw usageFailure(`${path} is not in PEM`);
-    return text;
+    if (PEM_OF[what].test(text)) return text;
+    throw usageFailure(`${path} has no ${what.toLowerCase()} in PEM`);
   };
-  const [ca, cert, key] = await Promise.all([read(caFile), read(clientCertFile), read(clientKeyFile)]);
+  const [ca, cert, key] = await Promise.all([
+    read(caFile, "CERTIFICATE"),
+    read(clientCertFile, "CERTIFICATE"),
+    read(clientKeyFile, "PRIVATE KEY"),
+  ]);
   return { ca, cert, key, serverName: tlsServerName || null };
 }
 

@@ -64,12 +64,20 @@ test("a command shows the token that its file has at each call, and the last one
   assert.deepEqual([await token(), await token(), await token(), await token()], ["two", "two", "two", "three"]);
 });
 
+const CERTIFICATE_PEM = "-----BEGIN CERTIFICATE-----";
+
 test("what is wrong with the files is said before any call", async () => {
-  const gangway = (line: string) => run(line.split(" "), { files: { "a.pem": "none", "b.pem": "-----BEGIN X-----" } });
-  assert.match((await gangway("list --client-cert b.pem")).stderr, /^error: a client certificate and its key belong/);
+  const files = { "a.pem": "none", "cert.pem": CERTIFICATE_PEM, "key.pem": "-----BEGIN EC PRIVATE KEY-----" };
+  const gangway = (line: string) => run(line.split(" "), { files });
+  assert.match((await gangway("list --client-cert cert.pem")).stderr, /^error: a client certificate and its key belong/);
   assert.match((await gangway("list --ca-file none.pem")).stderr, /^error: none\.pem cannot be read: /);
-  assert.match((await gangway("list --ca-file a.pem")).stderr, /^error: a\.pem is not in PEM/);
-  for (const line of ["list --client-key b.pem", "list --ca-file a.pem"])
+  for (const file of ["a.pem", "key.pem"]) {
+    const { stderr } = await gangway(`list --ca-file ${file}`);
+    assert.equal(stderr.split("\n")[0], `error: ${file} has no certificate in PEM`);
+  }
+  const pair = await gangway("list --client-cert cert.pem --client-key cert.pem");
+  assert.match(pair.stderr, /^error: cert\.pem has no private key in PEM/);
+  for (const line of ["list --client-key key.pem", "list --ca-file a.pem"])
     assert.equal((await gangway(line)).exitCode, 2);
   assert.throws(() => readClientConfig("/", { GANGWAY_TLS: "yes" }), /GANGWAY_TLS is "yes"; allowed are on, off/);
 });

@@ -48,6 +48,7 @@ function registerList({ program, deps, finish }: Registrar): void {
 function registerSet({ program, deps, finish }: Registrar): void {
   program
     .command("set")
+    .alias("add")
     .description("Make a context, or change it; omitted options change nothing. The first one is the current one.")
     .argument("<name>", "name of the context")
     .addHelpText(
