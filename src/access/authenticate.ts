@@ -35,23 +35,24 @@ export function createAuthenticate(
   const nobody: Authentication = hasMethod(settings)
     ? refusal("the call shows no credentials")
     : { kind: "identity", identity: ANONYMOUS };
-  const checked = new CheckedTokens(clock, KEPT_MS);
-  const robots = new CheckedTokens(clock, ROBOT_KEPT_MS);
-  const judgeBearer = async (bearer: Exclude<Bearer, { kind: "none" }>): Promise<Authentication> => {
+  const checked = new CheckedTokens(clock);
+  const verify = async (bearer: Verified): Promise<Authentication> => {
     switch (bearer.kind) {
-      case "refused":
-        return refusal(bearer.why);
       case "oidc":
-        return checked.check(bearer.token, () => verifyToken(bearer.token, bearer.issuer));
+        return verifyToken(bearer.token, bearer.issuer);
       case "robot":
-        return robots.check(bearer.token, () => verifyRobot(bearer.token));
+        return verifyRobot(bearer.token);
       case "kubernetes":
-        return checked.check(bearer.token, async () => serviceAccountIdentity(await reviewToken(bearer.token), bearer));
+        return serviceAccountIdentity(await reviewToken(bearer.token), bearer);
     }
   };
   const judge = async ({ authorization, certificate }: Credentials): Promise<Authentication> => {
+    const [header = "", second] = authorization;
+    const known = header === "" || second !== undefined ? null : checked.find(header);
+    if (known !== null) return known;
     const bearer = readBearer(authorization, settings);
-    if (bearer.kind !== "none") return judgeBearer(bearer);
+    if (bearer.kind === "refused") return refusal(bearer.why);
+    if (bearer.kind !== "none") return checked.check(header, KEPT_MS[bearer.kind], () => verify(bearer));
     if (certificate === null) return nobody;
     if ("invalid" in certificate) return refusal(`the client's certificate is not valid: ${certificate.invalid}`);
     return certificateIdentity(certificate, { commonName: certificateCommonName });
@@ -66,8 +67,9 @@ export function createAuthenticate(
   };
 }
 
-/** A token that its issuer or cluster has withdrawn is taken at most this much longer, and one of a robot this much. */
-const KEPT_MS = 60_000;
-const ROBOT_KEPT_MS = 5_000;
+type Verified = Exclude<Bearer, { kind: "none" | "refused" }>;
+
+/** A token that was withdrawn is taken at most this much longer. */
+const KEPT_MS: Readonly<Record<Verified["kind"], number>> = { oidc: 60_000, kubernetes: 60_000, robot: 5_000 };
 /** How far the clock of an issuer may be from this one, as in verifying a token. */
 const TOLERANCE_MS = 60_000;

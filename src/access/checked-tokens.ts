@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import type { Authentication } from "../core/access/identity.ts";
 import type { Clock } from "../runtime/clock.ts";
 
@@ -8,27 +8,29 @@ const TOKENS_MAX = 10_000;
 type Kept = { readonly answer: Promise<Authentication>; readonly untilMs: number };
 
 /**
- * Remembers tokens that were verified, so that a caller's token is not verified again for each call. A token that
- * expires meanwhile is refused by whoever looks at the identity's expiry. Refused tokens are not remembered: they would
- * push out good ones.
+ * Remembers headers whose token was verified, so that a caller's token is neither read nor verified again for each
+ * call. A token that expires meanwhile is refused by whoever looks at the identity's expiry. Refused tokens are not
+ * remembered: they would push out good ones.
  */
 export class CheckedTokens {
   readonly #kept = new Map<string, Kept>();
   readonly #clock: Pick<Clock, "monotonicMs">;
-  readonly #keptMs: number;
 
-  /** A token that was withdrawn is taken at most `keptMs` after it was last verified. */
-  constructor(clock: Pick<Clock, "monotonicMs">, keptMs: number) {
+  constructor(clock: Pick<Clock, "monotonicMs">) {
     this.#clock = clock;
-    this.#keptMs = keptMs;
   }
 
-  async check(token: string, verify: () => Promise<Authentication>): Promise<Authentication> {
-    const key = createHash("sha256").update(token).digest("base64");
-    const kept = this.#kept.get(key);
-    if (kept !== undefined && kept.untilMs > this.#clock.monotonicMs()) return kept.answer;
+  /** What was answered to the header. Null: it is not remembered. */
+  find(header: string): Promise<Authentication> | null {
+    const kept = this.#kept.get(keyOf(header));
+    return kept !== undefined && kept.untilMs > this.#clock.monotonicMs() ? kept.answer : null;
+  }
+
+  /** Verifies the token of a header. One that is withdrawn then is taken for at most `keptMs`. */
+  check(header: string, keptMs: number, verify: () => Promise<Authentication>): Promise<Authentication> {
+    const key = keyOf(header);
     const answer = verify();
-    this.#keep(key, { answer, untilMs: this.#clock.monotonicMs() + this.#keptMs });
+    this.#keep(key, { answer, untilMs: this.#clock.monotonicMs() + keptMs });
     const forget = () => {
       if (this.#kept.get(key)?.answer === answer) this.#kept.delete(key);
     };
@@ -43,4 +45,9 @@ export class CheckedTokens {
     if (this.#kept.size >= TOKENS_MAX && oldest !== undefined) this.#kept.delete(oldest);
     this.#kept.set(key, kept);
   }
+}
+
+/** Tokens themselves are not kept. */
+function keyOf(header: string): string {
+  return hash("sha256", header, "base64");
 }
