@@ -47,12 +47,11 @@ export function createAuthenticate(
     }
   };
   const judge = async ({ authorization, certificate }: Credentials): Promise<Authentication> => {
-    const [header = "", second] = authorization;
-    const known = header === "" || second !== undefined ? null : checked.find(header);
+    const known = checked.find(authorization);
     if (known !== null) return known;
     const bearer = readBearer(authorization, settings);
     if (bearer.kind === "refused") return refusal(bearer.why);
-    if (bearer.kind !== "none") return checked.check(header, KEPT_MS[bearer.kind], () => verify(bearer));
+    if (bearer.kind !== "none") return checked.check(authorization, KEPT_MS[bearer.kind], () => verify(bearer));
     if (certificate === null) return nobody;
     if ("invalid" in certificate) return refusal(`the client's certificate is not valid: ${certificate.invalid}`);
     return certificateIdentity(certificate, { commonName: certificateCommonName });

@@ -20,15 +20,20 @@ export class CheckedTokens {
     this.#clock = clock;
   }
 
-  /** What was answered to the header. Null: it is not remembered. */
-  find(header: string): Promise<Authentication> | null {
-    const kept = this.#kept.get(keyOf(header));
+  /** What was answered to these headers. Null: it is not remembered. */
+  find(authorization: readonly string[]): Promise<Authentication> | null {
+    if (authorization.length === 0) return null;
+    const kept = this.#kept.get(keyOf(authorization));
     return kept !== undefined && kept.untilMs > this.#clock.monotonicMs() ? kept.answer : null;
   }
 
   /** Verifies the token of a header. One that is withdrawn then is taken for at most `keptMs`. */
-  check(header: string, keptMs: number, verify: () => Promise<Authentication>): Promise<Authentication> {
-    const key = keyOf(header);
+  check(
+    authorization: readonly string[],
+    keptMs: number,
+    verify: () => Promise<Authentication>,
+  ): Promise<Authentication> {
+    const key = keyOf(authorization);
     const answer = verify();
     this.#keep(key, { answer, untilMs: this.#clock.monotonicMs() + keptMs });
     const forget = () => {
@@ -47,7 +52,7 @@ export class CheckedTokens {
   }
 }
 
-/** Tokens themselves are not kept. */
-function keyOf(header: string): string {
-  return hash("sha256", header, "base64");
+/** Tokens themselves are not kept. No header has a line break. */
+function keyOf(authorization: readonly string[]): string {
+  return hash("sha256", authorization.join("\n"), "base64");
 }

@@ -62,6 +62,7 @@ export function limitCalls({ clock, settings, rates, onLimited }: LimitPorts): L
     };
     return {
       kind: "entered",
+      isLimited: true,
       pay: (bytes) => take(subject, costOfBytes(bytes), limits),
       charge: (bytes) => {
         const cost = costOfBytes(bytes);

@@ -19,14 +19,14 @@ export class RefusalPace {
     this.#clock = clock;
   }
 
-  /** Counts a refusal of the caller, and returns how long it is held back. */
+  /** Counts a refusal of the caller, and returns for how many whole milliseconds it is held back. */
   heldMs(subject: string): number {
     const nowMs = this.#clock.monotonicMs();
     const earliestMs = nowMs - AT_ONCE * INTERVAL_MS;
     const atMs = Math.max(this.#nextMs.get(subject) ?? earliestMs, earliestMs) + INTERVAL_MS;
     if (this.#nextMs.size >= CALLERS_KEPT_MAX) this.#forget(nowMs);
     this.#nextMs.set(subject, Math.min(atMs, nowMs + HELD_MS_MAX));
-    return Math.min(Math.max(atMs - nowMs, 0), HELD_MS_MAX);
+    return Math.ceil(Math.min(Math.max(atMs - nowMs, 0), HELD_MS_MAX));
   }
 
   /** Forgets callers that are refused at once again, and so all others if there are too many. */

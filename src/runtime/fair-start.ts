@@ -1,9 +1,16 @@
 import { Turns } from "./turns.ts";
 
-/** A caller counts as one that others share the event loop with this long after its last task. */
+/** Callers share the event loop this long after the last task of another one. */
 const SHARED_MS = 1_000;
+/** Enough for the transactions of one caller to be worth their commits, and few enough not to fill those of others. */
+const RUNNING_MAX = 8;
 
-type Waiting = { readonly key: string; readonly begin: () => void };
+/** A task of a caller. */
+export type FairTask = {
+  readonly caller: string;
+  /** True: it counts as running until `end` is called. */
+  readonly runs: boolean;
+};
 
 export type FairStartPorts = {
   readonly monotonicMs: () => number;
@@ -11,17 +18,20 @@ export type FairStartPorts = {
   readonly nextPass: (run: () => void) => void;
 };
 
+type Waiting = { readonly task: FairTask; readonly begin: () => void };
+
 /**
- * Lets tasks begin so that a caller with many of them leaves the event loop to others. While several callers have
- * tasks, each of them begins one in a pass of the event loop, and its others wait for later passes. Tasks of a caller
- * that is alone begin at once.
+ * Lets tasks begin so that a caller with many of them leaves room to others. While several callers have tasks, each of
+ * them begins one in a pass of the event loop, and at most `RUNNING_MAX` of each run at a time; its others wait. Tasks
+ * of a caller that is alone begin at once.
  */
 export class FairStart {
   readonly #ports: FairStartPorts;
   readonly #waiting = new Turns<Waiting>();
-  /** The callers that have begun a task in this pass. */
+  /** The lines that have begun a task in this pass. */
   readonly #begun = new Set<string>();
-  #last = { key: "", atMs: Number.NEGATIVE_INFINITY };
+  readonly #running = new Map<string, number>();
+  #last = { caller: "", atMs: Number.NEGATIVE_INFINITY };
   /** When a caller other than the last one had a task. */
   #otherMs = Number.NEGATIVE_INFINITY;
   #passes = false;
@@ -30,23 +40,45 @@ export class FairStart {
     this.#ports = ports;
   }
 
-  /** Null: a task of this caller may begin now. Else it may begin when the promise is resolved. */
-  turn(key: string): Promise<void> | null {
-    if (!this.#isShared(key) && this.#waiting.size === 0) return null;
-    this.#keepPassing();
-    if (!this.#begun.has(key)) {
-      this.#begun.add(key);
+  /** Null: the task begins now. Else it begins when the promise is resolved. */
+  turn(task: FairTask): Promise<void> | null {
+    const { caller } = task;
+    const nowMs = this.#ports.monotonicMs();
+    if (caller !== this.#last.caller) this.#otherMs = this.#last.atMs;
+    this.#last = { caller, atMs: nowMs };
+    const line = lineOf(task);
+    if (!this.#isShared() && this.#waiting.size === 0) {
+      this.#count(task);
       return null;
     }
-    return new Promise((begin) => this.#waiting.add(key, { key, begin }));
+    this.#keepPassing();
+    if (!this.#waiting.has(line) && this.#fits(task)) {
+      this.#begun.add(line);
+      this.#count(task);
+      return null;
+    }
+    return new Promise((begin) => this.#waiting.add(line, { task, begin }));
   }
 
-  /** Notes a task. True: another caller has had one lately. */
-  #isShared(key: string): boolean {
-    const nowMs = this.#ports.monotonicMs();
-    if (key !== this.#last.key) this.#otherMs = this.#last.atMs;
-    this.#last = { key, atMs: nowMs };
-    return nowMs - this.#otherMs < SHARED_MS;
+  /** Call it once for each task that runs and has begun. */
+  end({ caller }: Pick<FairTask, "caller">): void {
+    const left = (this.#running.get(caller) ?? 1) - 1;
+    if (left > 0) this.#running.set(caller, left);
+    else this.#running.delete(caller);
+    if (this.#waiting.size > 0) this.#keepPassing();
+  }
+
+  #isShared(): boolean {
+    return this.#ports.monotonicMs() - this.#otherMs < SHARED_MS;
+  }
+
+  #fits(task: FairTask): boolean {
+    if (this.#begun.has(lineOf(task))) return false;
+    return !task.runs || (this.#running.get(task.caller) ?? 0) < RUNNING_MAX;
+  }
+
+  #count({ caller, runs }: FairTask): void {
+    if (runs) this.#running.set(caller, (this.#running.get(caller) ?? 0) + 1);
   }
 
   #keepPassing(): void {
@@ -58,12 +90,19 @@ export class FairStart {
   #pass(): void {
     this.#passes = false;
     this.#begun.clear();
+    const isShared = this.#isShared();
     for (;;) {
-      const next = this.#waiting.next(({ key }) => !this.#begun.has(key));
+      const next = this.#waiting.next(({ task }) => !isShared || this.#fits(task));
       if (next === null) break;
-      this.#begun.add(next.key);
+      this.#begun.add(lineOf(next.task));
+      this.#count(next.task);
       next.begin();
     }
     if (this.#begun.size > 0) this.#keepPassing();
   }
+}
+
+/** Tasks that do not run wait for none that do. No name has a line break. */
+function lineOf({ caller, runs }: FairTask): string {
+  return runs ? caller : `\n${caller}`;
 }

@@ -12,6 +12,10 @@ export class Turns<Item extends object> {
     return this.#size;
   }
 
+  has(key: string): boolean {
+    return this.#lines.has(key);
+  }
+
   add(key: string, item: Item): void {
     const line = this.#lines.get(key);
     if (line === undefined) this.#lines.set(key, [item]);

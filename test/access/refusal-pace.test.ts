@@ -33,6 +33,14 @@ test("a caller that calls on and on is refused a hundred times a second, and lat
   assert.equal(refuse("a"), 0);
 });
 
+test("a refusal is held back for whole milliseconds, whatever the clock shows", () => {
+  const { of, refuse } = paced();
+  for (let refused = 0; refused < 200; refused++) {
+    assert.ok(Number.isInteger(refuse("a")));
+    of.nowMs += 0.37;
+  }
+});
+
 test("a crowd of callers is forgotten", () => {
   const { refuse } = paced();
   for (let subject = 0; subject < 30_000; subject++) assert.equal(refuse(String(subject)), 0);

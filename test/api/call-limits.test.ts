@@ -76,6 +76,17 @@ test("a refusal that is held back is given up with its call", async (t) => {
   await waitUntil("nothing waits for the call", () => held[0]?.signal?.aborted === true);
 });
 
+test("a caller that calls on and on is refused with the same words, later", async (t) => {
+  const { as } = await serveLimited(t, { callsPerSecond: 1, burst: 1 });
+  const { call } = await as("ann");
+  const answers = await Promise.all(Array.from({ length: 130 }, () => call(whoAmI, {})));
+  const refused = answers.flatMap(({ error }) => (error === null ? [] : [error]));
+  assert.ok(refused.length > 120);
+  for (const { code, reason, retries } of refused) {
+    assert.deepEqual([code, reason, retries], ["RESOURCE_EXHAUSTED", "TOO_MANY_CALLS", true]);
+  }
+});
+
 test("bytes of a request count as calls", async (t) => {
   const { as } = await serveLimited(t, { callsPerSecond: 1, burst: 20 });
   const { call } = await as("ann");

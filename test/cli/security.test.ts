@@ -69,7 +69,10 @@ const CERTIFICATE_PEM = "-----BEGIN CERTIFICATE-----";
 test("what is wrong with the files is said before any call", async () => {
   const files = { "a.pem": "none", "cert.pem": CERTIFICATE_PEM, "key.pem": "-----BEGIN EC PRIVATE KEY-----" };
   const gangway = (line: string) => run(line.split(" "), { files });
-  assert.match((await gangway("list --client-cert cert.pem")).stderr, /^error: a client certificate and its key belong/);
+  assert.match(
+    (await gangway("list --client-cert cert.pem")).stderr,
+    /^error: a client certificate and its key belong/,
+  );
   assert.match((await gangway("list --ca-file none.pem")).stderr, /^error: none\.pem cannot be read: /);
   for (const file of ["a.pem", "key.pem"]) {
     const { stderr } = await gangway(`list --ca-file ${file}`);

@@ -15,7 +15,8 @@ function loop() {
     await new Promise((resolve) => setImmediate(resolve));
   };
   return {
-    turn: (caller: string) => starts.turn(caller),
+    turn: (caller: string, runs = false) => starts.turn({ caller, runs }),
+    end: (caller: string) => starts.end({ caller }),
     pass,
     rest: (ms: number) => {
       nowMs += ms;
@@ -88,4 +89,67 @@ test("tasks of a caller that is alone begin at once, also a second after another
   other.turn("a");
   other.rest(1_000);
   for (let task = 0; task < 100; task++) assert.equal(other.turn("a"), null);
+});
+
+const run = fc.oneof(
+  { weight: 3, arbitrary: fc.record({ caller: fc.constantFrom("a", "b"), tasks: fc.integer({ min: 1, max: 12 }) }) },
+  { weight: 3, arbitrary: fc.record({ ends: fc.nat() }) },
+  { weight: 2, arbitrary: fc.constant("pass" as const) },
+);
+
+test("of several callers each has at most eight tasks that run, and every task begins once others end", async () => {
+  const history = async (steps: readonly (typeof run extends fc.Arbitrary<infer S> ? S : never)[]) => {
+    const { turn, end, pass, isIdle } = loop();
+    turn("a");
+    turn("b");
+    await pass();
+    const running: string[] = [];
+    const waiting = { a: 0, b: 0 };
+    const endOne = (at: number) => {
+      const [caller] = running.splice(at % running.length, 1);
+      if (caller !== undefined) end(caller);
+    };
+    for (const one of steps) {
+      if (one === "pass") await pass();
+      else if ("ends" in one) endOne(one.ends);
+      else {
+        const caller = one.caller as "a" | "b";
+        for (let task = 0; task < one.tasks; task++) {
+          const turned = turn(caller, true);
+          if (turned === null) {
+            assert.equal(waiting[caller], 0, "no task passes those of its caller");
+            running.push(caller);
+            continue;
+          }
+          waiting[caller] += 1;
+          void turned.then(() => {
+            waiting[caller] -= 1;
+            running.push(caller);
+          });
+        }
+      }
+      await new Promise((resolve) => setImmediate(resolve));
+      for (const caller of ["a", "b"]) assert.ok(running.filter((name) => name === caller).length <= 8);
+    }
+    for (let left = 0; waiting.a + waiting.b + running.length > 0; left++) {
+      assert.ok(left < 10_000, "tasks wait for nothing");
+      endOne(left);
+      await pass();
+    }
+    for (let left = 0; left < 3; left++) await pass();
+    assert.ok(isIdle(), "an idle loop is not kept awake");
+  };
+  await fc.assert(fc.asyncProperty(fc.array(run, { maxLength: 30 }), history), { numRuns: 60 });
+});
+
+test("tasks that do not run wait for none that do", async () => {
+  const { turn, pass } = loop();
+  turn("b");
+  for (let task = 0; task < 8; task++) {
+    turn("a", true);
+    await pass();
+  }
+  const ninth = turn("a", true);
+  assert.notEqual(ninth, null);
+  assert.equal(turn("a"), null);
 });

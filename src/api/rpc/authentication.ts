@@ -56,8 +56,8 @@ export function callerOf(metadata: Metadata): Caller {
 }
 
 /**
- * Lets calls through whose caller is known and within its limits. Answers others with UNAUTHENTICATED or
- * RESOURCE_EXHAUSTED. Handlers see no credential.
+ * Lets calls through whose caller is known and within its limits, each in its caller's turn. Answers others with
+ * UNAUTHENTICATED or RESOURCE_EXHAUSTED. Handlers see no credential.
  */
 export function authenticationInterceptor(options: AuthenticationOptions): ServerInterceptor {
   return (method, call) => {
@@ -66,24 +66,10 @@ export function authenticationInterceptor(options: AuthenticationOptions): Serve
       const certificate = options.certificateOf(call.getConnectionInfo());
       const credentials = { authorization: metadata.get(HEADER).map(String), certificate };
       metadata.remove(HEADER);
-      const answer = await options.authenticate(credentials).catch((cause: unknown) => {
-        options.onRefused(method.path);
-        throw cause;
-      });
-      if (answer.kind === "refused") {
-        options.onRefused(method.path);
-        throw unauthenticated(answer.why);
-      }
-      const { identity } = answer;
-      const place = await options.limits.enter(identity, method.path.slice(1));
-      if (place.kind === "limited") {
-        if (place.heldMs > 0) await options.clock.sleep(place.heldMs, held.untilEnded());
-        throw limitedCall(place, identity.subject);
-      }
-      held.hold(place);
+      const identity = await identify(credentials, method, options);
+      const place = await admit(identity, { method, held }, options);
       const shown = identity.method === "anonymous" ? NO_CREDENTIALS : credentials;
       callers.set(metadata, { identity, credentials: shown, keepPlace: () => held.keep(place) });
-      await options.starts.turn(identity.subject);
     };
     const receive = async (metadata: Metadata, next: (metadata: Metadata) => void): Promise<void> => {
       try {
@@ -102,6 +88,54 @@ export function authenticationInterceptor(options: AuthenticationOptions): Serve
     return new ServerInterceptingCall(call, new ResponderBuilder().withStart((next) => next(listener)).build());
   };
 }
+
+type Method = Parameters<ServerInterceptor>[0];
+
+/** Throws UNAUTHENTICATED if the caller is not known. */
+async function identify(
+  credentials: Credentials,
+  { path }: Pick<Method, "path">,
+  { authenticate, onRefused }: Pick<AuthenticationOptions, "authenticate" | "onRefused">,
+): Promise<Identity> {
+  const answer = await authenticate(credentials).catch((cause: unknown) => {
+    onRefused(path);
+    throw cause;
+  });
+  if (answer.kind === "identity") return answer.identity;
+  onRefused(path);
+  throw unauthenticated(answer.why);
+}
+
+/** Waits for the caller's turn. Throws RESOURCE_EXHAUSTED, perhaps later, if it is at its limits. */
+async function admit(
+  identity: Identity,
+  { method, held }: { readonly method: Method; readonly held: HeldPlace },
+  { limits, starts, clock }: Pick<AuthenticationOptions, "limits" | "starts" | "clock">,
+): Promise<CallPlace> {
+  const place = await limits.enter(identity, method.path.slice(1));
+  if (place.kind === "limited") {
+    if (place.heldMs > 0) await clock.sleep(place.heldMs, held.untilEnded());
+    throw limitedCall(place, identity.subject);
+  }
+  held.hold(place);
+  const task = { caller: identity.subject, runs: place.isLimited && !method.responseStream };
+  await starts.turn(task);
+  if (!task.runs) return place;
+  const running = { ...place, leave: leaveOnce(place, () => starts.end(task)) };
+  held.hold(running);
+  return running;
+}
+
+function leaveOnce({ leave }: CallPlace, ended: () => void): () => void {
+  let runs = true;
+  return () => {
+    leave();
+    if (runs) ended();
+    runs = false;
+  };
+}
+
+type HeldPlace = ReturnType<typeof heldPlace>;
 
 /** Gives the place of a call back when the call ends before its handler keeps the place. */
 function heldPlace(call: ServerInterceptingCallInterface) {

@@ -48,8 +48,9 @@ export function quotaFailure(violation: { subject: string; description: string }
   return pack(QuotaFailureSchema, { violations: [{ subject: violation.subject, description }] });
 }
 
+/** A part of a millisecond counts as a whole one. */
 export function retryInfo(delayMs: number): Detail {
-  return pack(RetryInfoSchema, { retryDelay: durationFromMs(delayMs) });
+  return pack(RetryInfoSchema, { retryDelay: durationFromMs(Math.ceil(delayMs)) });
 }
 
 /** Lists the violations that fit into `bytesMax`, and how many more there are. */

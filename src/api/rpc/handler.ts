@@ -113,12 +113,15 @@ function unary(
     const place = keepPlace();
     const run = async () => {
       try {
+        const { signal } = callController(call);
         const beyond = await place.pay(call.request.bytes);
-        if (beyond !== null) throw limitedCall(beyond, identity.subject);
+        if (beyond !== null) {
+          await environment.clock.sleep(beyond.heldMs, signal);
+          throw limitedCall(beyond, identity.subject);
+        }
         const access = callAccess(method, identity, environment);
         access.check(membersOf(messageOf(call.request)));
         const { request, violations } = accept(method, call.request);
-        const { signal } = callController(call);
         const response = await handler(request, { signal, identity, access, violations });
         const encoded = encode(method.output, response);
         place.charge(encoded.length);

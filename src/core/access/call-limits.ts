@@ -78,6 +78,8 @@ export type LimitedCall = {
 /** A call that was let in. */
 export type CallPlace = {
   readonly kind: "entered";
+  /** False: the call is exempt from limits. */
+  readonly isLimited: boolean;
   /** Counts bytes of the call's request. Null: they are within the limits. */
   readonly pay: (bytes: number) => Promise<LimitedCall | null>;
   /** Counts bytes of the call's answer. Later calls pay for those beyond the limits. */
@@ -95,6 +97,7 @@ export type LimitCalls = {
 /** The place of a call that is exempt from limits. */
 export const UNLIMITED_CALL: CallPlace = {
   kind: "entered",
+  isLimited: false,
   pay: async () => null,
   charge: () => {},
   leave: () => {},
