@@ -13,7 +13,10 @@ const UNARY = {
 type Call = { readonly request: Buffer };
 type Answer = (error: Error | null, value?: Buffer) => void;
 
-/** A gRPC server on loopback whose calls, by path, do some work and then send back the request's bytes. */
+/**
+ * A gRPC server on loopback whose calls, by path, do some work. Each then answers the bytes that the work returned, or
+ * else those of the request.
+ */
 export async function startBareServer(
   work: Readonly<Record<string, (request: Buffer) => Promise<unknown>>>,
 ): Promise<{ readonly address: string; readonly close: () => void }> {
@@ -24,7 +27,8 @@ export async function startBareServer(
     Object.fromEntries(
       calls.map(([path, run]) => [
         path,
-        ({ request }: Call, answer: Answer) => void run(request).then(() => answer(null, request), answer),
+        ({ request }: Call, answer: Answer) =>
+          void run(request).then((made) => answer(null, Buffer.isBuffer(made) ? made : request), answer),
       ]),
     ),
   );

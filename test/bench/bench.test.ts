@@ -24,13 +24,16 @@ const noServers = server === null || !hasRedisServer();
 
 test("the bench of submits ends with a ratio for each pair", async () => {
   const lines: string[] = [];
-  const tiny = { seconds: 0.2, profile: true, database: "memory", callers: [2], batch: 20 };
+  const tiny = { seconds: 0.1, profile: true, database: "memory", callers: [2], batch: 20, finished: 100 };
   const ratios = await benchSubmit(tiny, (line) => void lines.push(line));
-  assert.deepEqual(Object.keys(ratios), [
+  const names = Object.keys(ratios);
+  assert.deepEqual(names.slice(0, 3), [
     "submit, 2 callers / echo",
     "submit, 2 callers / echo with an insert",
     "submit in batches of 20 / bare insert",
   ]);
+  assert.match(names[3] ?? "", /^get, 2 callers \/ echo of \d+ bytes$/);
+  assert.ok(names.filter((name) => name.startsWith("list ")).length > 60, names.join("\n"));
   assert.ok(Object.values(ratios).every((ratio) => ratio > 0 && Number.isFinite(ratio)));
   assert.ok(lines.some((line) => line.includes("self time")));
 });

@@ -25,8 +25,10 @@ Every line has a measurement and a floor, both of the same machine and run. Comp
 waits for 240 s without progress ends with status 1.
 
   submit   durable submits, one a call by 1, 64 and 256 callers, beside a bare grpc-js echo of messages as large, and
-           beside an echo that inserts one row as large; and batches of 1,000, beside bare inserts of such rows in
-           transactions of 200
+           beside an echo that inserts the row of such a job into a table without other indexes; batches of 1,000,
+           beside bare inserts of such rows in transactions of 200; and GetJob and lists of 100 jobs by each order and
+           filter, beside echoes whose answers are as large
+             --finished N      among so many jobs that have ended (default 1000000; embedded 20000)
              --seconds N       how long each is measured (default 5)
              --database WHERE  memory, or a folder's path (default: a temporary folder)
              --postgres URL    a database of the bench's own on this server instead
@@ -173,7 +175,9 @@ async function run(name: string | undefined): Promise<void> {
   }
   if (name === "submit") {
     const { profile, database = null, postgres = null } = values;
-    await benchSubmit({ seconds: Number(values.seconds), profile, database, postgres }, print);
+    const { finished = postgres === null ? "20000" : "1000000" } = values;
+    const numbers = { seconds: Number(values.seconds), finished: Number(finished) };
+    await benchSubmit({ ...numbers, profile, database, postgres }, print);
   } else if (name === "tokens") {
     await benchTokens({ postgres: values.postgres ?? DEFAULT_POSTGRES, seconds: Number(values.seconds) }, print);
   } else if (name === "admit") {

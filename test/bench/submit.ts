@@ -1,4 +1,4 @@
-import { type ChildProcess, fork } from "node:child_process";
+import { fork } from "node:child_process";
 import { once } from "node:events";
 import { fileURLToPath } from "node:url";
 import { create, toBinary } from "@bufbuild/protobuf";
@@ -7,75 +7,49 @@ import { connect } from "../../src/cli/rpc/client.ts";
 import { CreateJobRequestSchema, JobService } from "../../src/gen/gangway/v1/job_service_pb.ts";
 import { WAIT_MS_MAX, within } from "../support/bounded.ts";
 import { answerOf, ordersTo } from "./child-orders.ts";
-import { callRate, profileLines, type Rate, reportLine } from "./measure.ts";
+import { ownCpuMs } from "./cpu-time.ts";
+import { profileLines, type Rate, reportLine } from "./measure.ts";
+import { benchReads } from "./reads.ts";
 import { scratchServerDb } from "./scratch-db.ts";
 import { type Answer, ECHO, INSERT, type Order } from "./submit-orders.ts";
-
-export type SubmitBench = {
-  readonly seconds: number;
-  readonly profile: boolean;
-  /** `memory` or a folder; null: a temporary folder. */
-  readonly database: string | null;
-  /** The server for a database of the bench's own, instead of an embedded one. Omitted or null: none. */
-  readonly postgres?: string | null;
-  /** Omitted: 1, 64 and 256. */
-  readonly callers?: readonly number[];
-  /** Omitted: 1,000. */
-  readonly batch?: number;
-};
+import { requestOf, type SubmitBench, type SubmitParts, sender } from "./submit-parts.ts";
+import { type TimedRate, timedRate, timesText } from "./timed-rate.ts";
 
 /** As many rows as intake puts into one transaction. */
 const ROWS_PER_TRANSACTION = 200;
-const ask = ordersTo<Order, Answer>();
+const FIRST = "bench-first";
+const CREATE = "/gangway.v1.JobService/CreateJob";
 
-/** Measures how fast jobs are stored, one in each call and in batches. Returns the ratios by name. */
+/** Measures how fast jobs are stored, one in each call and in batches, and read. Returns the ratios by name. */
 export async function benchSubmit(
-  { seconds, profile, database, postgres = null, callers = [1, 64, 256], batch = 1000 }: SubmitBench,
+  bench: SubmitBench,
   print: (line: string) => void,
 ): Promise<Readonly<Record<string, number>>> {
-  await using parts = new AsyncDisposableStack();
-  const where = postgres === null ? database : (await scratchServerDb(parts, postgres)).url;
+  await using stack = new AsyncDisposableStack();
+  const { database, postgres = null } = bench;
+  const where = postgres === null ? database : (await scratchServerDb(stack, postgres)).url;
   const child = fork(fileURLToPath(new URL("submit-server.ts", import.meta.url)), where === null ? [] : [where]);
   const ready = await answerOf<Answer, "ready">(child, "ready");
   const closing = new AbortController();
   const client = connect(ready.api, closing.signal);
-  const echo = new Client(ready.echo, credentials.createInsecure());
+  const service = new Client(ready.api, credentials.createInsecure());
+  const bare = new Client(ready.echo, credentials.createInsecure());
   const ratios: Record<string, number> = {};
   const report = (measured: Rate, floor: Rate) => {
     ratios[`${measured.name} / ${floor.name}`] = measured.perSecond / floor.perSecond;
     print(reportLine(measured, floor));
   };
+  const ask = ordersTo<Order, Answer>();
+  const parts = { ask, child, service: sender(service), bare: sender(bare), report, print };
   try {
-    const bytes = toBinary(CreateJobRequestSchema, create(CreateJobRequestSchema, requestOf("bench-0-0"))).length;
-    const payload = Buffer.alloc(bytes, 1);
-    if (profile) await ask(child, { kind: "profile" }, "done");
-    for (const count of callers) {
-      const load = { callers: count, seconds };
-      const bare = await callRate("echo", () => sendOnce(echo, ECHO, payload), load);
-      const insert = await callRate("echo with an insert", () => sendOnce(echo, INSERT, payload), load);
-      const submitOne = (call: number) => client.call(JobService.method.createJob, requestOf(`one-${count}-${call}`));
-      const measured = await callRate(`submit, ${count} callers`, submitOne, load);
-      for (const floor of [bare, insert]) report(measured, floor);
-    }
-    if (profile) await printProfile(child, "single submits and echo", print);
-    if (profile) await ask(child, { kind: "profile" }, "done");
-    const submitBatch = (call: number) => {
-      const requests = Array.from({ length: batch }, (_, at) => requestOf(`batch-${call}-${at}`));
-      return client.call(JobService.method.batchCreateJobs, { requests });
-    };
-    const calls = await callRate("", submitBatch, { callers: 1, seconds });
-    if (profile) await printProfile(child, "batches", print);
-    const rows = Math.max(batch, Math.ceil(2000 * seconds));
-    const insert = { kind: "insert", rows, bytes, perTransaction: ROWS_PER_TRANSACTION } as const;
-    const { perSecond } = await ask(child, insert, "inserted");
-    report(
-      { name: `submit in batches of ${batch}`, perSecond: calls.perSecond * batch },
-      { name: "bare insert", perSecond },
-    );
+    await client.call(JobService.method.createJob, requestOf(FIRST));
+    await ask(child, { kind: "row", name: FIRST }, "done");
+    await profiled(parts, bench.profile, "single submits, echo and bare inserts", () => benchSingles(bench, parts));
+    await profiled(parts, bench.profile, "batches", () => benchBatches(bench, parts, client));
+    await benchReads(bench, parts, client);
   } finally {
     closing.abort();
-    client.close();
-    echo.close();
+    for (const each of [client, service, bare]) each.close();
     const ended = once(child, "exit");
     child.send({ kind: "end" } satisfies Order);
     await within("the end of the server", WAIT_MS_MAX, ended);
@@ -83,28 +57,90 @@ export async function benchSubmit(
   return ratios;
 }
 
-async function printProfile(child: ChildProcess, title: string, print: (line: string) => void): Promise<void> {
+async function benchSingles({ callers = [1, 64, 256], seconds }: SubmitBench, parts: SubmitParts): Promise<void> {
+  const { bare, service, report, print } = parts;
+  const payload = Buffer.alloc(ENCODED.length, 1);
+  let made = 0;
+  const submit = () => {
+    made += 1;
+    return service(CREATE, numberedRequest(made));
+  };
+  for (const count of callers) {
+    const load = { callers: count, seconds };
+    const echo = await timedRate("echo", () => bare(ECHO, payload), load);
+    const insert = await costed(parts, () => timedRate("echo with an insert", () => bare(INSERT, payload), load));
+    const before = await jobsOf(parts);
+    const first = made;
+    const measured = await costed(parts, () => timedRate(`submit, ${count} callers`, submit, load));
+    const stored = (await jobsOf(parts)) - before;
+    if (stored !== made - first) throw new Error(`${made - first} submits were acknowledged, and ${stored} stored`);
+    for (const floor of [echo, insert.rate]) report(measured.rate, floor);
+    print(`  ${timesText(measured.rate.timesMs)}; floor ${timesText(insert.rate.timesMs)}`);
+    print(`  CPU of a call: ${measured.cost}; floor: ${insert.cost}`);
+  }
+}
+
+async function benchBatches(
+  { seconds, batch = 1000 }: SubmitBench,
+  parts: SubmitParts,
+  client: ReturnType<typeof connect>,
+): Promise<void> {
+  const { ask, child, report, print } = parts;
+  const submitBatch = (call: number) => {
+    const requests = Array.from({ length: batch }, (_, at) => requestOf(`batch-${call}-${at}`));
+    return client.call(JobService.method.batchCreateJobs, { requests });
+  };
+  const calls = await costed(parts, () => timedRate("", submitBatch, { callers: 1, seconds }));
+  const rows = Math.max(batch, Math.ceil(2000 * seconds));
+  const insert = { kind: "insert", rows, perTransaction: ROWS_PER_TRANSACTION } as const;
+  const { perSecond } = await ask(child, insert, "inserted");
+  report(
+    { name: `submit in batches of ${batch}`, perSecond: calls.rate.perSecond * batch },
+    { name: "bare insert", perSecond },
+  );
+  print(`  ${timesText(calls.rate.timesMs)} of a batch; CPU of a batch: ${calls.cost}`);
+}
+
+/** The rate, and the CPU time of a call in each place that it passes. Calls of the warm-up count in it. */
+async function costed(
+  { ask, child }: SubmitParts,
+  measure: () => Promise<TimedRate>,
+): Promise<{ readonly rate: TimedRate; readonly cost: string }> {
+  const before = { ...(await ask(child, { kind: "cpu" }, "cpu")), benchMs: ownCpuMs() };
+  const rate = await measure();
+  const after = { ...(await ask(child, { kind: "cpu" }, "cpu")), benchMs: ownCpuMs() };
+  const of = (ms: number) => `${(ms / rate.timesMs.length).toFixed(2)} ms`;
+  const postgres = after.postgresMs === null ? "" : `, PostgreSQL ${of(after.postgresMs - (before.postgresMs ?? 0))}`;
+  const service = of(after.serviceMs - before.serviceMs);
+  return { rate, cost: `service ${service}${postgres}, bench ${of(after.benchMs - before.benchMs)}` };
+}
+
+async function jobsOf({ ask, child }: SubmitParts): Promise<number> {
+  return (await ask(child, { kind: "count" }, "counted")).jobs;
+}
+
+async function profiled(
+  { ask, child, print }: SubmitParts,
+  wanted: boolean,
+  title: string,
+  run: () => Promise<void>,
+): Promise<void> {
+  if (wanted) await ask(child, { kind: "profile" }, "done");
+  await run();
+  if (!wanted) return;
   const { times } = await ask(child, { kind: "profiled" }, "profile");
   for (const line of profileLines(title, times)) print(line);
 }
 
-function sendOnce(client: Client, path: string, payload: Buffer): Promise<void> {
-  const pass = (bytes: Buffer) => bytes;
-  return new Promise((resolve, reject) => {
-    client.makeUnaryRequest(path, pass, pass, payload, (error) => (error === null ? resolve() : reject(error)));
-  });
-}
+const DIGITS = "000000000000";
+const ENCODED = Buffer.from(
+  toBinary(CreateJobRequestSchema, create(CreateJobRequestSchema, requestOf(`one-${DIGITS}`))),
+);
+const DIGITS_AT = ENCODED.indexOf(DIGITS);
 
-/** A job of a master and three workers, like a small manifest. */
-function requestOf(name: string) {
-  const container = {
-    name: "pytorch",
-    image: "example.com/train:1",
-    command: ["python", "train.py", "--epochs", "10"],
-  };
-  const limits = { cpu: "8", memory: "64Gi", "nvidia.com/gpu": "1" };
-  const template = { spec: { containers: [{ ...container, resources: { limits } }] } };
-  const replicaSpecs = { Master: { replicas: 1, template }, Worker: { replicas: 3, template } };
-  const runPolicy = { schedulingPolicy: { queue: "bench" } };
-  return { job: { metadata: { name, namespace: "bench" }, spec: { kind: "PyTorchJob", replicaSpecs, runPolicy } } };
+/** The encoded request for a job of this number. */
+function numberedRequest(number: number): Buffer {
+  const bytes = Buffer.from(ENCODED);
+  bytes.write(String(number).padStart(DIGITS.length, "0"), DIGITS_AT);
+  return bytes;
 }

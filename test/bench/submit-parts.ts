@@ -1,0 +1,59 @@
+/** What the bench of submits and that of reads share. */
+import type { ChildProcess } from "node:child_process";
+import type { Client } from "@grpc/grpc-js";
+import type { ordersTo } from "./child-orders.ts";
+import type { Rate } from "./measure.ts";
+import type { Answer, Order } from "./submit-orders.ts";
+
+export type SubmitBench = {
+  readonly seconds: number;
+  readonly profile: boolean;
+  /** `memory` or a folder; null: a temporary folder. */
+  readonly database: string | null;
+  /** The server for a database of the bench's own, instead of an embedded one. Omitted or null: none. */
+  readonly postgres?: string | null;
+  /** Omitted: 1, 64 and 256. */
+  readonly callers?: readonly number[];
+  /** Omitted: 1,000. */
+  readonly batch?: number;
+  /** The number of jobs, all of which have ended, among which others are read. */
+  readonly finished: number;
+};
+
+/** What the parts of the bench share. */
+export type SubmitParts = {
+  readonly ask: ReturnType<typeof ordersTo<Order, Answer>>;
+  readonly child: ChildProcess;
+  /** Calls the service and the bare server with bytes, and returns those of the answer. */
+  readonly service: Send;
+  readonly bare: Send;
+  readonly report: (measured: Rate, floor: Rate) => void;
+  readonly print: (line: string) => void;
+};
+
+/** Clients of any language encode and decode messages, so the bench leaves that out of the times of calls. */
+type Send = (path: string, payload: Buffer) => Promise<Buffer>;
+
+export function sender(client: Client): Send {
+  const pass = (bytes: Buffer) => bytes;
+  return (path, payload) =>
+    new Promise((resolve, reject) => {
+      client.makeUnaryRequest(path, pass, pass, payload, (error, answer) =>
+        error === null ? resolve(answer ?? Buffer.alloc(0)) : reject(error),
+      );
+    });
+}
+
+/** A job of a master and three workers, like a small manifest. */
+export function requestOf(name: string) {
+  const container = {
+    name: "pytorch",
+    image: "example.com/train:1",
+    command: ["python", "train.py", "--epochs", "10"],
+  };
+  const limits = { cpu: "8", memory: "64Gi", "nvidia.com/gpu": "1" };
+  const template = { spec: { containers: [{ ...container, resources: { limits } }] } };
+  const replicaSpecs = { Master: { replicas: 1, template }, Worker: { replicas: 3, template } };
+  const runPolicy = { schedulingPolicy: { queue: "bench" } };
+  return { job: { metadata: { name, namespace: "bench" }, spec: { kind: "PyTorchJob", replicaSpecs, runPolicy } } };
+}
