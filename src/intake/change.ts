@@ -15,7 +15,7 @@ import { rulesOf } from "./rules.ts";
 /** Changes the mutable fields of a job, and wakes its worker and the planner. */
 export async function change(ports: IntakePorts, name: JobName, asked: AskedChange): Promise<UpdateOutcome> {
   const nowMs = ports.clock.nowMs();
-  const facts = isDnsLabel(name.namespace) ? await ports.store.facts(name.namespace) : null;
+  const facts = isDnsLabel(name.namespace) ? await ports.store.facts({ namespace: name.namespace }) : null;
   const rules = rulesOf(ports, facts);
   const { wanted, notes } = await withClass(asked, facts);
   const decideNow = (job: Job, sent: SentJob) => decide(rules, { job, sent, wanted, notes, nowMs });

@@ -69,7 +69,7 @@ function shaped(spec: JobSpec, namespace: string, { kind, podConfig: config, kee
     };
     const template = shape(interruptible);
     const later = interruptible ? shape(false) : template;
-    const same = canonicalJson(later) === canonicalJson(template);
+    const same = later === template || canonicalJson(later) === canonicalJson(template);
     return [role, { ...replica, template, ...(same ? {} : { uninterruptedTemplate: later }) }];
   });
   return { ...spec, replicaSpecs: Object.fromEntries(replicas) };

@@ -29,13 +29,16 @@ export type IntakeFacts = {
   /** The resources that some node of some cluster has; all that are `wanted` and there. Null: that is not known. */
   readonly nodeResources: (wanted: readonly string[]) => Promise<ReadonlySet<string> | null>;
   /** The clusters that take gangs. Empty if none of them is simulated. Omitted: the same. */
-  readonly clusters?: () => Promise<readonly ClusterInUse[]>;
+  readonly clusters?: readonly ClusterInUse[];
 };
 
 type ClusterInUse = Pick<ClusterRecord, "name" | "labels" | "simulated">;
 
+export type FactsWanted = { readonly namespace: string; readonly queue?: string };
+
 export type IntakeStore = {
-  readonly facts: (namespace: string) => Promise<IntakeFacts>;
+  /** `queue`: the one that the job is in, if its namespace has no default queue. Omitted: no queue is asked for. */
+  readonly facts: (of: FactsWanted) => Promise<IntakeFacts>;
   /** Returns the outcome of an earlier call with this request id. Null: there was none. */
   readonly earlierRequest: (request: {
     readonly namespace: string;

@@ -2,7 +2,7 @@ import type { Job } from "../core/job/job.ts";
 import type { BatchSubmitOutcome, Submission } from "../core/job/requests.ts";
 import { invariant } from "../runtime/assert.ts";
 import { UnavailableError } from "../runtime/unavailable-error.ts";
-import type { IntakePorts, IntakeStore } from "./ports.ts";
+import type { FactsWanted, IntakePorts, IntakeStore } from "./ports.ts";
 import { finish, makeJob, type Prepared, prepare, type Ready } from "./submit.ts";
 
 /**
@@ -113,25 +113,22 @@ async function orFailed<T>(work: Promise<T>): Promise<T | Failed> {
   }
 }
 
-/**
- * Wraps the store so that one batch reads each namespace, its clusters and each queue once. Also remembers failed
- * reads.
- */
+/** Wraps the store so that one batch reads the same facts once. Also remembers failed reads. */
 function rememberingFacts(store: IntakeStore): IntakeStore {
-  const facts = remembering(async (namespace) => {
-    const found = await store.facts(namespace);
-    const clusters = remembering(async () => (await found.clusters?.()) ?? []);
+  const facts = remembering(async (wanted: FactsWanted) => {
+    const found = await store.facts(wanted);
     const { priorityClasses: classes } = found;
     const priorityClasses = { ...classes, find: remembering(classes.find) };
-    return { ...found, priorityClasses, queueExists: remembering(found.queueExists), clusters: () => clusters("") };
+    return { ...found, priorityClasses, queueExists: remembering(found.queueExists) };
   });
   return { ...store, facts };
 }
 
-function remembering<T>(ask: (key: string) => Promise<T>): (key: string) => Promise<T> {
+function remembering<Asked, T>(ask: (asked: Asked) => Promise<T>): (asked: Asked) => Promise<T> {
   const answers = new Map<string, Promise<T>>();
-  return (key) => {
-    const answer = answers.get(key) ?? ask(key);
+  return (asked) => {
+    const key = JSON.stringify(asked);
+    const answer = answers.get(key) ?? ask(asked);
     answers.set(key, answer);
     return answer;
   };

@@ -1,3 +1,4 @@
+import { queueOf } from "../core/job/defaults.ts";
 import type { Job } from "../core/job/job.ts";
 import type { JobPriorityClass } from "../core/job/priority-class.ts";
 import type {
@@ -61,7 +62,7 @@ export async function prepare(ports: IntakePorts, submission: Submission): Promi
   if (queueAccess?.(queue) === "see") return { kind: "refused", answer: { kind: "deniedQueue", queue } };
   const { podConfig, podPolicy } = rules;
   // Not a finding, which `strict` would refuse: nothing is wrong with the job.
-  const all = [...warnings, ...(await warnSimulated(sent, facts, { kinds: ports.kinds, seesCluster }))];
+  const all = [...warnings, ...warnSimulated(sent, facts, { kinds: ports.kinds, seesCluster })];
   const keepsUnknown = podPolicy.level === "privileged";
   return { kind: "ready", facts, priorityClass, warnings: all, podConfig, keepsUnknown };
 }
@@ -127,11 +128,11 @@ export async function check(
 /** Returns facts of the namespace. Null: its name is invalid, so the store is not asked. */
 async function factsOf(
   ports: IntakePorts,
-  { namespace }: SentJob,
+  { namespace, labels, spec }: SentJob,
   queueAccess: QueueAccess | undefined,
 ): Promise<IntakeFacts | null> {
   if (!isDnsLabel(namespace)) return null;
-  const facts = await ports.store.facts(namespace);
+  const facts = await ports.store.facts({ namespace, queue: queueOf(spec, { labels, namespaceQueue: null }) });
   if (queueAccess === undefined) return facts;
   const queueExists = async (queue: string) => queueAccess(queue) !== "hidden" && (await facts.queueExists(queue));
   return { ...facts, queueExists };

@@ -10,14 +10,14 @@ import { requestPath } from "./request-path.ts";
  * Warns that simulated clusters may take a job: it may then succeed although nothing ran. Names those that the caller
  * may see. `seesCluster` undefined: all.
  */
-export async function warnSimulated(
+export function warnSimulated(
   { spec }: SentJob,
   facts: IntakeFacts,
   of: { readonly kinds: Registry; readonly seesCluster?: Submission["seesCluster"] | undefined },
-): Promise<readonly FieldNote[]> {
+): readonly FieldNote[] {
   const kind = of.kinds.kindOf(spec.kind);
   if (facts.clusters === undefined || kind === undefined || isService(kind)) return [];
-  const selected = (await facts.clusters()).filter((cluster) => unselected(spec.placement ?? {}, cluster) === null);
+  const selected = facts.clusters.filter((cluster) => unselected(spec.placement ?? {}, cluster) === null);
   const simulated = selected.filter((cluster) => cluster.simulated).map(({ name }) => name);
   if (simulated.length === 0) return [];
   const which = `${simulated.length < selected.length ? "simulated" : "only simulated"} clusters may take the job`;

@@ -120,7 +120,7 @@ export class MemoryStore {
   };
 
   readonly intakeStore: IntakeStore = {
-    facts: async (name) => ({
+    facts: async ({ namespace: name }) => ({
       namespace: this.namespaces.get(name) ?? (this.open ? "open" : null),
       queueExists: async (queue) => this.queues.has(queue),
       priorityClasses: {

@@ -49,7 +49,7 @@ function startIntake(
   const woken: string[] = [];
   let bytes = 0;
   const store: IntakeStore = {
-    facts: async (namespace) => {
+    facts: async ({ namespace }) => {
       asked.push(namespace);
       const known = { project: "vision", defaultQueue: "team-a", ...POLICIES[namespace] };
       return {

@@ -124,7 +124,7 @@ onEachDatabase((openDb) => {
     assert.deepEqual(made.kind === "done" && made.record.podPolicy, podPolicy);
     await store.admin.updateNamespace({ ...namespace, project: "speech", version: 0 });
     assert.deepEqual((await store.admin.getNamespace("policed"))?.podPolicy, podPolicy);
-    assert.deepEqual((await store.intake.facts("policed")).namespace, {
+    assert.deepEqual((await store.intake.facts({ namespace: "policed" })).namespace, {
       project: "speech",
       defaultQueue: "research",
       podPolicy,

@@ -98,10 +98,10 @@ onEachDatabase((openDb) => {
   });
 
   test("an open installation makes a namespace on first use", async () => {
-    assert.equal((await store.intake.facts("team")).namespace, "open");
+    assert.equal((await store.intake.facts({ namespace: "team" })).namespace, "open");
     await store.intake.createJob(request("train", ""));
     const made = { project: "default", defaultQueue: "research", podPolicy: null };
-    assert.deepEqual((await store.intake.facts("team")).namespace, made);
+    assert.deepEqual((await store.intake.facts({ namespace: "team" })).namespace, made);
   });
 
   test("a refused create leaves no namespace behind", async () => {
@@ -123,7 +123,7 @@ onEachDatabase((openDb) => {
       defaultQueue: "research",
       onAppended: () => {},
     });
-    assert.equal((await closed.intake.facts("team")).namespace, null);
+    assert.equal((await closed.intake.facts({ namespace: "team" })).namespace, null);
     for (const requestId of ["", "r1"]) {
       assert.deepEqual(await closed.intake.createJob(request("train", requestId)), { kind: "outdated" });
       assert.deepEqual(await closed.intake.createJobs([request("train", requestId)]), [null]);
@@ -134,9 +134,11 @@ onEachDatabase((openDb) => {
   });
 
   test("facts say whether a queue exists", async () => {
-    const facts = await store.intake.facts("team");
-    assert.equal(await facts.queueExists("research"), true);
-    assert.equal(await facts.queueExists("nope"), false);
+    for (const queue of ["research", "nope", "no\0pe"]) {
+      const facts = await store.intake.facts({ namespace: "team", queue });
+      assert.equal(await facts.queueExists("research"), true);
+      assert.equal(await facts.queueExists("nope"), false);
+    }
   });
 
   test("a cancel is recorded once, wakes the job, and keeps the record", async () => {

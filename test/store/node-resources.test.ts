@@ -71,7 +71,7 @@ onEachDatabase((openDb) => {
   test("the facts for a job's check have them", async () => {
     await observe("east", node("a", "cpu"));
     await observe("west");
-    const { nodeResources } = await store.intake.facts("any");
+    const { nodeResources } = await store.intake.facts({ namespace: "any" });
     assert.deepEqual([...((await nodeResources(["x/y"])) ?? [])], ["cpu"]);
   });
 });

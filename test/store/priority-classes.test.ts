@@ -96,9 +96,9 @@ onEachDatabase((openDb) => {
   });
 
   test("a submission knows the default class and each class by name", async () => {
-    assert.equal((await store.intake.facts("team")).priorityClasses.default, null);
+    assert.equal((await store.intake.facts({ namespace: "team" })).priorityClasses.default, null);
     await create("a", { globalDefault: true });
-    const { priorityClasses } = await store.intake.facts("team");
+    const { priorityClasses } = await store.intake.facts({ namespace: "team" });
     assert.deepEqual(priorityClasses.default, { name: "a", value: 5, preemptionPolicy: "LOWER_PRIORITY" });
     assert.equal((await priorityClasses.find("a"))?.value, 5);
     assert.equal(await priorityClasses.find("b"), null);

@@ -129,7 +129,7 @@ onEachDatabase((openDb) => {
   });
 
   test("intake sees the clusters that take gangs only while one of them is simulated", async () => {
-    const seen = async () => (await (await store.intake.facts("team")).clusters()).map(({ name }) => name);
+    const seen = async () => (await (await store.intake.facts({ namespace: "team" })).clusters).map(({ name }) => name);
     assert.deepEqual(await seen(), ["east", "west"]);
     await store.clusters.simulate({ ...EAST, besideReal: true });
     await register();

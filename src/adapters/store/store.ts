@@ -124,18 +124,21 @@ function intakeStore(db: Db, options: StoreOptions) {
     ? { project: OPEN_PROJECT, defaultQueue, podPolicy: null, namespacesMax }
     : null;
   return {
-    facts: async (namespace: string) => {
-      const { namespace: known, defaultClass } = await intakeRow(db, namespace);
+    facts: async ({ namespace, queue = "" }: { readonly namespace: string; readonly queue?: string }) => {
+      const row = await intakeRow(db, { namespace, queue });
+      const { namespace: known, defaultClass } = row;
+      const looked = [queue, known?.defaultQueue];
       return {
         namespace: known ?? (options.openNamespaces ? ("open" as const) : null),
-        queueExists: (queue: string) => queues.queueExists(db, queue),
+        queueExists: async (name: string) =>
+          looked.includes(name) ? row.queues.includes(name) : queues.queueExists(db, name),
         priorityClasses: {
           default: defaultClass,
           find: (name: string) => classes.getPriorityClass(db, name),
           names: async () => (await classes.listPriorityClasses(db)).map(({ name }) => name),
         },
         nodeResources,
-        clusters: () => simulated.besideSimulated(db),
+        clusters: row.clusters,
       };
     },
     earlierRequest: (request: Parameters<typeof earlierRequest>[1]) => earlierRequest(db, request),

@@ -27,7 +27,7 @@ export async function ensureNamespace(
   for (let attempt = 0; attempt < ATTEMPTS_MAX; attempt++) {
     if ((await executor.query(ENSURE_NAMESPACE, params)).length === 1) return "made";
     // A statement of its own also sees a namespace whose creation the first one has waited for.
-    if ((await executor.query(KEEP_NAMESPACE, [name])).length === 1) return "exists";
+    if ((await keepNamespaces(executor, [name])).has(name)) return "exists";
     const { full } = onlyRow(await executor.query<{ full: boolean }>(IS_FULL, [max]));
     if (full) return "full";
   }
@@ -37,8 +37,14 @@ export async function ensureNamespace(
 /** How often a namespace is made again that others delete at the same time. */
 const ATTEMPTS_MAX = 5;
 
-/** In a transaction, keeps others from deleting the namespace until the end. */
-const KEEP_NAMESPACE = "select 1 from namespaces where name = $1 for key share";
+/** Returns those of these namespaces that exist. In a transaction, keeps others from deleting them until the end. */
+export async function keepNamespaces(executor: Executor, names: readonly string[]): Promise<ReadonlySet<string>> {
+  const kept = await executor.query<{ name: string }>(KEEP_NAMESPACES, [names]);
+  return new Set(kept.map(({ name }) => name));
+}
+
+/** Namespaces are locked before queues. */
+const KEEP_NAMESPACES = "select name from namespaces where name = any($1::text[]) order by name for key share";
 
 const IS_FULL = "select count(*) >= $1::bigint as full from namespaces";
 

@@ -112,13 +112,7 @@ select name from clusters c
      or not exists (select from admissions where cluster = c.name and state = 'live'))
  order by name for update`;
 
-/** The clusters that take gangs, in the order of their names. Empty if none of them is simulated. */
-export function besideSimulated(
-  executor: Executor,
-): Promise<readonly Pick<ClusterRecord, "name" | "labels" | "simulated">[]> {
-  return executor.query(BESIDE_SIMULATED);
-}
-
-const BESIDE_SIMULATED = `
+/** The clusters that take gangs, in the order of their names. None if none of them is simulated. */
+export const BESIDE_SIMULATED = `
 with taking as (select name, labels, simulated from clusters where forgotten_ms is null and not ${IS_RETIRED})
 select name, labels, simulated from taking where exists (select from taking where simulated) order by name`;

@@ -42,8 +42,9 @@ export async function undoable<T>(db: Db, fn: (tx: Executor, undo: (outcome: T) 
 /** One repeatable-read, read-only transaction: all its statements see the same commit. */
 export function readSnapshot<T>(db: Db, fn: (tx: Executor) => Promise<T>): Promise<T> {
   return db.tx(async (tx) => {
-    await tx.query("set transaction isolation level repeatable read, read only");
-    return fn(tx);
+    const set = tx.query("set transaction isolation level repeatable read, read only");
+    const [result] = await Promise.all([fn(tx), set]);
+    return result;
   });
 }
 

@@ -43,6 +43,8 @@ export async function openPostgres(options: PostgresOptions): Promise<Db> {
     statement_timeout: options.statementTimeoutMs,
     idle_in_transaction_session_timeout: options.statementTimeoutMs,
     query_timeout: options.statementTimeoutMs + SILENCE_MS,
+    // Statements that are not awaited one by one share a round trip.
+    pipeline: true,
     keepAlive: true,
     keepAliveInitialDelayMillis: KEEP_ALIVE_MS,
     application_name: "gangway",

@@ -20,7 +20,7 @@ export type JobChange = {
 export async function appendChanges(tx: Executor, changes: readonly JobChange[], nowMs: number): Promise<void> {
   if (changes.length === 0) return;
   const rows = changes.map(changeRow);
-  await tx.query(APPEND_CHANGES, [
+  const appended = tx.query(APPEND_CHANGES, [
     rows.map((row) => row.uid),
     rows.map((row) => row.version),
     rows.map((row) => row.change),
@@ -30,14 +30,11 @@ export async function appendChanges(tx: Executor, changes: readonly JobChange[],
     nowMs,
     rows.map((row) => row.previousLabels),
   ]);
-  await appendEvents(
-    tx,
-    changes.flatMap((change) => {
-      const job = shownJob(change);
-      return change.events.map((event) => ({ job, event }));
-    }),
-    nowMs,
-  );
+  const events = changes.flatMap((change) => {
+    const job = shownJob(change);
+    return change.events.map((event) => ({ job, event }));
+  });
+  await Promise.all([appended, appendEvents(tx, events, nowMs)]);
 }
 
 const APPEND_CHANGES = `

@@ -10,7 +10,7 @@ import { type Db, type Executor, json, undoable } from "../db/db.ts";
 import { appendChanges } from "./append.ts";
 import { createdNote } from "./audit-job.ts";
 import { loadJob } from "./load-job.ts";
-import { findNoRoom, lockRooms } from "./rooms.ts";
+import { findNoRoom, keepPlaces, lockRooms, type Rooms } from "./rooms.ts";
 import { insertJobs } from "./write-job.ts";
 
 /**
@@ -50,21 +50,27 @@ async function create(
   const { job } = request;
   const replay = await claimRequestId(tx, request);
   if (replay !== null) return replay;
-  if (opening !== null) {
+  let places = await keepPlaces(tx, [job]);
+  if (opening !== null && !places.namespaces.has(job.namespace)) {
     const bounds = { max: opening.namespacesMax, nowMs: job.createTimeMs };
     const outcome = await ensureNamespace(tx, { name: job.namespace, ...opening }, bounds);
     if (outcome === "full") return { kind: "tooManyNamespaces", max: opening.namespacesMax };
+    places = await keepPlaces(tx, [job]);
   }
-  const entered = await enter(tx, request, kinds);
+  const rooms = await lockRooms(tx, [job], places);
+  const entered = await enter(tx, { request, rooms }, kinds);
   if (entered !== "entered") return unentered(tx, request, entered);
-  await appendChanges(tx, [{ before: null, after: job, events: [createdEvent(job)] }], job.createTimeMs);
-  await appendAudit(tx, createdNote(request));
+  const change = { before: null, after: job, events: [createdEvent(job)] };
+  await Promise.all([appendChanges(tx, [change], job.createTimeMs), appendAudit(tx, createdNote(request))]);
   return { kind: "created", job };
 }
 
 /** Inserts the job, if its queue, namespace and project have room for it. */
-async function enter(tx: Executor, { job, sent }: NewJob, kinds: Registry): Promise<"entered" | "conflict" | NoRoom> {
-  const rooms = await lockRooms(tx, [job]);
+async function enter(
+  tx: Executor,
+  { request: { job, sent }, rooms }: { readonly request: NewJob; readonly rooms: Rooms },
+  kinds: Registry,
+): Promise<"entered" | "conflict" | NoRoom> {
   const noRoom = findNoRoom(job, rooms);
   if (noRoom !== null) return noRoom;
   const inserted = await insertJobs(tx, { jobs: [{ job, sent }], rooms }, kinds);

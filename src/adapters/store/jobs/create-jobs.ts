@@ -8,7 +8,7 @@ import { type Db, type Executor, json } from "../db/db.ts";
 import { appendChanges } from "./append.ts";
 import { createdNote } from "./audit-job.ts";
 import type { NamespaceDefaults } from "./create-job.ts";
-import { findNoRoom, lockRooms, NO_ROOMS, type Rooms, roomKeysOf, takeRoom } from "./rooms.ts";
+import { findNoRoom, keepPlaces, lockRooms, NO_ROOMS, type Rooms, roomKeysOf, takeRoom } from "./rooms.ts";
 import { insertJobs } from "./write-job.ts";
 
 /**
@@ -87,26 +87,26 @@ async function insertFree(
   const asked = withoutOvertaking(requests, { isFree, rooms: NO_ROOMS });
   if (asked.length === 0) return new Set();
   const nowMs = Math.max(...asked.map(({ job }) => job.createTimeMs));
-  const refused = opening === null ? new Set() : await ensureNamespaces(tx, asked, opening, nowMs);
-  const rooms = await lockRooms(
-    tx,
-    asked.map(({ job }) => job),
-  );
+  const jobs = asked.map(({ job }) => job);
+  let places = await keepPlaces(tx, jobs);
+  const missing = asked.filter(({ job }) => !places.namespaces.has(job.namespace));
+  let refused: ReadonlySet<string> = new Set();
+  if (opening !== null && missing.length > 0) {
+    refused = await ensureNamespaces(tx, missing, opening, nowMs);
+    places = await keepPlaces(tx, jobs);
+  }
+  const rooms = await lockRooms(tx, jobs, places);
   const isOpen = (request: NewJob) => isFree(request) && !refused.has(request.job.namespace);
   const entering = withoutOvertaking(requests, { isFree: isOpen, rooms });
   entering.sort((a, b) => compareText(keyOf(a), keyOf(b)));
   const inserted = await insertJobs(tx, { jobs: entering, rooms }, kinds);
   const entered = entering.filter(({ job }) => inserted.has(job.uid));
-  await appendChanges(
-    tx,
-    entered.map(({ job }) => ({ before: null, after: job, events: [createdEvent(job)] })),
-    nowMs,
-  );
-  await appendAudit(tx, ...entered.map(createdNote));
+  const changes = entered.map(({ job }) => ({ before: null, after: job, events: [createdEvent(job)] }));
+  await Promise.all([appendChanges(tx, changes, nowMs), appendAudit(tx, ...entered.map(createdNote))]);
   return inserted;
 }
 
-/** Creates the namespaces of these jobs that do not exist. Returns those for which there is no room. */
+/** Creates the namespaces of these jobs, which do not exist. Returns those for which there is no room. */
 async function ensureNamespaces(
   tx: Executor,
   requests: readonly NewJob[],

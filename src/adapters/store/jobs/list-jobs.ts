@@ -65,8 +65,10 @@ export function listJobs(db: Db, query: JobQuery, nowMs: number): Promise<JobPag
     const after = key.length === 0 ? "" : `and ${order.condition(FILTER_PARAMS + 1)}`;
     const reading = JOB_READING[query.view ?? "FULL"];
     const pageSize = Math.trunc(query.pageSize);
-    const rows = await tx.query<PageRow>(pageOf({ order, after, pageSize }, reading), params);
-    const counted = await tx.query<{ total: number }>(COUNT, filterParams(query.filter));
+    const [rows, counted] = await Promise.all([
+      tx.query<PageRow>(pageOf({ order, after, pageSize }, reading), params),
+      tx.query<{ total: number }>(COUNT, filterParams(query.filter)),
+    ]);
     const shownJobs = await shown(tx, rows.map(reading.jobOf), nowMs);
     const jobs = shownJobs.map((one) => ({ ...one, cursor: encodeCursor(query.order, order.key(one.job)) }));
     const isLast = rows.length === (rows[0]?.found ?? 0);
@@ -106,8 +108,8 @@ const COUNT = `
 select count(*) as total from (select 1 from jobs j where ${FILTER_CONDITION} limit ${TOTAL_MAX}) counted`;
 
 /**
- * One job as it is shown; null if no job has that name or uid. Reads without a transaction, which is cheaper: position
- * and tokens may be a moment younger than the record.
+ * One job as it is shown, read by one statement; null if no job has that name or uid. Where priorities grow, another
+ * statement numbers the queue.
  */
 export async function getJob(
   executor: Executor,
@@ -115,16 +117,28 @@ export async function getJob(
   nowMs: number,
 ): Promise<ShownJob | null> {
   if ("uid" in which && !UUID.test(which.uid)) return null;
-  const [condition, params] =
-    "uid" in which ? ["j.uid = $1", [which.uid]] : ["j.namespace = $1 and j.name = $2", [which.namespace, which.name]];
-  const rows = await executor.query<JobRow>(`select ${JOB_COLUMNS} from jobs j where ${condition}`, params);
-  const [only] = await shown(executor, rows.map(jobOf), nowMs);
-  return only ?? null;
+  const rows =
+    "uid" in which
+      ? await executor.query<ShownRow>(GET_BY_UID, [which.uid])
+      : await executor.query<ShownRow>(GET_BY_NAME, [which.namespace, which.name]);
+  const [row] = rows;
+  if (row === undefined) return null;
+  const job = jobOf(row);
+  if (row.ages) return (await shown(executor, [job], nowMs))[0] ?? null;
+  const { position, effective, held } = row;
+  return { job, position, effectivePriority: effective, tokens: held.filter(isOfCurrent(job)).map(tokenOf) };
 }
 
+type ShownRow = JobRow & {
+  /** True if the job waits in a queue in which priorities grow: then the place is not known. */
+  readonly ages: boolean;
+  readonly position: number | null;
+  readonly effective: number | null;
+  readonly held: readonly TokenRow[];
+};
+
 async function shown(tx: Executor, jobs: readonly Job[], nowMs: number): Promise<readonly ShownJob[]> {
-  const places = await placesOf(tx, jobs, nowMs);
-  const tokens = await tokensOf(tx, jobs);
+  const [places, tokens] = await Promise.all([placesOf(tx, jobs, nowMs), tokensOf(tx, jobs)]);
   return jobs.map((job) => {
     const place = places.get(job.uid);
     const effectivePriority = place?.effective ?? null;
@@ -158,14 +172,39 @@ type PlaceRow = {
   readonly effective: number;
 };
 
-const POSITION = `
-select j.uid, j.priority as effective, ${AGEING} is not null as ages, (
+const IN_LINE = "j.phase = 'WAITING' and j.cancel is null and j.delete_ms is null";
+
+/** The place of a job in line, if priorities do not grow. */
+const PLACE = `(
          select count(*) from jobs o
           where o.phase = 'WAITING' and o.cancel is null and o.delete_ms is null and o.queue = j.queue
             and (o.priority > j.priority or (o.priority = j.priority and (o.create_ms, o.uid) <= (j.create_ms, j.uid)))
-       ) as position
+       )`;
+
+const POSITION = `
+select j.uid, j.priority as effective, ${AGEING} is not null as ages, ${PLACE} as position
   from jobs j left join queues q on q.name = j.queue
- where j.uid = $1 and j.phase = 'WAITING' and j.cancel is null and j.delete_ms is null`;
+ where j.uid = $1 and ${IN_LINE}`;
+
+/** One job by a condition, with its place in the queue and the tokens that it holds. */
+const getBy = (condition: string) => `
+select ${JOB_COLUMNS}, waits and ages as ages,
+       case when waits and not ages then j.priority end as effective,
+       case when waits and not ages then ${PLACE} end as position,
+       coalesce((
+         select json_agg(a order by a.id) from (
+           select id, admission, pool, amount, fence::text from allocations
+            where job_uid = j.uid and released_ms is null
+         ) a
+       ), '[]') as held
+  from jobs j left join queues q on q.name = j.queue
+ cross join lateral (
+   select ${IN_LINE} as waits, ${AGEING} is not null as ages
+ ) line
+ where ${condition}`;
+
+const GET_BY_UID = getBy("j.uid = $1");
+const GET_BY_NAME = getBy("j.namespace = $1 and j.name = $2");
 
 /**
  * The queues come as values, for which the index of waiting jobs is chosen. Where priorities grow, no index has the
@@ -204,20 +243,23 @@ select uid, case when position <= ${PLACES_MAX} then position end, effective fro
 
 /** The tokens of the jobs' current admissions. */
 async function tokensOf(tx: Executor, jobs: readonly Job[]): Promise<ReadonlyMap<string, ShownJob["tokens"]>> {
-  const numbers = new Map(jobs.map((job) => [job.uid, currentAdmission(job)?.number]));
-  const holders = jobs.map((job) => job.uid).filter((uid) => numbers.get(uid) !== undefined);
-  const held = new Map<string, ShownJob["tokens"]>();
-  if (holders.length === 0) return held;
-  const rows = await tx.query<TokenRow>(TOKENS, [holders]);
-  for (const row of rows.filter(({ job_uid, admission }) => numbers.get(job_uid) === admission)) {
-    const token = { pool: row.pool, amount: row.amount, fence: BigInt(row.fence) };
-    held.set(row.job_uid, [...(held.get(row.job_uid) ?? []), token]);
-  }
-  return held;
+  const holders = jobs.filter((job) => currentAdmission(job) !== null);
+  if (holders.length === 0) return new Map();
+  const rows = await tx.query<TokenRow & { job_uid: string }>(TOKENS, [holders.map((job) => job.uid)]);
+  const held = Map.groupBy(rows, ({ job_uid }) => job_uid);
+  return new Map(holders.map((job) => [job.uid, (held.get(job.uid) ?? []).filter(isOfCurrent(job)).map(tokenOf)]));
+}
+
+function isOfCurrent(job: Job): (row: TokenRow) => boolean {
+  const current = currentAdmission(job)?.number;
+  return ({ admission }) => admission === current;
+}
+
+function tokenOf({ pool, amount, fence }: TokenRow): ShownJob["tokens"][number] {
+  return { pool, amount, fence: BigInt(fence) };
 }
 
 type TokenRow = {
-  readonly job_uid: string;
   readonly admission: number;
   readonly pool: string;
   readonly amount: number;

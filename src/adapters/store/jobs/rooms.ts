@@ -2,6 +2,7 @@
 
 import type { Job } from "../../../core/job/job.ts";
 import { type NoRoom, podsOf, type RoomLimit } from "../../../core/job/tenant-limits.ts";
+import { keepNamespaces } from "../admin/namespaces.ts";
 import { COUNT_TENANTS, type TenantRow } from "../admin/tenant-limits.ts";
 import { type Executor, json } from "../db/db.ts";
 
@@ -18,18 +19,43 @@ type Amounts = Readonly<Record<RoomLimit, number>>;
 
 export const NO_ROOMS: Rooms = new Map();
 
+/** What a transaction knows of the places of its new jobs, before it locks more than their namespaces. */
+type Places = {
+  /** The namespaces that exist. Nobody deletes them until the transaction ends. */
+  readonly namespaces: ReadonlySet<string>;
+  /** A queue, namespace or project of the jobs has a limit. */
+  readonly isLimited: boolean;
+};
+
+/** Looks at the places of new jobs, and keeps their namespaces. */
+export async function keepPlaces(tx: Executor, jobs: readonly Job[]): Promise<Places> {
+  const { queues, namespaces: names, projects } = placesOf(jobs);
+  // A limit that is set at this moment holds the namespace, so the second statement sees it.
+  const [namespaces, limited] = await Promise.all([
+    keepNamespaces(tx, names),
+    tx.query(ANY_LIMITED, [queues, names, projects]),
+  ]);
+  return { namespaces, isLimited: limited.length > 0 };
+}
+
+function placesOf(jobs: readonly Job[]) {
+  return {
+    queues: [...new Set(jobs.map(queueOf))],
+    namespaces: [...new Set(jobs.map(({ namespace }) => namespace))],
+    projects: [...new Set(jobs.map(({ project }) => project))],
+  };
+}
+
 /**
  * Returns the rooms that these jobs enter. They shrink only by what the transaction inserts, because it locks them
- * against other creates; jobs that wait again or are resumed do not ask for room. Locks nothing more than the
- * namespaces if there is no limit, so other creates run side by side. If a queue has one, all queues of these jobs are
- * locked, since rows are locked in the order of their names.
+ * against other creates; jobs that wait again or are resumed do not ask for room. Locks nothing if there is no limit,
+ * so other creates run side by side. If a queue has one, all queues of these jobs are locked, since rows are locked in
+ * the order of their names.
  */
-export async function lockRooms(tx: Executor, jobs: readonly Job[]): Promise<Rooms> {
-  const queues = [...new Set(jobs.map(queueOf))];
-  const tenants = [jobs.map(({ namespace }) => namespace), jobs.map(({ project }) => project)];
-  // A limit that is set at this moment holds the namespace, so the next statement sees it.
-  await tx.query(KEEP_NAMESPACES, tenants.slice(0, 1));
-  if ((await tx.query(ANY_LIMITED, [queues, ...tenants])).length === 0) return NO_ROOMS;
+export async function lockRooms(tx: Executor, jobs: readonly Job[], { isLimited }: Places): Promise<Rooms> {
+  if (!isLimited) return NO_ROOMS;
+  const { queues, namespaces, projects } = placesOf(jobs);
+  const tenants = [namespaces, projects];
   await tx.query(LOCK_QUEUES, [queues]);
   await tx.query(LOCK_TENANTS, tenants);
   // A statement of its own also counts the jobs of the transactions that the lock has waited for.
@@ -49,7 +75,7 @@ export async function lockRoomsToGrow(
   tx: Executor,
   { namespace, name }: { readonly namespace: string; readonly name: string },
 ): Promise<Rooms> {
-  await tx.query(KEEP_NAMESPACES, [[namespace]]);
+  await keepNamespaces(tx, [namespace]);
   const tenants = await tx.query<{ project: string; uid: string }>(POD_LIMITED, [namespace, name]);
   const [job] = tenants;
   if (job === undefined) return NO_ROOMS;
@@ -160,9 +186,6 @@ select 1 from tenant_limits
 
 /** The tenants of some jobs, by the arrays of their namespaces and projects. */
 const OF_JOBS = "(kind = 'namespace' and name = any($1::text[]) or kind = 'project' and name = any($2::text[]))";
-
-/** Namespaces are locked before queues. */
-const KEEP_NAMESPACES = "select name from namespaces where name = any($1::text[]) order by name for key share";
 
 const LOCK_QUEUES = "select name from queues where name = any($1::text[]) order by name for no key update";
 
