@@ -7,10 +7,10 @@ import { DecideBeside } from "./decide-beside.ts";
 import { type Assignment, DecideLane } from "./decide-lane.ts";
 import { FindReservations } from "./find-reservations.ts";
 import { FindVictims } from "./find-victims.ts";
-import { type Entry, headOf, isHopeful, type Lane, type Line } from "./gang-lines.ts";
+import { type Entry, headOf, type Lane, type Line } from "./gang-lines.ts";
 import { growEntry, missingAmounts } from "./grow.ts";
 import { type Head, HeadOrder } from "./head-order.ts";
-import { dropSleeping, isWakeful, waitsForItself } from "./lane-turns.ts";
+import { dropSleeping, forgetHead, isWakeful, waitsForItself } from "./lane-turns.ts";
 import { LaneWalk } from "./lane-walk.ts";
 import { rankOf } from "./line-ageing.ts";
 import { newReservations } from "./new-reservations.ts";
@@ -174,7 +174,7 @@ export class Cycles {
   end(): void {
     for (const lane of this.#touched) {
       lane.at = 0;
-      lane.line.head = null;
+      forgetHead(lane.line);
     }
   }
 
@@ -275,7 +275,7 @@ export class Cycles {
 
   /** True if a lane is awake. Wakes it if something may have come for it, unless the round has given it away since. */
   #mayFit(lane: Lane): boolean {
-    if (!lane.awake && isHopeful(lane)) this.#parts.lines.wake(lane);
+    if (isWakeful(lane)) this.#parts.lines.wake(lane);
     return lane.awake;
   }
 
@@ -326,7 +326,7 @@ export class Cycles {
     this.#running.add(lane);
     this.#touched.add(lane);
     lane.at += 1;
-    turns.line.head = null;
+    forgetHead(turns.line);
     turns.lanes?.settle();
   }
 

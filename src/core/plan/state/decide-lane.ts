@@ -10,8 +10,9 @@ import type { PoolAmounts } from "./branch-use.ts";
 import { type FlavorChoices, flavorChoices, flavorsOf } from "./choices.ts";
 import { FindRoom, type Placed } from "./find-room.ts";
 import type { FindVictims, FoundVictims, VictimsAnswer } from "./find-victims.ts";
-import { type Entry, type Lane, type LaneOption, leaveLists } from "./gang-lines.ts";
+import type { Entry, Lane, LaneOption } from "./gang-lines.ts";
 import { allocationsOf, amountsByPool, placeIn } from "./grow.ts";
+import { leaveLists } from "./lane-turns.ts";
 import { newAdmission, serviceAdmission } from "./new-admission.ts";
 import { largestPart } from "./part-of-gang.ts";
 import type { QuotaBlock } from "./quota-state.ts";
@@ -337,6 +338,7 @@ export class DecideLane {
     const { lines } = this.#parts;
     lane.awake = false;
     lane.refusal = by.refusal;
+    lane.line.waitedLong = null;
     lane.restless = by.restless;
     if (by.restless !== null) lines.restless.add(lane);
     else lines.restless.delete(lane);

@@ -1,13 +1,13 @@
 import type { Nomination } from "../../job/preemption.ts";
 import type { PlanQueue } from "../snapshot.ts";
+import { AfterEnds } from "./after-ends.ts";
 import { unitsOf } from "./ask-shape.ts";
-import { borrowingLevel } from "./branch-use.ts";
 import { choicesOf } from "./choices.ts";
 import { type AskingGang, type FindVictims, isFrozen, type Runner } from "./find-victims.ts";
 import type { Entry, Lane } from "./gang-lines.ts";
 import { amountsByPool } from "./grow.ts";
 import type { KeptRoom } from "./kept-room.ts";
-import type { RoomTry } from "./requests.ts";
+import { fitsEmpty, type RoomTry } from "./requests.ts";
 import type { Parts } from "./state-parts.ts";
 
 /** A reservation waits for this many gangs at most, since its record names all of them. */
@@ -27,6 +27,9 @@ export type Forecast = {
   readonly keepsQuota: boolean;
 };
 
+/** `borrowsNow`: quotas allow the gang now what it asks for, also if its queue borrows it. */
+type Where = { readonly room: RoomTry; readonly borrowsNow: boolean };
+
 /**
  * Finds out when clusters will have room for gangs. The gangs that run end in this order: those that may be taken back
  * at once, those whose maximum run time is known, by their latest end, then the others, the one that was admitted first
@@ -36,6 +39,8 @@ export class FindReservations {
   readonly #parts: Parts;
   readonly #nowMs: number;
   readonly #victims: FindVictims;
+  /** The gangs that stay in the order of their ends. Null: not known yet. */
+  #ordered: { readonly of: readonly Runner[]; readonly gangs: readonly Runner[] } | null = null;
 
   constructor(parts: Parts, nowMs: number, victims: FindVictims) {
     this.#parts = parts;
@@ -72,13 +77,30 @@ export class FindReservations {
     for (const flavors of choicesOf(lane, queue, { resources, excludes })) {
       const request = this.#parts.requestOf(lane, sized, flavors);
       const asking = { lane, entry, request, wants: amountsByPool(unitsOf(sized, resources), request.choice) };
-      if (!isOpen(asking)) continue;
-      for (const room of this.#victims.roomsOf(asking)) {
-        const found = this.#forecast(asking, room, this.#victims.staying());
-        if (found !== null && (best === null || isSooner(found, best))) best = found;
-      }
+      if (isOpen(asking)) best = soonerOf(best, this.#soonest(asking));
     }
     return best;
+  }
+
+  /** The cluster in which a request boards soonest. Null: it boards in none. */
+  #soonest(asking: AskingGang): Forecast | null {
+    const borrowsNow = this.#victims.isAllowedWithout(asking, []);
+    if (!borrowsNow && !this.#mayHaveQuota(asking)) return null;
+    let best: Forecast | null = null;
+    for (const room of this.#victims.roomsOf(asking)) {
+      if (fitsEmpty(room)) best = soonerOf(best, this.#forecast(asking, { room, borrowsNow }, this.#inOrder()));
+    }
+    return best;
+  }
+
+  /** False: a gang wants more than the quota of its queue, so that it borrows whoever ends. */
+  #mayHaveQuota({ lane, wants }: AskingGang): boolean {
+    const leaf = this.#parts.quota.branches.leaf(lane.line.name);
+    for (const [name, amount] of wants) {
+      const pool = leaf?.pools.get(name);
+      if (pool !== undefined && pool.above !== null && amount > pool.nominal) return false;
+    }
+    return true;
   }
 
   /**
@@ -86,9 +108,12 @@ export class FindReservations {
    * passed it, whose end is known. Null: these do not make room for it any more.
    */
   keep(asking: AskingGang, room: RoomTry, { victims }: Nomination): Forecast | null {
-    const named = new Set(victims.map(keyOf));
-    const known = this.#victims.staying().filter((gang) => named.has(keyOf(admissionOf(gang))) || hasEnd(gang));
-    return this.#forecast(asking, room, known);
+    const [jobs, named] = [new Set(victims.map(({ jobUid }) => jobUid)), new Set(victims.map(keyOf))];
+    const known = this.#victims
+      .staying()
+      .filter((gang) => hasEnd(gang) || (jobs.has(gang.uid) && named.has(keyOf(admissionOf(gang)))))
+      .sort((a, b) => this.#compareEnds(a, b));
+    return this.#forecast(asking, { room, borrowsNow: this.#victims.isAllowedWithout(asking, []) }, known);
   }
 
   /** Keeps what a forecast names for its gang, for the rest of the round. */
@@ -109,53 +134,67 @@ export class FindReservations {
     return kept;
   }
 
-  #forecast(asking: AskingGang, room: RoomTry, gangs: readonly Runner[]): Forecast | null {
-    const { name } = room.cluster;
+  /** The gangs are in the order of their ends. */
+  #forecast(asking: AskingGang, of: Where, gangs: readonly Runner[]): Forecast | null {
+    const { name } = of.room.cluster;
+    const pools = [...asking.wants.keys()];
     const useful = gangs.filter(({ admission, uses }) => {
-      return admission.cluster === name || [...asking.wants.keys()].some((pool) => uses.has(pool));
+      return admission.cluster === name || pools.some((pool) => uses.has(pool));
     });
-    const inOrder = useful.sort((a, b) => compare(this.#endOf(a), this.#endOf(b)) || compareRunners(a, b));
-    const borrowsNow = this.#victims.isAllowedWithout(asking, []);
+    const state = new AfterEnds({ parts: this.#parts, victims: this.#victims }, asking, of.room);
+    const found = this.#firstEnds(state, of, useful);
+    state.close();
+    if (found === null) return null;
+    const startMs = Math.max(this.#nowMs, ...found.awaits.map((gang) => this.#endOf(gang)));
+    return { asking, room: of.room, startMs, ...found };
+  }
+
+  /** The gangs that must have ended, of those whose ends come first. Null: the gang does not fit without them either. */
+  #firstEnds(
+    state: AfterEnds,
+    { borrowsNow }: Where,
+    useful: readonly Runner[],
+  ): Pick<Forecast, "awaits" | "keepsQuota"> | null {
     // What others lend is not kept for it: it waits until its queue has the quota, unless quota is there already.
-    const fits = (gone: readonly Runner[]) => {
-      return this.#fits(asking, room, gone) && (borrowsNow || this.#levelOf(asking, gone) === 0);
-    };
-    const first = leastPrefix(inOrder.length, (count) => fits(inOrder.slice(0, count)));
-    if (first === null || first > AWAITS_MAX) return null;
+    const fits = () => (borrowsNow || state.isWithinQuota()) && state.fits();
+    let ended = 0;
+    const first = leastPrefix(Math.min(useful.length, AWAITS_MAX), (count) => {
+      for (; ended < count; ended++) state.end(useful[ended] as Runner);
+      for (; ended > count; ended--) state.resume(useful[ended - 1] as Runner);
+      return fits();
+    });
     // Without any, it waits for those that leave.
-    if (first === 0 && !this.#victims.hasLeaving) return null;
-    let awaits: readonly Runner[] = inOrder.slice(0, first);
+    if (first === null || (first === 0 && !this.#victims.hasLeaving)) return null;
+    for (; ended < first; ended++) state.end(useful[ended] as Runner);
+    const awaits = new Set(useful.slice(0, first));
     if (first <= TRIED_MAX) {
       // The last one is needed, since without it the others are too few.
-      for (const gang of awaits.slice(0, -1).reverse()) {
-        const others = awaits.filter((one) => one !== gang);
-        if (fits(others)) awaits = others;
+      for (const gang of useful.slice(0, Math.max(0, first - 1)).reverse()) {
+        state.resume(gang);
+        if (fits()) awaits.delete(gang);
+        else state.end(gang);
       }
     }
-    const startMs = Math.max(this.#nowMs, ...awaits.map((gang) => this.#endOf(gang)));
-    return { asking, room, awaits, startMs, keepsQuota: this.#levelOf(asking, awaits) === 0 };
+    return { awaits: [...awaits], keepsQuota: state.isWithinQuota() };
+  }
+
+  /** All gangs that stay, in the order of their ends. */
+  #inOrder(): readonly Runner[] {
+    const all = this.#victims.staying();
+    if (this.#ordered?.of !== all) {
+      this.#ordered = { of: all, gangs: [...all].sort((a, b) => this.#compareEnds(a, b)) };
+    }
+    return this.#ordered.gangs;
+  }
+
+  #compareEnds(a: Runner, b: Runner): number {
+    return compare(this.#endOf(a), this.#endOf(b)) || compareRunners(a, b);
   }
 
   /** True for a gang that a reservation may take back at once. */
   mayBeTakenBack({ entry, admission }: Pick<Runner, "entry" | "admission">): boolean {
     const mayGo = entry.gang.backfill === true && !this.#victims.isBoarding(entry);
     return mayGo && !isFrozen(this.#parts, entry, admission);
-  }
-
-  #fits(asking: AskingGang, room: RoomTry, gone: readonly Runner[]): boolean {
-    return this.#victims.isAllowedWithout(asking, gone) && this.#victims.fitsIn(room, gone);
-  }
-
-  /** How far a gang borrows once others are gone. 0: its queue has the room. */
-  #levelOf({ lane, wants }: AskingGang, gone: readonly Runner[]): number {
-    const { quota } = this.#parts;
-    const leaf = quota.branches.leaf(lane.line.name);
-    if (leaf === null) return 0;
-    const { mark } = quota;
-    this.#victims.dischargeAll(gone);
-    const level = borrowingLevel(quota, leaf, wants);
-    quota.undo(mark);
-    return level;
   }
 
   #endOf({ entry, admission }: Pick<Runner, "entry" | "admission">): number {
@@ -185,16 +224,25 @@ function compareRunners(a: Runner, b: Runner): number {
   return a.admission.admitTimeMs - b.admission.admitTimeMs || (a.uid < b.uid ? -1 : 1);
 }
 
-/** Compares by the start, then by the number of gangs that must have ended. */
-function isSooner(one: Forecast, other: Forecast): boolean {
-  if (one.startMs !== other.startMs) return one.startMs < other.startMs;
-  return one.awaits.length < other.awaits.length;
+/** The forecast with the earlier start; of equal ones that with fewer gangs that must have ended, else the first. */
+function soonerOf(one: Forecast | null, other: Forecast | null): Forecast | null {
+  if (one === null || other === null) return one ?? other;
+  const isSooner =
+    one.startMs === other.startMs ? other.awaits.length < one.awaits.length : other.startMs < one.startMs;
+  return isSooner ? other : one;
 }
 
-/** The least count for which something holds that then holds for every larger one. Null: it holds for none. */
+/**
+ * The least count for which something holds that then holds for every larger one. Null: it holds for none. Tries small
+ * counts first.
+ */
 function leastPrefix(most: number, holds: (count: number) => boolean): number | null {
-  if (!holds(most)) return null;
-  let [low, high] = [0, most];
+  let [low, high] = [0, 0];
+  while (!holds(high)) {
+    if (high === most) return null;
+    low = high + 1;
+    high = Math.min(most, high === 0 ? 1 : 2 * high);
+  }
   while (low < high) {
     const middle = (low + high) >> 1;
     if (holds(middle)) high = middle;

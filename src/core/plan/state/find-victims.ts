@@ -6,14 +6,12 @@ import { isSpared } from "../preempt/max-preemptions.ts";
 import { minRuntimeMs, protectedUntilMs } from "../preempt/min-runtime.ts";
 import type { RunningGang, Taker, Victim, VictimSearch } from "../preempt/running-gang.ts";
 import { victimsFor } from "../preempt/victims.ts";
-import { type SizedAsk, sizedAsk, unitsOf } from "./ask-shape.ts";
 import type { PoolAmounts } from "./branch-use.ts";
 import type { Branch } from "./branches.ts";
 import { type ClusterState, membersUnder, type PlacedPod } from "./cluster-state.ts";
 import type { Entry, Lane } from "./gang-lines.ts";
-import { amountsByPool } from "./grow.ts";
 import type { KeptRoom } from "./kept-room.ts";
-import { placeAll } from "./place-all.ts";
+import { fitGroups, placeAll } from "./place-all.ts";
 import { type Request, type RoomTry, tryIn } from "./requests.ts";
 import { RoundBudgets } from "./round-budgets.ts";
 import type { Parts } from "./state-parts.ts";
@@ -54,6 +52,8 @@ export class FindVictims {
   /** What the gangs are charged with for which the round has chosen victims. */
   readonly #booked: { readonly entry: Entry; readonly wants: PoolAmounts }[] = [];
   #leaving: readonly Runner[] | null = null;
+  /** The gangs that stay, for so many that were chosen or admitted. Null: not known yet. */
+  #staying: { readonly chosen: number; readonly boarding: number; readonly all: readonly Runner[] } | null = null;
   readonly budget: RoundBudgets;
   /** When the first gang that was passed over may be preempted. Infinite: none was. */
   recheckAtMs = Number.POSITIVE_INFINITY;
@@ -69,7 +69,7 @@ export class FindVictims {
     const { quota } = this.#parts;
     const { mark } = quota;
     this.#dischargeGone();
-    const lacking = this.#lacking(asking);
+    const lacking = this.lacking(asking);
     const found = lacking.size > 0 ? this.#forQuota(asking, lacking) : this.#forRoom(asking);
     quota.undo(mark);
     if (found === null || found === "waits") return found;
@@ -106,7 +106,7 @@ export class FindVictims {
     const { quota } = this.#parts;
     const { mark } = quota;
     this.dischargeAll(gone);
-    const allowed = this.#lacking(asking).size === 0;
+    const allowed = this.lacking(asking).size === 0;
     quota.undo(mark);
     return allowed;
   }
@@ -117,10 +117,15 @@ export class FindVictims {
     for (const { account, uses } of gone) this.#discharge(account, uses);
   }
 
-  /** The running gangs that stay, and those that the round has admitted. */
+  /** The running gangs that stay, and those that the round has admitted: the same list until one more is. */
   staying(): readonly Runner[] {
+    const chosen = this.#chosen.size;
+    const boarding = this.#boarding.size;
+    if (this.#staying?.chosen === chosen && this.#staying.boarding === boarding) return this.#staying.all;
     const all = [...this.#parts.lines.lines.keys()].flatMap((queue) => this.#allRunning(queue));
-    return [...all.filter((gang) => !this.#chosen.has(gang)), ...this.#boarding.values()];
+    const gangs = [...all.filter((gang) => !this.#chosen.has(gang)), ...this.#boarding.values()];
+    this.#staying = { chosen, boarding, all: gangs };
+    return gangs;
   }
 
   /** True for a gang that the round has admitted: it gives way in a later round at the earliest. */
@@ -165,7 +170,7 @@ export class FindVictims {
 
   /** Places a request as if all were gone that leave, and these gangs. They keep their room, too. */
   occupy({ cluster, groups }: RoomTry, gone: readonly Runner[] = []): KeptRoom["placed"] {
-    const freed = this.#free(cluster, gone);
+    const freed = this.free(cluster, gone);
     const { mark } = cluster.room;
     placeAll(cluster.room, groups);
     const placed = cluster.room.placedAfter(mark);
@@ -244,7 +249,7 @@ export class FindVictims {
     return false;
   }
 
-  #lacking({ lane, wants }: AskingGang): ReadonlySet<string> {
+  lacking({ lane, wants }: Pick<AskingGang, "lane" | "wants">): ReadonlySet<string> {
     const { quota } = this.#parts;
     const { account, priority } = lane;
     const lacking = [...wants].filter(([pool, need]) => !quota.admits(account, pool, { need, priority }));
@@ -268,27 +273,23 @@ export class FindVictims {
   fitsIn({ cluster, groups }: RoomTry, gone: readonly Runner[]): boolean {
     const { room } = cluster;
     const { mark } = room;
-    this.#free(cluster, gone);
-    // Pods of one class are placed whenever enough of them fit.
-    const fits =
-      groups.length > 1
-        ? placeAll(room, groups).all
-        : groups.every(({ fit, count }) => room.fitting(fit, count) >= count);
+    this.free(cluster, gone);
+    const fits = fitGroups(room, groups);
     room.undo(mark);
     return fits;
   }
 
   /** Takes off a cluster's nodes the pods of gangs that are gone, and of all that leave. `room.undo` puts them back. */
-  #free(cluster: ClusterState, gone: readonly Runner[]): readonly PlacedPod[] {
+  free(cluster: ClusterState, gone: readonly Runner[]): readonly PlacedPod[] {
     const all = new Set(this.#inCluster(cluster.name, "", () => this.#leavingNow()));
     for (const one of this.#chosen) if (one.admission.cluster === cluster.name) all.add(one);
     for (const gang of gone) if (gang.admission.cluster === cluster.name) all.add(gang);
-    const freed = [...all].flatMap((one) => this.#podsOf(cluster, one));
+    const freed = [...all].flatMap((one) => this.podsOf(cluster, one));
     for (const { node, fit } of freed) cluster.room.shift(node, fit, -1);
     return freed;
   }
 
-  #podsOf(cluster: ClusterState, runner: Runner): readonly PlacedPod[] {
+  podsOf(cluster: ClusterState, runner: Runner): readonly PlacedPod[] {
     const known = this.#pods.get(runner);
     if (known !== undefined) return known;
     const pods = cluster.podsOf(membersUnder(runner.entry.gang, runner.admission));
@@ -330,7 +331,7 @@ export class FindVictims {
   };
 
   #leavingNow(): readonly Runner[] {
-    this.#leaving ??= [...this.#parts.lines.entries.values()].flatMap((entry) =>
+    this.#leaving ??= [...this.#parts.lines.placed].flatMap((entry) =>
       entry.gang.admissions.flatMap((admission) => {
         if (admission.cluster === null || admission.goneMs !== null) return [];
         return admission.state !== "live" || leaves(entry) ? [this.#runner(entry, admission)] : [];
@@ -341,8 +342,7 @@ export class FindVictims {
 
   #runner(entry: Entry, admission: PlannedFrom): Runner {
     const { uid, priority, createTimeMs } = entry.gang;
-    const sized: SizedAsk = sizedAsk(entry.shape.ask, admission.members);
-    const uses = amountsByPool(unitsOf(sized, this.#parts.resources), admission.flavors);
+    const uses = this.#parts.usesOf(entry, admission);
     const times = { createTimeMs, admitTimeMs: admission.admitTimeMs };
     return { uid, account: entry.account, priority, ...times, evicted: false, uses, entry, admission };
   }

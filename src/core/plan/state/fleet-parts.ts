@@ -1,13 +1,15 @@
 import { compareText } from "../../../runtime/compare-text.ts";
 import { canonicalJson } from "../../../runtime/json.ts";
 import { liveAdmission } from "../../job/job.ts";
-import type { GangHolds, PlanGang } from "../plan-gang.ts";
-import type { AskShape, SizedAsk } from "./ask-shape.ts";
+import type { GangHolds, PlanGang, PlannedFrom } from "../plan-gang.ts";
+import { type AskShape, type SizedAsk, sizedAsk, unitsOf } from "./ask-shape.ts";
+import type { PoolAmounts } from "./branch-use.ts";
 import { choiceOf, type Flavors } from "./choices.ts";
 import { type ClusterFacts, ClusterState, type LiveMembers, membersUnder } from "./cluster-state.ts";
 import type { Fact } from "./facts.ts";
 import { FitClasses } from "./fit-classes.ts";
-import { GangLines, type Lane } from "./gang-lines.ts";
+import { type Entry, GangLines, type Lane } from "./gang-lines.ts";
+import { amountsByPool } from "./grow.ts";
 import { HopefulLists } from "./hopeful-lists.ts";
 import { type KeptRoom, liftedKey } from "./kept-room.ts";
 import { passSteps } from "./line-ageing.ts";
@@ -34,6 +36,7 @@ export class FleetParts implements Parts {
   #eligible = new WeakMap<AskShape, readonly EligibleCluster[]>();
   #requests = new WeakMap<SizedAsk, Map<string, Request>>();
   #said = new WeakMap<AskShape, Said>();
+  #uses = new WeakMap<PlannedFrom, PoolAmounts>();
   readonly #excludes = new Map<string, boolean>();
   #requestCount = 0;
   #syncs = 0;
@@ -203,6 +206,14 @@ export class FleetParts implements Parts {
     return blocks;
   }
 
+  usesOf({ shape }: Entry, admission: PlannedFrom): PoolAmounts {
+    const known = this.#uses.get(admission);
+    if (known !== undefined) return known;
+    const uses = amountsByPool(unitsOf(sizedAsk(shape.ask, admission.members), this.resources), admission.flavors);
+    this.#uses.set(admission, uses);
+    return uses;
+  }
+
   readonly excludes = (one: string, other: string): boolean => {
     const key = JSON.stringify([one, other]);
     const known = this.#excludes.get(key) ?? excludesIn([...this.clusters.values()], one, other);
@@ -247,6 +258,7 @@ export class FleetParts implements Parts {
     this.#eligible = new WeakMap();
     this.#requests = new WeakMap();
     this.#said = new WeakMap();
+    this.#uses = new WeakMap();
     this.clustersVersion += 1;
     this.#excludes.clear();
     this.hopeful.clear();

@@ -6,7 +6,8 @@ import { haltOf, isSameStop, type QueueStop } from "../queue-stop.ts";
 import { type LimitedTenant, RunningJobs } from "../running-jobs.ts";
 import { type AskShape, shapeOf } from "./ask-shape.ts";
 import { insertEntry, removeEntry } from "./entry-order.ts";
-import { isHeld, isWaiting, laneKey } from "./gang-place.ts";
+import { barredOf, isHeld, isWaiting, laneKey } from "./gang-place.ts";
+import { forgetHead, forgetOrder, leaveLists } from "./lane-turns.ts";
 import { newLane, newLine } from "./new-lane.ts";
 import type { Account } from "./quota-levels.ts";
 import type { QuotaBlock, QuotaState } from "./quota-state.ts";
@@ -85,6 +86,8 @@ export type Line = {
   readonly lanes: Map<string, Lane>;
   /** The lanes in the order of their first gangs. Null: not known since gangs came or went. */
   order: readonly Lane[] | null;
+  /** The lanes that may get reservations. Null: not known since gangs came or went, or lanes were looked at. */
+  waitedLong: WaitedLong | null;
   /** Those that are awake, and some that have fallen asleep. */
   readonly awake: Lane[];
   /** Gangs that wait for themselves. */
@@ -114,6 +117,9 @@ export type Line = {
   waiting: number;
 };
 
+/** The first refused lanes of a queue whose gangs have waited long enough: it stays so from one time until another. */
+export type WaitedLong = { readonly lanes: readonly Lane[]; readonly fromMs: number; readonly nextMs: number };
+
 /** An amount of a pool and its holder: a job as `namespace/name`, a caller as `caller name`. */
 export type Holding = ChargedAllocation & { readonly holder: string };
 
@@ -125,6 +131,8 @@ export class GangLines {
   readonly lines = new Map<string, Line>();
   /** Gangs whose cause was not told yet, or may have changed. */
   readonly fresh = new Set<Entry>();
+  /** Gangs with an admission that has not left its cluster. */
+  readonly placed = new Set<Entry>();
   /** Gangs that wait for a time. */
   readonly timed = new Set<Entry>();
   readonly restless = new Set<Lane>();
@@ -198,7 +206,7 @@ export class GangLines {
   #readAgeing(line: Line): void {
     const before = line.ageing;
     line.ageing = ageingOf(this.#quota.queues.get(line.name));
-    line.order = null;
+    forgetOrder(line);
     if ((before === null) === (line.ageing === null)) return;
     for (const entry of [...line.lanes.values()].flatMap(({ entries }) => [...entries])) {
       this.#leaveLane(entry);
@@ -230,6 +238,7 @@ export class GangLines {
     if (begins && full !== null && lane.line.head === lane) lane.line.head = null;
     if (full === lane.full) return;
     lane.full = full;
+    lane.line.waitedLong = null;
     for (const entry of lane.entries) this.fresh.add(entry);
     if (begins && full === null) this.lookAgain(lane);
   }
@@ -250,7 +259,7 @@ export class GangLines {
   /** Lets the next round decide about a lane as if none had. */
   lookAgain(lane: Lane): void {
     lane.refusal = null;
-    lane.line.head = null;
+    forgetHead(lane.line);
     if (lane.entries.length > 0) this.wake(lane);
   }
 
@@ -268,6 +277,7 @@ export class GangLines {
     const said = before?.gang.generation === gang.generation ? before.said : 0;
     const entry: Entry = { gang, line, account, shape: this.#shapeOf(gang), lane: null, said };
     this.entries.set(gang.uid, entry);
+    if (barredOf(gang).length > 0) this.placed.add(entry);
     if (liveAdmission(gang) !== null) {
       line.running.add(entry);
       this.tenants.count(gang, 1);
@@ -304,13 +314,14 @@ export class GangLines {
     entry.lane = lane;
     insertEntry(lane.entries, entry);
     line.head = null;
-    line.order = null;
+    forgetOrder(line);
     this.fresh.add(entry);
   }
 
   #remove(entry: Entry): void {
     const { gang, line } = entry;
     this.entries.delete(gang.uid);
+    this.placed.delete(entry);
     this.#dropShape(entry.shape);
     this.fresh.delete(entry);
     this.timed.delete(entry);
@@ -328,7 +339,7 @@ export class GangLines {
     if (lane === null) return;
     entry.lane = null;
     line.head = null;
-    line.order = null;
+    forgetOrder(line);
     removeEntry(lane.entries, entry);
     if (lane.entries.length > 0) return;
     line.lanes.delete(lane.key);
@@ -381,19 +392,4 @@ function growthList({ gang, shape, line }: Entry): Entry[] | null {
 function staysInLane({ gang: before, lane, line }: Entry, gang: PlanGang): boolean {
   if (lane === null || !isWaiting(gang) || isHeld(gang, Number.NEGATIVE_INFINITY)) return false;
   return gang.queue === before.queue && gang.createTimeMs === before.createTimeMs && laneKey(gang, line) === lane.key;
-}
-
-/** Takes a lane out of the lists of those that wait. */
-export function leaveLists(lane: Lane): void {
-  for (const { waiting } of lane.waitsIn) waiting.delete(lane);
-  for (const request of lane.requests) request.waiting.delete(lane);
-  lane.waitsIn.length = 0;
-  lane.requests.length = 0;
-}
-
-/** True if something that a lane waits for may have come. */
-export function isHopeful({ requests, waitsIn }: Lane): boolean {
-  for (const { hopeful } of requests) if (hopeful) return true;
-  for (const { hopeful } of waitsIn) if (hopeful) return true;
-  return false;
 }

@@ -1,5 +1,12 @@
-/** What a round's turns ask of lanes. */
-import { isHopeful, type Lane, type Line } from "./gang-lines.ts";
+/** What a round's turns ask of lanes, and let them forget. */
+import type { Lane, Line } from "./gang-lines.ts";
+
+/** True if something that a lane waits for may have come. */
+function isHopeful({ requests, waitsIn }: Lane): boolean {
+  for (const { hopeful } of requests) if (hopeful) return true;
+  for (const { hopeful } of waitsIn) if (hopeful) return true;
+  return false;
+}
 
 /** True if a lane is awake, or something may have come for it. */
 export function isWakeful(lane: Lane): boolean {
@@ -23,4 +30,24 @@ export function waitsForItself({ refusal }: Lane): boolean {
   if (refusal === null || refusal.stoppedByQuota) return false;
   const reasons = refusal.clusters.all.map(({ reason }) => reason);
   return reasons.includes("Draining") && !reasons.includes("NoCapacity");
+}
+
+/** Takes a lane out of the lists of those that wait. */
+export function leaveLists(lane: Lane): void {
+  for (const { waiting } of lane.waitsIn) waiting.delete(lane);
+  for (const request of lane.requests) request.waiting.delete(lane);
+  lane.waitsIn.length = 0;
+  lane.requests.length = 0;
+}
+
+/** Forgets the head of a queue, and which of its lanes may get reservations. */
+export function forgetHead(line: Line): void {
+  line.head = null;
+  line.waitedLong = null;
+}
+
+/** Forgets the order of a queue's lanes. */
+export function forgetOrder(line: Line): void {
+  line.order = null;
+  line.waitedLong = null;
 }

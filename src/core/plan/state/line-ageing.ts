@@ -2,6 +2,7 @@
 import { type AgeingInBands, effectivePriority, nextStepMs } from "../ageing.ts";
 import { compareRanked } from "./entry-order.ts";
 import { type Entry, headOf, type Line } from "./gang-lines.ts";
+import { forgetOrder } from "./lane-turns.ts";
 
 /** A gang's priority in the order of admission. Only gangs that wait age. */
 export function rankOf({ gang, line: { ageing } }: Pick<Entry, "gang" | "line">, nowMs: number): number {
@@ -19,7 +20,7 @@ export function passSteps(lines: Iterable<Line>, nowMs: number): void {
     const { rankedMs } = line;
     if (rankedMs === null || (nowMs >= rankedMs.from && nowMs < rankedMs.until)) continue;
     line.head = null;
-    line.order = null;
+    forgetOrder(line);
   }
 }
 

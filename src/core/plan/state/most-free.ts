@@ -38,7 +38,8 @@ export class MostFree {
 
   /** Notes that room has come back. */
   clear(): void {
-    this.#known.clear();
+    // To clear an empty map is not free.
+    if (this.#known.size > 0) this.#known.clear();
     this.#latest = 0;
   }
 

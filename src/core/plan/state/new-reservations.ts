@@ -4,7 +4,8 @@ import type { PoolAmounts } from "./branch-use.ts";
 import type { DecideLane } from "./decide-lane.ts";
 import type { FindReservations } from "./find-reservations.ts";
 import type { FindVictims } from "./find-victims.ts";
-import { type Entry, headOf, type Lane, type Line } from "./gang-lines.ts";
+import { type Entry, headOf, type Lane, type Line, type WaitedLong } from "./gang-lines.ts";
+import { Heap } from "./heap.ts";
 import { setLifted } from "./kept-room.ts";
 import { compareAged } from "./line-ageing.ts";
 import { reserve, reserveAfterMs } from "./nominees.ts";
@@ -23,7 +24,7 @@ type Of = {
 
 const NEVER = Number.POSITIVE_INFINITY;
 
-type Candidate = { readonly lane: Lane; readonly entry: Entry; readonly fromMs: number };
+type Candidate = { readonly lane: Lane; readonly entry: Entry };
 
 /** `recheckAtMs`: when the next gang has waited long enough. Infinite: none will have. */
 type NewReservations = { readonly made: readonly PlannedPreemption[]; readonly recheckAtMs: number };
@@ -34,27 +35,44 @@ type NewReservations = { readonly made: readonly PlannedPreemption[]; readonly r
  * or moves.
  */
 export function newReservations(of: Of, at: { readonly nowMs: number; readonly perPool: number }): NewReservations {
-  const { parts, reservations } = of;
-  const places = new Map<string, number>();
-  const take = (wants: PoolAmounts) => {
-    for (const pool of poolsOf(wants)) places.set(pool, (places.get(pool) ?? 0) + 1);
-  };
-  for (const { wants } of parts.kept) take(wants);
-  const closed = new Set<string>();
-  const isOpen = ({ wants }: { readonly wants: PoolAmounts }) =>
-    poolsOf(wants).every((pool) => (places.get(pool) ?? 0) < at.perPool && !closed.has(pool));
+  const places = new Places(of.parts, at.perPool);
   const { candidates, recheckAtMs } = candidatesOf(of, at.nowMs);
   const made: PlannedPreemption[] = [];
-  for (const { lane, entry } of candidates.slice(0, LOOKS_MAX)) {
-    const found = reservations.find(lane, entry, isOpen);
+  for (const { lane, entry } of candidates) {
+    let mayClose = false;
+    const found = of.reservations.find(lane, entry, ({ wants }) => {
+      const pools = poolsOf(wants);
+      mayClose ||= pools.some((pool) => places.hasOne(pool));
+      return pools.every((pool) => places.hasOne(pool));
+    });
     // Beside reservations that never end coming, a wide gang would never find room for its own.
-    if (found === null) for (const pool of poolsWithout(of, lane, entry)) closed.add(pool);
+    if (found === null && mayClose) for (const pool of poolsWithout(of, lane, entry)) places.closed.add(pool);
     const planned = found === null ? null : reserve(of, found, null);
     if (found === null || planned === null) continue;
-    take(found.asking.wants);
+    places.take(found.asking.wants);
     made.push(planned);
   }
   return { made, recheckAtMs };
+}
+
+/** The places for reservations that pools have left. */
+class Places {
+  readonly closed = new Set<string>();
+  readonly #taken = new Map<string, number>();
+  readonly #perPool: number;
+
+  constructor({ kept }: Parts, perPool: number) {
+    this.#perPool = perPool;
+    for (const { wants } of kept) this.take(wants);
+  }
+
+  take(wants: PoolAmounts): void {
+    for (const pool of poolsOf(wants)) this.#taken.set(pool, (this.#taken.get(pool) ?? 0) + 1);
+  }
+
+  hasOne(pool: string): boolean {
+    return (this.#taken.get(pool) ?? 0) < this.#perPool && !this.closed.has(pool);
+  }
 }
 
 /** The pools of the reservation that a gang would get if there were no others. */
@@ -66,31 +84,63 @@ function poolsWithout({ parts, reservations }: Of, lane: Lane, entry: Entry): re
   return found === null ? [] : poolsOf(found.asking.wants);
 }
 
-function candidatesOf({ parts, running }: Of, nowMs: number) {
-  const refused = [...parts.lines.lines.values()].flatMap((line) => {
-    const isOpen = line.stop === null && line.reserved === null && running.fullAt(line.name) === null;
+/** The first gangs, in their order over all queues, that were refused and have waited long enough. */
+function candidatesOf(of: Of, nowMs: number) {
+  const all = waitedLongIn(of, nowMs);
+  const recheckAtMs = all.reduce((least, { nextMs }) => Math.min(least, nextMs), NEVER);
+  const open = all.filter(({ lanes }) => lanes.length > 0).map(({ lanes }) => ({ lanes, at: 0 }));
+  const first = ({ lanes, at }: (typeof open)[number]) => headOf(lanes[at] as Lane) as Entry;
+  const order = new Heap(open, (a, b) => compareAged(first(a), first(b), nowMs) < 0);
+  const candidates: Candidate[] = [];
+  for (let next = order.peek(); next !== undefined && candidates.length < LOOKS_MAX; next = order.peek()) {
+    candidates.push({ lane: next.lanes[next.at] as Lane, entry: first(next) });
+    next.at += 1;
+    if (next.at < next.lanes.length) order.settle();
+    else order.pop();
+  }
+  return { candidates, recheckAtMs };
+}
+
+/** By queue, for those that may get reservations. */
+function waitedLongIn({ parts, running }: Of, nowMs: number): readonly WaitedLong[] {
+  const all: WaitedLong[] = [];
+  for (const line of parts.lines.lines.values()) {
     const afterMs = reserveAfterMs(parts, line);
-    if (!isOpen || afterMs === 0) return [];
-    const lanes = parts.isStrict(line.name) ? headLane(line) : [...line.lanes.values()];
-    return lanes.flatMap((lane) => refusedIn(lane, afterMs));
-  });
-  const candidates = refused.filter(({ fromMs }) => fromMs <= nowMs);
-  const recheckAtMs = refused.reduce((least, { fromMs }) => (fromMs > nowMs ? Math.min(least, fromMs) : least), NEVER);
-  return { candidates: candidates.sort((a, b) => compareAged(a.entry, b.entry, nowMs)), recheckAtMs };
+    if (line.stop !== null || line.reserved !== null || afterMs === 0 || running.fullAt(line.name) !== null) continue;
+    const at = { afterMs, nowMs };
+    all.push(parts.isStrict(line.name) ? headOnly(line, at) : waitedIn(line, at));
+  }
+  return all;
 }
 
-/**
- * The first gang of a lane that was refused, and when it has waited long enough. One that a reservation keeps out waits
- * for that.
- */
-function refusedIn(lane: Lane, afterMs: number): readonly Candidate[] {
-  const entry = headOf(lane);
-  if (entry === undefined || lane.full !== null || lane.refusal === null) return [];
-  return [{ lane, entry, fromMs: entry.gang.createTimeMs + afterMs }];
+type At = { readonly afterMs: number; readonly nowMs: number };
+
+/** The lanes of a queue whose first gangs may get reservations: no more of them than one round looks at. */
+function waitedIn(line: Line, { afterMs, nowMs }: At): WaitedLong {
+  const known = line.waitedLong;
+  if (known !== null && nowMs >= known.fromMs && nowMs < known.nextMs) return known;
+  const found = waitedOf(line.lanes.values(), { afterMs, nowMs });
+  const inOrder = [...found.lanes].sort((a, b) => compareAged(headOf(a) as Entry, headOf(b) as Entry, nowMs));
+  line.waitedLong = { ...found, lanes: inOrder.slice(0, LOOKS_MAX) };
+  return line.waitedLong;
 }
 
-function headLane({ head }: Line): readonly Lane[] {
-  return head === null ? [] : [head];
+function headOnly({ head }: Line, at: At): WaitedLong {
+  return waitedOf(head === null ? [] : [head], at);
+}
+
+/** The lanes that were refused. One that a reservation keeps out waits for that. */
+function waitedOf(lanes: Iterable<Lane>, { afterMs, nowMs }: At): WaitedLong {
+  const waited: Lane[] = [];
+  let nextMs = NEVER;
+  for (const lane of lanes) {
+    const entry = headOf(lane);
+    if (entry === undefined || lane.full !== null || lane.refusal === null) continue;
+    const fromMs = entry.gang.createTimeMs + afterMs;
+    if (fromMs <= nowMs) waited.push(lane);
+    else nextMs = Math.min(nextMs, fromMs);
+  }
+  return { lanes: waited, fromMs: nowMs, nextMs };
 }
 
 /** A gang that requests no flavor counts for none of the pools. */

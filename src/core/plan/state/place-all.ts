@@ -37,6 +37,16 @@ export function placeAll(room: ClusterRoom, groups: readonly FitGroup[]): PlaceR
   return need <= SEARCHED_PODS_MAX && search(room, groups) ? { all: true, placed: need } : failed;
 }
 
+/** True if all pods of some groups fit. Places nothing. */
+export function fitGroups(room: ClusterRoom, groups: readonly FitGroup[]): boolean {
+  // Pods of one class are placed whenever enough of them fit.
+  if (groups.length < 2) return groups.every(({ fit, count }) => room.fitting(fit, count) >= count);
+  const { mark } = room;
+  const { all } = placeAll(room, groups);
+  room.undo(mark);
+  return all;
+}
+
 /** Places as many pods as best fit does, the groups in this order. */
 export function placeInOrder(room: ClusterRoom, groups: readonly FitGroup[]): number {
   let placed = 0;

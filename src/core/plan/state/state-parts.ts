@@ -1,7 +1,9 @@
+import type { PlannedFrom } from "../plan-gang.ts";
 import type { AskShape, SizedAsk } from "./ask-shape.ts";
+import type { PoolAmounts } from "./branch-use.ts";
 import type { Flavors } from "./choices.ts";
 import type { ClusterFacts, ClusterState } from "./cluster-state.ts";
-import type { GangLines, Lane } from "./gang-lines.ts";
+import type { Entry, GangLines, Lane } from "./gang-lines.ts";
 import type { HopefulLists } from "./hopeful-lists.ts";
 import type { KeptRoom } from "./kept-room.ts";
 import type { QuotaState } from "./quota-state.ts";
@@ -31,6 +33,8 @@ export type Parts = {
   readonly excludes: (one: string, other: string) => boolean;
   /** The tokens that a waiting gang holds, by pool. They are off the use during a round. Null: none. */
   readonly holdsOf: (uid: string) => Readonly<Record<string, number>> | null;
+  /** What an admission of a gang takes of each pool. */
+  readonly usesOf: (entry: Entry, admission: PlannedFrom) => PoolAmounts;
   /** What the round keeps for reservations, the first one first. */
   readonly kept: KeptRoom[];
   /** Rises with every fact. */

@@ -1,0 +1,67 @@
+import { borrowingLevel } from "./branch-use.ts";
+import type { AskingGang, FindVictims, Runner } from "./find-victims.ts";
+import { fitGroups } from "./place-all.ts";
+import type { RoomTry } from "./requests.ts";
+import type { Parts } from "./state-parts.ts";
+
+/**
+ * The use and one cluster's room as if gangs had ended: those that leave, those that are about to be preempted, and
+ * more that come and go one by one. `close` brings the state back.
+ */
+export class AfterEnds {
+  readonly #parts: Parts;
+  readonly #victims: FindVictims;
+  readonly #asking: AskingGang;
+  readonly #room: RoomTry;
+  readonly #marks: { readonly quota: number; readonly room: number };
+
+  constructor(of: { readonly parts: Parts; readonly victims: FindVictims }, asking: AskingGang, room: RoomTry) {
+    this.#parts = of.parts;
+    this.#victims = of.victims;
+    this.#asking = asking;
+    this.#room = room;
+    this.#marks = { quota: of.parts.quota.mark, room: room.cluster.room.mark };
+    of.victims.dischargeAll([]);
+    of.victims.free(room.cluster, []);
+  }
+
+  /** Lets a gang end too. */
+  end(gang: Runner): void {
+    this.#move(gang, -1);
+  }
+
+  /** Lets a gang that has ended run again. */
+  resume(gang: Runner): void {
+    this.#move(gang, 1);
+  }
+
+  /** True if quotas allow the request, and the cluster has room for it. */
+  fits(): boolean {
+    return this.isAllowed() && fitGroups(this.#room.cluster.room, this.#room.groups);
+  }
+
+  isAllowed(): boolean {
+    return this.#victims.lacking(this.#asking).size === 0;
+  }
+
+  /** True if the gang's queue has the quota, so that it borrows nothing. */
+  isWithinQuota(): boolean {
+    const { quota } = this.#parts;
+    const { lane, wants } = this.#asking;
+    const leaf = quota.branches.leaf(lane.line.name);
+    return leaf === null || borrowingLevel(quota, leaf, wants) === 0;
+  }
+
+  close(): void {
+    this.#parts.quota.undo(this.#marks.quota);
+    this.#room.cluster.room.undo(this.#marks.room);
+  }
+
+  #move(gang: Runner, times: 1 | -1): void {
+    const { account, uses, admission } = gang;
+    const { cluster } = this.#room;
+    for (const [pool, amount] of uses) this.#parts.quota.charge(account, pool, times * amount);
+    if (admission.cluster !== cluster.name) return;
+    for (const { node, fit } of this.#victims.podsOf(cluster, gang)) cluster.room.shift(node, fit, times);
+  }
+}
