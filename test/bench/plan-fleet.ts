@@ -3,6 +3,7 @@ import type { FlavorLabels } from "../../src/core/job/flavor-labels.ts";
 import type { Ask } from "../../src/core/plan/ask.ts";
 import type { EntryChange } from "../../src/core/plan/capacity-entry.ts";
 import type { PlanGang } from "../../src/core/plan/plan-gang.ts";
+import type { PlannedPreemption } from "../../src/core/plan/preemption.ts";
 import { DEFAULT_POLICY, FAIR_SHARING_STRATEGIES, type QueuePolicy } from "../../src/core/plan/queue-policy.ts";
 import type { BoundMember, NodeCapacity, PlanQueue } from "../../src/core/plan/snapshot.ts";
 import type { Change } from "../../src/core/plan/state/changes.ts";
@@ -130,11 +131,38 @@ export class Fleet {
     const live = { number, admitTimeMs: 0, state: "live" as const, tokensReleasedMs: null, goneMs: null };
     const { cluster, flavors, flavorLabels, members } = to;
     const admissions = [{ ...live, cluster, flavors, flavorLabels, members }];
-    const after = { ...gang, version: gang.version + 1, waits: false, admissions, lastAdmission: number };
+    const { nomination: _, ...others } = gang;
+    const after = { ...others, version: gang.version + 1, waits: false, admissions, lastAdmission: number };
     this.gangs.set(gang.uid, after);
     this.counters.set(cluster, (this.counters.get(cluster) ?? 0) + 1);
     const sums = to.amounts.flatMap(({ pool, amount }) => this.#charge(gang, pool, amount));
     return [gangChange(after), ...sums, this.clusterChange(cluster), ...this.capacityChanges(used)];
+  }
+
+  /** Records a reservation. */
+  reserve({ planned, reservation }: PlannedPreemption): readonly Change[] {
+    const gang = this.gangs.get(planned.jobUid);
+    if (gang === undefined || reservation === undefined) return [];
+    const { cluster, flavors, members } = planned;
+    const { sinceMs, keepsQuota, awaits: victims } = reservation;
+    const since = sinceMs ?? gang.createTimeMs;
+    const nominee = { cluster: cluster ?? "", flavors, members, generation: gang.generation, victims };
+    const nomination = { ...nominee, reservation: { sinceMs: since, keepsQuota }, sinceMs: since };
+    return this.#replace({ ...gang, nomination });
+  }
+
+  /** Ends a reservation. */
+  withdraw(jobUid: string): readonly Change[] {
+    const gang = this.gangs.get(jobUid);
+    if (gang === undefined) return [];
+    const { nomination: _, ...others } = gang;
+    return this.#replace(others);
+  }
+
+  #replace(gang: PlanGang): readonly Change[] {
+    const after = { ...gang, version: gang.version + 1 };
+    this.gangs.set(gang.uid, after);
+    return [gangChange(after)];
   }
 
   /** Ends a gang that runs. Returns the changes that follow. */

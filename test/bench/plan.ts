@@ -1,9 +1,9 @@
 import type { PlanGang } from "../../src/core/plan/plan-gang.ts";
 import type { PlannedAdmission } from "../../src/core/plan/plan-types.ts";
-import type { PlannedPreemption } from "../../src/core/plan/preemption.ts";
 import type { Change } from "../../src/core/plan/state/changes.ts";
 import { FleetState } from "../../src/core/plan/state/fleet-state.ts";
 import { RefusalWords } from "../../src/core/plan/state/refusal-words.ts";
+import type { FleetPlan } from "../../src/core/plan/state/run-round.ts";
 import { profileLines, startProfile } from "./measure.ts";
 import { Fleet, type FleetSize, GPU, gangChange } from "./plan-fleet.ts";
 
@@ -85,7 +85,7 @@ export async function benchPlan(of: PlanBench, print: Print): Promise<Readonly<R
     for (const change of carryOut(fleet, plan)) state.apply(change);
     more = plan.admissions.length > 0;
   }
-  plan = { ...plan, admissions: [], preemptions: [] };
+  plan = { ...plan, admissions: [], preemptions: [], withdrawn: [] };
   note("rounds of 256 until full, p50", quantile(fillMs, 0.5), "ms");
   note("rounds of 256 until full, p99", quantile(fillMs, 0.99), "ms");
   print(`GPUs in use before ${used}, after ${fleet.gpus().used}, of ${all}`);
@@ -145,19 +145,17 @@ export function recordOf(fleet: Fleet, planned: PlannedAdmission): readonly Chan
   return fleet.admit(gang, { cluster: cluster ?? "", flavors, flavorLabels, members, amounts: allocations });
 }
 
-type Decided = {
-  readonly admissions: readonly PlannedAdmission[];
-  readonly preemptions: readonly PlannedPreemption[];
-};
+type Decided = Pick<FleetPlan, "admissions" | "preemptions" | "withdrawn">;
 
 /** Records what a round has decided, as if victims were gone at once, and returns the changes that follow. */
-function carryOut(fleet: Fleet, { admissions, preemptions }: Decided): Change[] {
+export function carryOut(fleet: Fleet, { admissions, preemptions, withdrawn }: Decided): Change[] {
   const admitted = admissions.flatMap((planned) => recordOf(fleet, planned));
-  const preempted = preemptions.flatMap(({ planned, victims }) => {
+  const preempted = preemptions.flatMap((preemption) => {
+    const { planned, victims } = preemption;
     const gone = victims.flatMap(({ jobUid }) => fleet.end(fleet.gangs.get(jobUid) as PlanGang));
-    return [...gone, ...recordOf(fleet, planned)];
+    return [...gone, ...(preemption.reservation ? fleet.reserve(preemption) : recordOf(fleet, planned))];
   });
-  return [...admitted, ...preempted];
+  return [...admitted, ...preempted, ...withdrawn.flatMap((jobUid) => fleet.withdraw(jobUid))];
 }
 
 /** About `count` changes: the records of the last round, gangs that end, and new ones. */
