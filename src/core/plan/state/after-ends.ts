@@ -5,8 +5,8 @@ import type { RoomTry } from "./requests.ts";
 import type { Parts } from "./state-parts.ts";
 
 /**
- * The use and one cluster's room as if gangs had ended: those that leave, those that are about to be preempted, and
- * more that come and go one by one. `close` brings the state back.
+ * The use of the pools that a gang asks for, and one cluster's room, as if gangs had ended: those that leave, those that
+ * are about to be preempted, and more that come and go one by one. `close` brings the state back.
  */
 export class AfterEnds {
   readonly #parts: Parts;
@@ -60,7 +60,10 @@ export class AfterEnds {
   #move(gang: Runner, times: 1 | -1): void {
     const { account, uses, admission } = gang;
     const { cluster } = this.#room;
-    for (const [pool, amount] of uses) this.#parts.quota.charge(account, pool, times * amount);
+    const { wants } = this.#asking;
+    for (const [pool, amount] of uses) {
+      if (wants.has(pool)) this.#parts.quota.charge(account, pool, times * amount);
+    }
     if (admission.cluster !== cluster.name) return;
     for (const { node, fit } of this.#victims.podsOf(cluster, gang)) cluster.room.shift(node, fit, times);
   }

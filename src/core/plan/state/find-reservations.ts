@@ -27,8 +27,18 @@ export type Forecast = {
   readonly keepsQuota: boolean;
 };
 
-/** `borrowsNow`: quotas allow the gang now what it asks for, also if its queue borrows it. */
-type Where = { readonly room: RoomTry; readonly borrowsNow: boolean };
+/**
+ * `borrowsNow`: quotas allow the gang now what it asks for, also if its queue borrows it. `last`: a gang that must have
+ * ended; null if none is known.
+ */
+type Where = { readonly room: RoomTry; readonly borrowsNow: boolean; readonly last: Runner | null };
+
+/** The gangs that stay, in the order of their ends: all, those of each queue, and the first ones that use a pool. */
+type Ends = {
+  readonly inOrder: readonly Runner[];
+  readonly inQueue: ReadonlyMap<string, readonly Runner[]>;
+  readonly firstIn: (pool: string) => ReadonlySet<Runner>;
+};
 
 /**
  * Finds out when clusters will have room for gangs. The gangs that run end in this order: those that may be taken back
@@ -39,8 +49,8 @@ export class FindReservations {
   readonly #parts: Parts;
   readonly #nowMs: number;
   readonly #victims: FindVictims;
-  /** The gangs that stay in the order of their ends. Null: not known yet. */
-  #ordered: { readonly of: readonly Runner[]; readonly gangs: readonly Runner[] } | null = null;
+  /** The order of the ends of some gangs. Null: not known yet. */
+  #known: { readonly of: readonly Runner[]; readonly ends: Ends } | null = null;
 
   constructor(parts: Parts, nowMs: number, victims: FindVictims) {
     this.#parts = parts;
@@ -85,22 +95,36 @@ export class FindReservations {
   /** The cluster in which a request boards soonest. Null: it boards in none. */
   #soonest(asking: AskingGang): Forecast | null {
     const borrowsNow = this.#victims.isAllowedWithout(asking, []);
-    if (!borrowsNow && !this.#mayHaveQuota(asking)) return null;
+    const last = borrowsNow ? null : this.#lastForQuota(asking);
+    if (last === "never") return null;
     let best: Forecast | null = null;
     for (const room of this.#victims.roomsOf(asking)) {
-      if (fitsEmpty(room)) best = soonerOf(best, this.#forecast(asking, { room, borrowsNow }, this.#inOrder()));
+      if (!fitsEmpty(room)) continue;
+      best = soonerOf(best, this.#forecast(asking, { room, borrowsNow, last }, this.#ends().inOrder));
     }
     return best;
   }
 
-  /** False: a gang wants more than the quota of its queue, so that it borrows whoever ends. */
-  #mayHaveQuota({ lane, wants }: AskingGang): boolean {
-    const leaf = this.#parts.quota.branches.leaf(lane.line.name);
-    for (const [name, amount] of wants) {
-      const pool = leaf?.pools.get(name);
-      if (pool !== undefined && pool.above !== null && amount > pool.nominal) return false;
+  /**
+   * The last gang of its queue that must have ended, so that the queue has the quota for a request. Null: it has the
+   * quota. `never`: it will not have it, or only after too many others have ended.
+   */
+  #lastForQuota(asking: AskingGang): Runner | null | "never" {
+    const { quota } = this.#parts;
+    const { inQueue, firstIn } = this.#ends();
+    const own = inQueue.get(asking.lane.line.name) ?? [];
+    const { mark } = quota;
+    this.#victims.dischargeAll([]);
+    const beyond = beyondQuota(quota, asking);
+    quota.undo(mark);
+    let last = -1;
+    for (const [pool, amount] of beyond) {
+      const at = lastToFree(own, pool, amount);
+      const gang = own[at];
+      if (at >= 0 && (gang === undefined || !firstIn(pool).has(gang))) return "never";
+      last = Math.max(last, at);
     }
-    return true;
+    return own[last] ?? null;
   }
 
   /**
@@ -113,7 +137,8 @@ export class FindReservations {
       .staying()
       .filter((gang) => hasEnd(gang) || (jobs.has(gang.uid) && named.has(keyOf(admissionOf(gang)))))
       .sort((a, b) => this.#compareEnds(a, b));
-    return this.#forecast(asking, { room, borrowsNow: this.#victims.isAllowedWithout(asking, []) }, known);
+    const borrowsNow = this.#victims.isAllowedWithout(asking, []);
+    return this.#forecast(asking, { room, borrowsNow, last: null }, known);
   }
 
   /** Keeps what a forecast names for its gang, for the rest of the round. */
@@ -136,13 +161,11 @@ export class FindReservations {
 
   /** The gangs are in the order of their ends. */
   #forecast(asking: AskingGang, of: Where, gangs: readonly Runner[]): Forecast | null {
-    const { name } = of.room.cluster;
-    const pools = [...asking.wants.keys()];
-    const useful = gangs.filter(({ admission, uses }) => {
-      return admission.cluster === name || pools.some((pool) => uses.has(pool));
-    });
+    const useful = firstUseful(gangs, asking, of.room);
+    const least = of.last === null ? 0 : useful.indexOf(of.last) + 1;
+    if (of.last !== null && least === 0) return null;
     const state = new AfterEnds({ parts: this.#parts, victims: this.#victims }, asking, of.room);
-    const found = this.#firstEnds(state, of, useful);
+    const found = this.#firstEnds(state, of, { useful, least });
     state.close();
     if (found === null) return null;
     const startMs = Math.max(this.#nowMs, ...found.awaits.map((gang) => this.#endOf(gang)));
@@ -153,12 +176,12 @@ export class FindReservations {
   #firstEnds(
     state: AfterEnds,
     { borrowsNow }: Where,
-    useful: readonly Runner[],
+    { useful, least }: { readonly useful: readonly Runner[]; readonly least: number },
   ): Pick<Forecast, "awaits" | "keepsQuota"> | null {
     // What others lend is not kept for it: it waits until its queue has the quota, unless quota is there already.
     const fits = () => (borrowsNow || state.isWithinQuota()) && state.fits();
     let ended = 0;
-    const first = leastPrefix(Math.min(useful.length, AWAITS_MAX), (count) => {
+    const first = leastPrefix({ least, most: useful.length }, (count) => {
       for (; ended < count; ended++) state.end(useful[ended] as Runner);
       for (; ended > count; ended--) state.resume(useful[ended - 1] as Runner);
       return fits();
@@ -178,13 +201,14 @@ export class FindReservations {
     return { awaits: [...awaits], keepsQuota: state.isWithinQuota() };
   }
 
-  /** All gangs that stay, in the order of their ends. */
-  #inOrder(): readonly Runner[] {
+  /** The gangs that stay, in the order of their ends. */
+  #ends(): Ends {
     const all = this.#victims.staying();
-    if (this.#ordered?.of !== all) {
-      this.#ordered = { of: all, gangs: [...all].sort((a, b) => this.#compareEnds(a, b)) };
+    if (this.#known?.of !== all) {
+      const inOrder = [...all].sort((a, b) => this.#compareEnds(a, b));
+      this.#known = { of: all, ends: endsOf(inOrder) };
     }
-    return this.#ordered.gangs;
+    return this.#known.ends;
   }
 
   #compareEnds(a: Runner, b: Runner): number {
@@ -232,16 +256,68 @@ function soonerOf(one: Forecast | null, other: Forecast | null): Forecast | null
   return isSooner ? other : one;
 }
 
+function endsOf(inOrder: readonly Runner[]): Ends {
+  const first = new Map<string, ReadonlySet<Runner>>();
+  const firstIn = (pool: string) => {
+    const known = first.get(pool) ?? new Set(firstOf(inOrder, ({ uses }) => uses.has(pool)));
+    first.set(pool, known);
+    return known;
+  };
+  return { inOrder, inQueue: Map.groupBy(inOrder, ({ account }) => account.queue), firstIn };
+}
+
+/** The gangs whose end makes room for a request in a cluster, or frees quota for it: as many as a record can name. */
+function firstUseful(gangs: readonly Runner[], { wants }: AskingGang, { cluster }: RoomTry): readonly Runner[] {
+  const pools = [...wants.keys()];
+  return firstOf(gangs, ({ admission, uses }) => {
+    return admission.cluster === cluster.name || pools.some((pool) => uses.has(pool));
+  });
+}
+
+/** The first gangs that pass a test: as many as a record can name. */
+function firstOf(gangs: readonly Runner[], test: (gang: Runner) => boolean): readonly Runner[] {
+  const found: Runner[] = [];
+  for (const gang of gangs) {
+    if (found.length === AWAITS_MAX) break;
+    if (test(gang)) found.push(gang);
+  }
+  return found;
+}
+
+/** By how much a queue would be beyond its own quota of each pool with a request. Omits pools that are not limited. */
+function beyondQuota(quota: Parts["quota"], { lane, wants }: AskingGang): readonly (readonly [string, number])[] {
+  const leaf = quota.branches.leaf(lane.line.name);
+  return [...wants].flatMap(([name, amount]) => {
+    const pool = leaf?.pools.get(name);
+    const isLimited = pool !== undefined && pool.above !== null;
+    return isLimited ? [[name, quota.usedIn(pool) + amount - pool.nominal] as const] : [];
+  });
+}
+
+/** The place of the last of some gangs that must end to free an amount. -1: none. Their number: all are too few. */
+function lastToFree(gangs: readonly Runner[], pool: string, amount: number): number {
+  let left = amount;
+  if (left <= 0) return -1;
+  const at = gangs.findIndex(({ uses }) => {
+    left -= uses.get(pool) ?? 0;
+    return left <= 0;
+  });
+  return at < 0 ? gangs.length : at;
+}
+
 /**
- * The least count for which something holds that then holds for every larger one. Null: it holds for none. Tries small
- * counts first.
+ * The first count from the least on for which something holds that then holds for every larger one. Null: it holds for
+ * none. Tries small counts first.
  */
-function leastPrefix(most: number, holds: (count: number) => boolean): number | null {
-  let [low, high] = [0, 0];
-  while (!holds(high)) {
+function leastPrefix(
+  { least, most }: { readonly least: number; readonly most: number },
+  holds: (count: number) => boolean,
+): number | null {
+  let [low, high] = [least, least];
+  for (let step = 1; !holds(high); step *= 2) {
     if (high === most) return null;
     low = high + 1;
-    high = Math.min(most, high === 0 ? 1 : 2 * high);
+    high = Math.min(most, low + step - 1);
   }
   while (low < high) {
     const middle = (low + high) >> 1;
