@@ -87,20 +87,23 @@ export class FindReservations {
     for (const flavors of choicesOf(lane, queue, { resources, excludes })) {
       const request = this.#parts.requestOf(lane, sized, flavors);
       const asking = { lane, entry, request, wants: amountsByPool(unitsOf(sized, resources), request.choice) };
-      if (isOpen(asking)) best = soonerOf(best, this.#soonest(asking));
+      if (isOpen(asking)) best = this.#soonest(asking, best);
     }
     return best;
   }
 
-  /** The cluster in which a request boards soonest. Null: it boards in none. */
-  #soonest(asking: AskingGang): Forecast | null {
+  /** The best forecast for a request, if it is sooner than one that is known; else that one. */
+  #soonest(asking: AskingGang, known: Forecast | null): Forecast | null {
     const borrowsNow = this.#victims.isAllowedWithout(asking, []);
     const last = borrowsNow ? null : this.#lastForQuota(asking);
-    if (last === "never") return null;
-    let best: Forecast | null = null;
+    if (last === "never") return known;
+    let best = known;
     for (const room of this.#victims.roomsOf(asking)) {
+      // None is sooner than one that waits only for gangs that leave.
+      if (best?.awaits.length === 0) return best;
       if (!fitsEmpty(room)) continue;
-      best = soonerOf(best, this.#forecast(asking, { room, borrowsNow, last }, this.#ends().inOrder));
+      const found = this.#forecast(asking, { room, borrowsNow, last }, this.#soonEnough(best));
+      best = soonerOf(best, found);
     }
     return best;
   }
@@ -199,6 +202,15 @@ export class FindReservations {
       }
     }
     return { awaits: [...awaits], keepsQuota: state.isWithinQuota() };
+  }
+
+  /** The gangs, in the order of their ends, for which a better forecast than this one may wait. */
+  #soonEnough(best: Forecast | null): readonly Runner[] {
+    const { inOrder } = this.#ends();
+    // No forecast waits for fewer, so that a better one waits only for gangs that end sooner.
+    if (best?.awaits.length !== 1) return inOrder;
+    const end = inOrder.findIndex((gang) => this.#endOf(gang) >= best.startMs);
+    return end < 0 ? inOrder : inOrder.slice(0, end);
   }
 
   /** The gangs that stay, in the order of their ends. */
