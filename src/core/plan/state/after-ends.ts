@@ -5,8 +5,8 @@ import type { RoomTry } from "./requests.ts";
 import type { Parts } from "./state-parts.ts";
 
 /**
- * The use of the pools that a gang asks for, and one cluster's room, as if gangs had ended: those that leave, those that
- * are about to be preempted, and more that come and go one by one. `close` brings the state back.
+ * The use of the pools that a gang asks for, and the room of one cluster, as if gangs had ended: those that leave,
+ * those that are about to be preempted, and more that come and go one by one. `close` brings the state back.
  */
 export class AfterEnds {
   readonly #parts: Parts;

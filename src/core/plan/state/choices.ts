@@ -168,6 +168,11 @@ function combine(
   );
 }
 
+/** True if a pool lacks tokens that others hold, or keeps them for the gang in its waiting line. */
+export function concernsTokens({ scope, reason }: QuotaBlock): boolean {
+  return scope.kind === "pool" && (reason === "QuotaExhausted" || reason === "Reserved");
+}
+
 /** Only a change of the queue ends it. */
 function noQuota(
   { name }: PlanQueue,

@@ -10,7 +10,7 @@ import { FindVictims } from "./find-victims.ts";
 import { type Entry, headOf, type Lane, type Line } from "./gang-lines.ts";
 import { growEntry, missingAmounts } from "./grow.ts";
 import { type Head, HeadOrder } from "./head-order.ts";
-import { dropSleeping, forgetHead, isWakeful, waitsForItself } from "./lane-turns.ts";
+import { dropSleeping, endHope, forgetHead, hasHope, isWakeful, waitsForItself, wakeHopeful } from "./lane-turns.ts";
 import { LaneWalk } from "./lane-walk.ts";
 import { rankOf } from "./line-ageing.ts";
 import { newReservations } from "./new-reservations.ts";
@@ -110,6 +110,9 @@ export class Cycles {
 
   run(): RoundResult {
     this.#admitNominees();
+    // What is kept for nominees is not for those that sleep.
+    if (this.#parts.lines.nominees.size > 0) this.#decide.closeHopeful();
+    wakeHopeful(this.#parts);
     this.#parts.lines.noteFullTenants(this.#running, { begins: true });
     const all = this.#allTurns();
     const { cyclesMax = Number.POSITIVE_INFINITY } = this.#bounds;
@@ -122,7 +125,7 @@ export class Cycles {
       open = heads.map(({ turns }) => turns);
     }
     const isCut = (hasMoved && open.length > 0) || this.#stretch(all);
-    this.#endHope(isCut);
+    endHope(this.#parts, isCut);
     const reserveAtMs = isCut ? Number.POSITIVE_INFINITY : this.#reserve();
     const { lines } = this.#parts;
     for (const line of lines.lines.values()) lines.noteFull(line, this.#running.fullAt(line.name));
@@ -161,15 +164,6 @@ export class Cycles {
     return recheckAtMs;
   }
 
-  /** Lanes that were not looked at, because a bound ended the round, stay awake. */
-  #endHope(isCut: boolean): void {
-    const { hopeful, waits, lines } = this.#parts;
-    for (const lists of [hopeful, waits.hopeful]) {
-      if (isCut) lists.wakeAll(lines);
-      else lists.clear();
-    }
-  }
-
   /** Forgets how far the round came in each lane: its gangs wait until their admissions are recorded. */
   end(): void {
     for (const lane of this.#touched) {
@@ -181,7 +175,7 @@ export class Cycles {
   #allTurns(): readonly Turns[] {
     const all: Turns[] = [];
     const { lines } = this.#parts;
-    const isHopeful = this.#hasHope();
+    const isHopeful = hasHope(this.#parts);
     // The order must not depend on that of the changes.
     for (const line of [...lines.lines.values()].sort((a, b) => compareText(a.name, b.name))) {
       if (!this.#isOpen(line)) continue;
@@ -358,7 +352,7 @@ export class Cycles {
       return null;
     }
     // No gang of a strict queue passes its head, also one that sleeps.
-    if (isStrict || this.#hasHope()) {
+    if (isStrict || hasHope(this.#parts)) {
       turns.lanes ??= LaneWalk.ofAll(line, this.#nowMs);
       return turns.lanes.peek(isStrict ? (lane) => this.#beside.passesReserved(lane) : isWakeful);
     }
@@ -367,22 +361,13 @@ export class Cycles {
     return turns.lanes?.peek(isWakeful) ?? null;
   }
 
-  /** True if something may have come for lanes that were not woken. */
-  #hasHope(): boolean {
-    const { hopeful, waits } = this.#parts;
-    return hopeful.size + waits.hopeful.size > 0;
-  }
-
   /** Ends the hope for what the round has given away, so that lanes which wait for it sleep on. Wakes the others. */
   #closeHopeful(): void {
-    const { hopeful, waits, quota, lines } = this.#parts;
     const { length } = this.#admissions;
     if (length === this.#closedAt) return;
     this.#closedAt = length;
-    waits.closeHopeful(quota);
     this.#decide.closeHopeful();
-    waits.hopeful.wakeFew(lines);
-    hopeful.wakeFew(lines);
+    wakeHopeful(this.#parts);
   }
 
   /** Elastic gangs grow into the room that is left, except those of a strict queue whose head was refused. */

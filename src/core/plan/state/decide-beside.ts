@@ -49,9 +49,8 @@ export class DecideBeside {
   wakePassing(): void {
     const { kept, lines } = this.#parts;
     if (kept.length === 0) return;
-    for (const { lanes } of lines.lines.values()) {
-      for (const lane of lanes.values()) if (this.#mayPassAny(lane)) lines.wake(lane);
-    }
+    const lowest = Math.min(...kept.map(({ entry }) => entry.gang.priority));
+    for (const lane of lines.passing.before(lowest)) if (this.#mayPassAny(lane)) lines.wake(lane);
   }
 
   #mayPassAny(lane: Lane): boolean {

@@ -7,12 +7,12 @@ import type { PlannedPreemption, PlannedVictim } from "../preemption.ts";
 import type { PlanQueue } from "../snapshot.ts";
 import { type SizedAsk, unitsOf } from "./ask-shape.ts";
 import type { PoolAmounts } from "./branch-use.ts";
-import { type FlavorChoices, flavorChoices, flavorsOf } from "./choices.ts";
+import { concernsTokens, type FlavorChoices, flavorChoices, flavorsOf } from "./choices.ts";
 import { FindRoom, type Placed } from "./find-room.ts";
 import type { FindVictims, FoundVictims, VictimsAnswer } from "./find-victims.ts";
 import type { Entry, Lane, LaneOption } from "./gang-lines.ts";
 import { allocationsOf, amountsByPool, placeIn } from "./grow.ts";
-import { leaveLists } from "./lane-turns.ts";
+import { hearsOfRoom, leaveLists } from "./lane-turns.ts";
 import { newAdmission, serviceAdmission } from "./new-admission.ts";
 import { largestPart } from "./part-of-gang.ts";
 import type { QuotaBlock } from "./quota-state.ts";
@@ -125,9 +125,11 @@ export class DecideLane {
     return this.#refuse(lane, entry, tried !== null && "kind" in tried ? null : tried);
   }
 
-  /** Closes the requests for which the round has left no room: their lanes need not be looked at. */
+  /** Ends the hope for room and quota of which the round has left too little: lanes need not be looked at for it. */
   closeHopeful(): void {
+    const { waits, quota, clustersVersion } = this.#parts;
     this.#rooms.closeHopeful();
+    waits.closeHopeful(quota, clustersVersion);
   }
 
   /**
@@ -177,11 +179,9 @@ export class DecideLane {
     const { request, block, flavor, need } = option;
     const of = { resource: request.resource, need, priority: lane.priority };
     if (lane.refusal?.stoppedByQuota && quota.admits(lane.account, flavor, of)) return false;
-    if (option.waits && this.#rooms.isClosed(request)) return true;
+    if (hearsOfRoom(lane, option) && this.#rooms.isClosed(request)) return true;
     if (block !== null && block.leastNeed > quota.roomAt(block.level)) return true;
-    if (quota.admits(lane.account, flavor, of)) {
-      return this.#rooms.closes(lane.shape, request) && this.#waitForRoom(lane, option);
-    }
+    if (quota.admits(lane.account, flavor, of)) return this.#isShutByRoom(lane, option);
     // Each round looks at such a lane anyway.
     if (lane.restless === "tokens") return true;
     const blocks = quota.blocks(lane.account, flavor, of);
@@ -191,16 +191,19 @@ export class DecideLane {
     return true;
   }
 
-  /** It keeps its place among those that wait for quota: one of the two things is sure to be in its way. */
-  #waitForRoom(lane: Lane, option: LaneOption): boolean {
+  #isShutByRoom(lane: Lane, option: LaneOption): boolean {
+    if (!this.#rooms.closes(lane.shape, option.request)) return false;
+    if (hearsOfRoom(lane, option)) return true;
     option.waits = this.#rooms.wait(lane, option.request);
     return option.waits;
   }
 
   #waitForQuota(lane: Lane, option: LaneOption, block: QuotaBlock): void {
     const { quota, waits } = this.#parts;
-    if (option.block !== null) waits.drop(lane, lane.account, { block: option.block, quota });
-    waits.add(lane, lane.account, { block, quota });
+    // A lane that was told of quotas alone is looked at once it has quota.
+    const request = lane.refusal?.stoppedByQuota ? null : option.request;
+    if (option.block !== null) waits.drop(lane, { block: option.block, quota, request });
+    waits.add(lane, { block, quota, request });
     option.block = block;
   }
 
@@ -311,7 +314,7 @@ export class DecideLane {
       stoppedByQuota: options.choices.length === 0,
       ...this.#victims.budget.refusalOf(entry),
     };
-    const isExact = this.#wait(lane, requests, options.closedBy);
+    const isExact = this.#wait(lane, tried);
     // Whether such a gang holds up a strict queue depends on more than a lane waits for.
     const isBarred = lane.barred.length > 0 && this.#parts.isStrict(lane.line.name);
     const preempts = mayPreempt(this.#queueOf(lane), entry);
@@ -323,14 +326,18 @@ export class DecideLane {
   }
 
   /** Lets a lane wait for all that can end its refusal. False: something that nothing watches can end it, too. */
-  #wait(lane: Lane, requests: readonly Request[], closedBy: readonly QuotaBlock[]): boolean {
+  #wait(lane: Lane, { requests, options: { closedBy, choices } }: FailedTry): boolean {
     const { waits, quota } = this.#parts;
     leaveLists(lane);
     lane.options = undefined;
     lane.closedBy = closedBy;
-    for (const block of closedBy) waits.add(lane, lane.account, { block, quota });
     let isExact = true;
     for (const request of requests) isExact = this.#rooms.wait(lane, request) && isExact;
+    const options = choices.length === 0 ? null : this.#optionsOf(lane);
+    for (const block of closedBy) {
+      const request = options?.find(({ flavor }) => flavor === block.pool)?.request ?? null;
+      waits.add(lane, { block, quota, request });
+    }
     return isExact;
   }
 
@@ -390,9 +397,4 @@ type FailedTry = {
 export function plannedVictim({ gang, reason }: FoundVictims["victims"][number]): PlannedVictim {
   const { entry, admission, uid: jobUid } = gang;
   return { jobUid, queue: entry.line.name, admission: admission.number, members: admission.members, reason };
-}
-
-/** True if a pool lacks tokens that others hold, or keeps them for the gang in its waiting line. */
-function concernsTokens({ scope, reason }: QuotaBlock): boolean {
-  return scope.kind === "pool" && (reason === "QuotaExhausted" || reason === "Reserved");
 }

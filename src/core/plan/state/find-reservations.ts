@@ -175,7 +175,7 @@ export class FindReservations {
     return { asking, room: of.room, startMs, ...found };
   }
 
-  /** The gangs that must have ended, of those whose ends come first. Null: the gang does not fit without them either. */
+  /** The gangs that must have ended, of those whose ends come first. Null: it does not fit without them either. */
   #firstEnds(
     state: AfterEnds,
     { borrowsNow }: Where,

@@ -106,7 +106,7 @@ export class FindRoom {
   /** Closes the hopeful requests for which a round has left no room. */
   closeHopeful(): void {
     for (const request of this.#parts.hopeful) {
-      const [lane] = request.waiting;
+      const lane = waitingFor(request);
       if (lane === undefined) this.#parts.hopeful.drop(request);
       else this.closes(lane.shape, request);
     }
@@ -157,7 +157,15 @@ export class FindRoom {
     for (const room of request.tries.values()) room.cluster.watch.add(room);
     request.closedFor = this.#parts.clustersVersion;
     if (request.hopeful) this.#parts.hopeful.drop(request);
+    for (const list of request.lists) if (list.hopeful) this.#parts.waits.hopeful.drop(list);
   }
+}
+
+/** A lane that waits for room for a request, now or once it has the quota. */
+function waitingFor({ waiting, lists }: Request): Lane | undefined {
+  for (const lane of waiting) return lane;
+  for (const list of lists) for (const lane of list.waiting) return lane;
+  return undefined;
 }
 
 function blockOf(room: RoomTry): ClusterBlock {

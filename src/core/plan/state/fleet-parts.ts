@@ -99,14 +99,14 @@ export class FleetParts implements Parts {
     }
     this.#limitsVersion = quota.version;
     if (this.#wakesAll) this.#wakeAll();
-    this.waits.sync(quota, lines);
+    this.waits.sync(quota, this.clustersVersion);
     this.#syncs += 1;
+    if (this.#syncs % FORGET_EVERY === 0) this.waits.forget();
     for (const cluster of this.clusters.values()) {
       cluster.planned = 0;
       if (this.#syncs % FORGET_EVERY === 0) cluster.watch.forget();
       this.#syncRoom(cluster);
     }
-    this.hopeful.wakeFew(lines);
     this.#wakeRestless(nowMs);
   }
 
@@ -133,6 +133,7 @@ export class FleetParts implements Parts {
     for (const request of cluster.sync()) {
       request.closedFor = -1;
       this.hopeful.add(request);
+      this.waits.noteOpen(request, this.quota);
     }
   }
 

@@ -9,6 +9,7 @@ import { insertEntry, removeEntry } from "./entry-order.ts";
 import { barredOf, isHeld, isWaiting, laneKey } from "./gang-place.ts";
 import { forgetHead, forgetOrder, leaveLists } from "./lane-turns.ts";
 import { newLane, newLine } from "./new-lane.ts";
+import { PassingLanes } from "./passing-lanes.ts";
 import type { Account } from "./quota-levels.ts";
 import type { QuotaBlock, QuotaState } from "./quota-state.ts";
 import type { LevelList } from "./quota-waits.ts";
@@ -136,6 +137,7 @@ export class GangLines {
   /** Gangs that wait for a time. */
   readonly timed = new Set<Entry>();
   readonly restless = new Set<Lane>();
+  readonly passing = new PassingLanes();
   /** Gangs for which others give way. */
   readonly nominees = new Set<Entry>();
   readonly tenants = new TenantCounts();
@@ -313,6 +315,7 @@ export class GangLines {
     }
     entry.lane = lane;
     insertEntry(lane.entries, entry);
+    if (lane.entries.length === 1) this.passing.add(lane);
     line.head = null;
     forgetOrder(line);
     this.fresh.add(entry);
@@ -345,6 +348,7 @@ export class GangLines {
     line.lanes.delete(lane.key);
     lane.awake = false;
     this.restless.delete(lane);
+    this.passing.delete(lane);
     leaveLists(lane);
   }
 

@@ -1,5 +1,6 @@
 /** What a round's turns ask of lanes, and let them forget. */
-import type { Lane, Line } from "./gang-lines.ts";
+import type { Lane, LaneOption, Line } from "./gang-lines.ts";
+import type { Parts } from "./state-parts.ts";
 
 /** True if something that a lane waits for may have come. */
 function isHopeful({ requests, waitsIn }: Lane): boolean {
@@ -11,6 +12,26 @@ function isHopeful({ requests, waitsIn }: Lane): boolean {
 /** True if a lane is awake, or something may have come for it. */
 export function isWakeful(lane: Lane): boolean {
   return lane.awake || isHopeful(lane);
+}
+
+type Hope = Pick<Parts, "hopeful" | "waits" | "lines">;
+
+/** True if something may have come for lanes that were not woken. */
+export function hasHope({ hopeful, waits }: Pick<Hope, "hopeful" | "waits">): boolean {
+  return hopeful.size + waits.hopeful.size > 0;
+}
+
+/** Wakes the lanes for which something may have come, if they are few. */
+export function wakeHopeful({ hopeful, waits, lines }: Hope): void {
+  for (const lists of [waits.hopeful, hopeful]) lists.wakeFew(lines);
+}
+
+/** Ends the hope of a round. Lanes that were not looked at, because a bound ended the round, stay awake. */
+export function endHope({ hopeful, waits, lines }: Hope, isCut: boolean): void {
+  for (const lists of [hopeful, waits.hopeful]) {
+    if (isCut) lists.wakeAll(lines);
+    else lists.clear();
+  }
 }
 
 /** Keeps the lanes of a queue that are still awake. */
@@ -50,4 +71,9 @@ export function forgetHead(line: Line): void {
 export function forgetOrder(line: Line): void {
   line.order = null;
   line.waitedLong = null;
+}
+
+/** True if a lane is woken once there may be room for an option for which it has the quota. */
+export function hearsOfRoom({ refusal }: Lane, { waits, block }: LaneOption): boolean {
+  return waits || (block !== null && !refusal?.stoppedByQuota);
 }

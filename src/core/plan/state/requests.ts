@@ -8,6 +8,7 @@ import type { NamedGroup } from "./find-blocked.ts";
 import { type FitClass, keyedLabels } from "./fit-classes.ts";
 import type { WaitList } from "./hopeful-lists.ts";
 import { type FitGroup, placeAll } from "./place-all.ts";
+import type { LevelList } from "./quota-waits.ts";
 import type { ClusterBlock } from "./refused.ts";
 
 /**
@@ -23,6 +24,8 @@ export type Request = WaitList & {
   readonly resource: string;
   readonly demand: number;
   readonly tries: Map<ClusterState, RoomTry>;
+  /** Lanes that wait for quota for it, and that hear of room once they have the quota. */
+  readonly lists: Set<LevelList>;
   /**
    * The version of the clusters for which too few pods of some class fit in each of them, so that nobody's request like
    * this fits; -1 once there may be room again.
@@ -61,7 +64,7 @@ export function newRequest(id: number, sized: SizedAsk, choice: FlavorChoice): R
   const resource = Object.keys(choice)[0] ?? "cpu";
   const demand = demandFor(sized, resource);
   const closed = { closedFor: -1, hopeful: false };
-  return { id, sized, choice, resource, demand, tries: new Map(), waiting: new Set(), ...closed };
+  return { id, sized, choice, resource, demand, tries: new Map(), lists: new Set(), waiting: new Set(), ...closed };
 }
 
 /** The request in a cluster as it is registered now. */

@@ -79,7 +79,7 @@ export class RoomWatch {
   forget(): void {
     for (const [fit, { tries }] of this.#counts) {
       for (const one of tries) {
-        if (one.request.waiting.size > 0) continue;
+        if (one.request.waiting.size + one.request.lists.size > 0) continue;
         tries.delete(one);
         one.watched = false;
         one.request.closedFor = -1;
