@@ -93,8 +93,10 @@ function noSuchContainer(name: string, podSpec: JsonObject): readonly FieldError
  * message says that the platform's settings cause it.
  */
 function shapedErrors(raw: JsonObject, shaped: JsonObject): readonly FieldError[] {
+  const found = [...checkContainers(shaped), ...checkVolumes(shaped)];
+  if (found.length === 0) return checkResourceNames(shaped);
   const own = new Set([...checkContainers(raw), ...checkVolumes(raw)].map(({ path, message }) => `${path} ${message}`));
-  const whole = [...checkContainers(shaped), ...checkVolumes(shaped)].map(({ path, message }) => {
+  const whole = found.map(({ path, message }) => {
     const built = own.has(`${path} ${message}`) ? "" : " (in the pod that the platform builds from the template)";
     return { path, message: `${message}${built}` };
   });
