@@ -24,7 +24,8 @@ const noServers = server === null || !hasRedisServer();
 
 test("the bench of submits ends with a ratio for each pair", async () => {
   const lines: string[] = [];
-  const tiny = { seconds: 0.1, profile: true, database: "memory", callers: [2], batch: 20, finished: 100 };
+  const one = { callers: [2], batch: 20, finished: 100, orders: ["name"] };
+  const tiny = { ...one, seconds: 0.1, profile: true, database: "memory" };
   const ratios = await benchSubmit(tiny, (line) => void lines.push(line));
   const names = Object.keys(ratios);
   assert.deepEqual(names.slice(0, 3), [
@@ -33,7 +34,7 @@ test("the bench of submits ends with a ratio for each pair", async () => {
     "submit in batches of 20 / bare insert",
   ]);
   assert.match(names[3] ?? "", /^get, 2 callers \/ echo of \d+ bytes$/);
-  assert.ok(names.filter((name) => name.startsWith("list ")).length > 60, names.join("\n"));
+  assert.ok(names.filter((name) => name.startsWith("list ")).length > 15, names.join("\n"));
   assert.ok(Object.values(ratios).every((ratio) => ratio > 0 && Number.isFinite(ratio)));
   assert.ok(lines.some((line) => line.includes("self time")));
 });

@@ -46,7 +46,7 @@ type Read = { readonly name: string; readonly rate: TimedRate; readonly floor: T
 
 /** Reports GetJob and each list among many jobs, and how many times as long they take as among few. */
 export async function benchReads(
-  { finished, seconds, callers = [1, 64, 256] }: SubmitBench,
+  { finished, seconds, callers = [1, 64, 256], orders = ORDERS }: SubmitBench,
   parts: SubmitParts,
   client: GangwayClient,
 ): Promise<void> {
@@ -55,14 +55,14 @@ export async function benchReads(
   const few = Math.ceil(finished * SMALL_PART);
   const copies = { kind: "copy", name: "ended-0" } as const;
   await ask(child, { ...copies, count: few, prefix: "few" }, "done");
-  const first = await lists(seconds * SHARE, parts);
+  const first = await lists({ seconds: seconds * SHARE, orders }, parts);
   await ask(child, { ...copies, count: Math.max(0, finished - few), prefix: "many" }, "done");
   print(`among ${finished} jobs that have ended and ${RARE} that wait:`);
   for (const count of callers) {
     const get = toBinary(GetJobRequestSchema, create(GetJobRequestSchema, { namespace: "rare", name: "rare-1" }));
     report(parts, await read(parts, `get, ${count} callers`, { method: "GetJob", request: get, count, seconds }));
   }
-  for (const [at, one] of (await lists(seconds * SHARE, parts)).entries()) {
+  for (const [at, one] of (await lists({ seconds: seconds * SHARE, orders }, parts)).entries()) {
     const before = median(first[at]?.rate);
     report(parts, one, `; ${(median(one.rate) / before).toFixed(2)} times as long as among ${few}`);
   }
@@ -77,10 +77,13 @@ function median(rate: TimedRate | undefined): number {
   return rate?.timesMs[Math.floor(rate.timesMs.length / 2)] ?? Number.NaN;
 }
 
-async function lists(seconds: number, parts: SubmitParts): Promise<readonly Read[]> {
+async function lists(
+  { seconds, orders }: { readonly seconds: number; readonly orders: readonly string[] },
+  parts: SubmitParts,
+): Promise<readonly Read[]> {
   const reads: Read[] = [];
   for (const [name, filter] of Object.entries(FILTERS)) {
-    for (const orderBy of ORDERS) {
+    for (const orderBy of orders) {
       const message = create(ListJobsRequestSchema, { filter, orderBy, pageSize: PAGE });
       const request = toBinary(ListJobsRequestSchema, message);
       const of = { method: "ListJobs", request, count: 1, seconds };

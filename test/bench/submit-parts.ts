@@ -18,6 +18,8 @@ export type SubmitBench = {
   readonly batch?: number;
   /** The number of jobs, all of which have ended, among which others are read. */
   readonly finished: number;
+  /** The orders of lists. Omitted: all. */
+  readonly orders?: readonly string[];
 };
 
 /** What the parts of the bench share. */
