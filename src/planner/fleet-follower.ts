@@ -75,7 +75,7 @@ export class FleetFollower {
 
   /** Reads these gangs again. */
   async reread(jobUids: readonly string[]): Promise<void> {
-    if (this.#place === null) return;
+    if (this.#place === null || jobUids.length === 0) return;
     for (const update of await this.#store.gangsOf(jobUids)) this.state.apply({ kind: "gang", ...update });
   }
 

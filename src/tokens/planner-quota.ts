@@ -21,12 +21,12 @@ export function plannerQuota(domain: QuotaDomain) {
     lost: (epoch: number, why: string) => epochs.lost(epoch, why),
     notOpened: (epoch: number) => epochs.countersClosed(epoch),
     catchUp: async (epoch: number) => {
-      const stored = await ledger.readEpoch();
+      const stored = await ledger.readDomain();
       if (stored !== null && (pushed.epoch !== epoch || stored.limitsVersion > pushed.version)) {
         await pushLimits(domain, epoch);
         pushed = { epoch, version: stored.limitsVersion };
       }
-      await settleReleases(domain, epoch);
+      if (stored !== null && !stored.settled) await settleReleases(domain, epoch);
     },
     counters: counters as Pick<Counters, "grant" | "grantAll" | "stand" | "leave" | "onOffer">,
     confirm: (epoch: number, refs: readonly AllocationRef[]) => domain.confirm(epoch, refs),

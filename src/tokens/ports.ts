@@ -9,6 +9,7 @@ import type {
   BothSums,
   CommitOutcome,
   LedgerCheck,
+  LedgerDomain,
   LedgerGrant,
   RaisedEpoch,
   ReadCounters,
@@ -37,10 +38,8 @@ export type QuotaLedger = {
    * never held them.
    */
   readonly raiseEpoch: (domain: string, expected: number | null) => Promise<RaisedEpoch>;
-  /** Returns null for a domain that was never used. */
-  readonly readEpoch: (domain: string) => Promise<{ readonly epoch: number; readonly limitsVersion: number } | null>;
-  /** True: there are no tombstones and nominations, and nothing that the counters have not been told. */
-  readonly isSettled: (domain: string) => Promise<boolean>;
+  /** Returns null for a domain that was never used. One statement, so that a domain at rest costs no more. */
+  readonly readDomain: (domain: string, nowMs: number) => Promise<LedgerDomain | null>;
   /** Ends grants of quota whose time has come, and returns them. */
   readonly endGrants: (domain: string, nowMs: number) => Promise<readonly QuotaGrant[]>;
   readonly readLimits: (domain: string) => Promise<Limits>;
@@ -100,8 +99,7 @@ export type QuotaLedger = {
 /** The ledger of one domain. In a domain of durability REDIS, the counters answer in its place. */
 export type DomainLedger = {
   readonly raiseEpoch: (expected: number | null) => ReturnType<QuotaLedger["raiseEpoch"]>;
-  readonly readEpoch: () => ReturnType<QuotaLedger["readEpoch"]>;
-  readonly isSettled: () => ReturnType<QuotaLedger["isSettled"]>;
+  readonly readDomain: () => ReturnType<QuotaLedger["readDomain"]>;
   readonly endGrants: () => ReturnType<QuotaLedger["endGrants"]>;
   readonly readLimits: () => ReturnType<QuotaLedger["readLimits"]>;
   readonly commit: (epoch: number, grants: readonly LedgerGrant[]) => ReturnType<QuotaLedger["commit"]>;

@@ -81,7 +81,7 @@ export class MemoryStore implements PlannerStore, FleetStore {
       whole: ["queue", "pool", "sum", "holds", "cluster"],
       callers: snapshot.callers,
       quotaEpoch: snapshot.quotaEpoch,
-      place: { position: 0, loadedTo: null, limitsVersion: null, transaction: "", serial },
+      place: { position: 0, loadedTo: null, limitsVersion: null, transaction: "", listed: "", serial },
       more: false,
     };
   };

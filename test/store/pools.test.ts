@@ -97,7 +97,7 @@ onEachDatabase((openDb) => {
       assert.deepEqual(await register(change, version), outcome);
       assert.deepEqual(await store.pools.get(POOL), before);
       assert.equal(await store.pools.get("new"), null);
-      assert.equal(await store.ledger.readEpoch("other"), null);
+      assert.equal(await store.ledger.readDomain("other", NOW), null);
       assert.equal(await audited(), 1);
     });
   }
@@ -139,8 +139,9 @@ onEachDatabase((openDb) => {
     await register({ name: "a", domain: "far", quota: 3 });
     await register({ name: "b", domain: "far", durability: "REDIS", quota: 4, namespaceDefault: 1 });
     assert.equal(await limitsVersion(), version);
-    assert.deepEqual(await store.ledger.readEpoch("far"), { epoch: 0, limitsVersion: 2 });
-    assert.deepEqual(await store.ledger.readEpoch("far~redis"), { epoch: 0, limitsVersion: 2 });
+    const fresh = { epoch: 0, limitsVersion: 2, settled: true, grantsDue: false };
+    assert.deepEqual(await store.ledger.readDomain("far", NOW), fresh);
+    assert.deepEqual(await store.ledger.readDomain("far~redis", NOW), fresh);
     const bounds = { tokensMax: 1_000_000, waitersMax: 10_000 };
     assert.deepEqual(await store.ledger.readLimits("far"), {
       version: 2,

@@ -58,7 +58,7 @@ onEachDatabase((openDb) => {
     );
     assert.deepEqual(await store.ledger.tombstones("default", 9), []);
     await store.ledger.confirmReleases(await store.ledger.unconfirmedReleases("default", 9));
-    assert.equal(await store.ledger.isSettled("default"), true);
+    assert.equal((await store.ledger.readDomain("default", NOW))?.settled, true);
     assert.deepEqual(await kinds(grant([allocation()])), ["committed"]);
     assert.deepEqual(await bury({ holder: caller("other") }), [{ kind: "otherHolder", holder: caller("flyte") }]);
   });
@@ -74,7 +74,7 @@ onEachDatabase((openDb) => {
       await bury(of);
       assert.deepEqual(await kinds(grant([allocation()])), ["committed"]);
       assert.equal((await store.ledger.tombstones("default", 9)).length, 1);
-      assert.equal(await store.ledger.isSettled("default"), false);
+      assert.equal((await store.ledger.readDomain("default", NOW))?.settled, false);
     });
   }
 

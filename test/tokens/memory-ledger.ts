@@ -52,8 +52,9 @@ export class MemoryLedger implements DomainLedger {
   };
 
   endGrants: DomainLedger["endGrants"] = async () => [];
-  isSettled: DomainLedger["isSettled"] = async () => false;
-  readEpoch: DomainLedger["readEpoch"] = async () => ({ epoch: this.epoch, limitsVersion: this.#limits().version });
+  readDomain: DomainLedger["readDomain"] = async () => {
+    return { epoch: this.epoch, limitsVersion: this.#limits().version, settled: false, grantsDue: false };
+  };
 
   readLimits: DomainLedger["readLimits"] = async () => this.#limits();
 

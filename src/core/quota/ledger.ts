@@ -138,6 +138,16 @@ export function redisDomain(domain: string): string {
   return `${domain}${REDIS_SUFFIX}`;
 }
 
+/** A domain in the ledger: what it is at, and whether it has work. */
+export type LedgerDomain = {
+  readonly epoch: number;
+  readonly limitsVersion: number;
+  /** True: there are no tombstones and nominations, and nothing that the counters have not been told. */
+  readonly settled: boolean;
+  /** True: the time of a grant of quota has come. */
+  readonly grantsDue: boolean;
+};
+
 /**
  * Returns the registered domain behind a name and the durability of the pools that are counted there. No domain's name
  * contains `~`.

@@ -10,8 +10,7 @@ import type { DomainLedger, QuotaLedger } from "../ports.ts";
 export function ledgerOf(domain: string, ledger: QuotaLedger, clock: Pick<Clock, "nowMs">): DomainLedger {
   return {
     raiseEpoch: (expected) => ledger.raiseEpoch(domain, expected),
-    readEpoch: () => ledger.readEpoch(domain),
-    isSettled: () => ledger.isSettled(domain),
+    readDomain: () => ledger.readDomain(domain, clock.nowMs()),
     endGrants: () => ledger.endGrants(domain, clock.nowMs()),
     readLimits: () => ledger.readLimits(domain),
     commit: (epoch, grants) => ledger.commit(domain, epoch, grants, clock.nowMs()),
@@ -54,8 +53,11 @@ export function counterLedger(
   };
   return {
     raiseEpoch: (expected) => ledger.raiseEpoch(domain, expected),
-    readEpoch: () => ledger.readEpoch(domain),
-    isSettled: async () => true,
+    // The ledger has nothing of this domain, so nothing to settle and no grants of quota.
+    readDomain: async () => {
+      const state = await ledger.readDomain(domain, 0);
+      return state && { ...state, settled: true };
+    },
     endGrants: async () => [],
     readLimits: () => ledger.readLimits(domain),
     commit: async (_epoch, grants) => grants.map(() => ({ kind: "committed" })),

@@ -49,7 +49,7 @@ export type EpochPorts = {
 export class DomainEpochs {
   readonly #name: string;
   readonly #counters: Pick<Counters, "open" | "confirm">;
-  readonly #ledger: Pick<DomainLedger, "readEpoch" | "raiseEpoch">;
+  readonly #ledger: Pick<DomainLedger, "readDomain" | "raiseEpoch">;
   readonly #ports: EpochPorts;
   readonly #stop = new AbortController();
   #current: number | null = null;
@@ -62,7 +62,7 @@ export class DomainEpochs {
     of: {
       readonly name: string;
       readonly counters: Pick<Counters, "open" | "confirm">;
-      readonly ledger: Pick<DomainLedger, "readEpoch" | "raiseEpoch">;
+      readonly ledger: Pick<DomainLedger, "readDomain" | "raiseEpoch">;
     },
     ports: EpochPorts,
   ) {
@@ -144,7 +144,7 @@ export class DomainEpochs {
 
   /** Returns null if another process is about to open the domain, or was faster. */
   async #tryOnce(patience: Patience): Promise<{ readonly epoch: number; readonly rebuilt: boolean } | null> {
-    const present = (await this.#ledger.readEpoch())?.epoch ?? null;
+    const present = (await this.#ledger.readDomain())?.epoch ?? null;
     const isNewer = present !== null && (this.#lost === null || present > this.#lost);
     if (isNewer && (await this.#isOpen(present))) return { epoch: present, rebuilt: false };
     // The process that raised the epoch after this one lost it now loads the counters.

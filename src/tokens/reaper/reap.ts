@@ -28,15 +28,18 @@ export async function reap(domain: QuotaDomain, elapsedMs: number): Promise<void
     return;
   }
   domain.events.ticked({ domain: domain.name, clockMs: tick.clockMs, advanced: tick.advanced });
-  for (const grant of await domain.ledger.endGrants()) domain.events.quotaGrantEnded(grant);
-  const stored = await domain.ledger.readEpoch();
+  let stored = await domain.ledger.readDomain();
+  if (stored?.grantsDue) {
+    for (const grant of await domain.ledger.endGrants()) domain.events.quotaGrantEnded(grant);
+    stored = await domain.ledger.readDomain();
+  }
   if (stored !== null && stored.epoch > epoch) {
     domain.epochs.lost(epoch, "the ledger's epoch has moved on");
     return;
   }
   await expire(domain, epoch, tick.lapsed);
   await confirmOrVoid(domain, epoch, tick.unconfirmed);
-  if (!(await domain.ledger.isSettled())) {
+  if (stored !== null && !stored.settled) {
     await settleTombstones(domain, epoch);
     await domain.ledger.withdrawEnded();
     await settleReleases(domain, epoch);

@@ -102,8 +102,6 @@ const ENDED_MAX = 100;
 
 /** Ends the grants whose time has come, and returns them. Any process may do so, at any time. */
 export async function endGrants(db: Db, nowMs: number): Promise<readonly QuotaGrant[]> {
-  const due = await db.query("select 1 from quota_grants where until_ms <= $1 limit 1", [nowMs]);
-  if (due.length === 0) return [];
   return db.tx(async (tx) => {
     await takeDomain(tx, QUEUES_DOMAIN);
     const ended = await tx.query<QuotaGrant>(END_GRANTS, [nowMs, ENDED_MAX]);

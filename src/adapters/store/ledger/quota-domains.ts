@@ -1,4 +1,4 @@
-import { registeredDomain } from "../../../core/quota/ledger.ts";
+import { type LedgerDomain, registeredDomain } from "../../../core/quota/ledger.ts";
 import { type Executor, onlyRow } from "../db/db.ts";
 
 /** The one domain in which queues, the pools of their quotas, and jobs are counted. */
@@ -41,31 +41,26 @@ export async function raiseLimitsVersion(tx: Executor, domain: string): Promise<
 }
 
 /**
- * Reads the epoch and the version of the limits. Null: no pool is registered in the domain. The counters of a domain's
- * pools of durability REDIS have their own epoch, 0 before they are first opened, and share its version of the limits.
+ * Reads what a domain is at, and whether it has work. Null: no pool is registered in the domain. The counters of a
+ * domain's pools of durability REDIS have their own epoch, 0 before they are first opened, and share its version of the
+ * limits.
  */
-export async function readEpoch(
-  executor: Executor,
-  name: string,
-): Promise<{ readonly epoch: number; readonly limitsVersion: number } | null> {
+export async function readDomain(executor: Executor, name: string, nowMs: number): Promise<LedgerDomain | null> {
   const { domain } = registeredDomain(name);
-  const [row] = await executor.query<{ epoch: number; limitsVersion: number }>(READ_EPOCH, [domain, name]);
+  const [row] = await executor.query<LedgerDomain>(READ_DOMAIN, [domain, name, nowMs]);
   return row ?? null;
 }
 
-const READ_EPOCH = `
-select coalesce((select epoch from quota_domains where name = $2), 0) as epoch, limits_version as "limitsVersion"
+/**
+ * Of allocations it looks at all domains, because they have no index by domain. Grants of quota are of the domain of
+ * queues.
+ */
+const READ_DOMAIN = `
+select coalesce((select epoch from quota_domains where name = $2), 0) as epoch, limits_version as "limitsVersion",
+       not exists (select from token_tombstones where domain = $2)
+       and not exists (select from token_heirs)
+       and not exists (select from allocations where untold)
+       and not exists (select from allocations where shrunk and released_ms is null)
+       and not exists (select from allocations where released_ms is not null and not confirmed) as settled,
+       $2 = '${QUEUES_DOMAIN}' and exists (select from quota_grants where until_ms <= $3) as "grantsDue"
   from quota_domains where name = $1`;
-
-/** True if nothing of a domain is left to settle: tombstones, nominations, and what the counters were not yet told. */
-export async function isSettled(executor: Executor, domain: string): Promise<boolean> {
-  return onlyRow(await executor.query<{ settled: boolean }>(IS_SETTLED, [domain])).settled;
-}
-
-/** Of allocations it looks at all domains, because they have no index by domain. */
-const IS_SETTLED = `
-select not exists (select from token_tombstones where domain = $1)
-   and not exists (select from token_heirs)
-   and not exists (select from allocations where untold)
-   and not exists (select from allocations where shrunk and released_ms is null)
-   and not exists (select from allocations where released_ms is not null and not confirmed) as settled`;

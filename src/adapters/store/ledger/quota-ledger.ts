@@ -19,7 +19,7 @@ import { findLive } from "./find-live.ts";
 import { forceRelease } from "./force-release.ts";
 import { listAllocations } from "./list-allocations.ts";
 import { pruneReleases } from "./prune-releases.ts";
-import { isSettled, QUEUES_DOMAIN, readEpoch } from "./quota-domains.ts";
+import { QUEUES_DOMAIN, readDomain } from "./quota-domains.ts";
 import { confirmReleases, raiseEpoch, unconfirmedReleases } from "./quota-epoch.ts";
 import { type LimitBounds, type QuotaBounds, readLimits } from "./quota-limits.ts";
 import { readBoth } from "./read-both.ts";
@@ -35,8 +35,7 @@ import { withdrawEnded } from "./withdraw-ended.ts";
 export function quotaLedger(db: Db, bounds: LimitBounds) {
   return {
     raiseEpoch: (domain: string, expected: number | null) => raiseEpoch(db, domain, expected, bounds),
-    readEpoch: (domain: string) => readEpoch(db, domain),
-    isSettled: (domain: string) => isSettled(db, domain),
+    readDomain: (domain: string, nowMs: number) => readDomain(db, domain, nowMs),
     endGrants: (domain: string, nowMs: number) =>
       domain === QUEUES_DOMAIN ? endGrants(db, nowMs) : Promise.resolve([]),
     readLimits: (domain: string) => readLimits(db, domain, bounds),

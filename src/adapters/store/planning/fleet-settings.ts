@@ -74,7 +74,7 @@ export async function planSums(tx: Executor, transaction: string | null): Promis
 }
 
 /** PostgreSQL keeps with each row the transaction that wrote it. The age of a transaction counts those after it. */
-const PLAN_SUMS = `
+export const PLAN_SUMS = `
 select s.pool, s.scope, s.name, s.used
   from allocation_sums s join pools p on p.name = s.pool
  where p.name in (select flavor from queue_quotas)
@@ -89,7 +89,7 @@ export async function planHolds(tx: Executor): Promise<readonly HeldForGang[]> {
 
 export type HeldForGang = { readonly uid: string; readonly holds: GangHolds };
 
-const PLAN_HOLDS = `
+export const PLAN_HOLDS = `
 select uid, json_build_object('admission', admission, 'amounts', json_object_agg(pool, amount)) as holds
   from (
     select job_uid as uid, max(admission) over (partition by job_uid) as last, admission, pool, sum(amount) as amount
@@ -131,7 +131,7 @@ export function planClusters(tx: Executor): Promise<readonly PlanClusterRow[]> {
   return tx.query<PlanClusterRow>(PLAN_CLUSTERS);
 }
 
-const PLAN_CLUSTERS = `
+export const PLAN_CLUSTERS = `
 select name, labels, flavors, cordoned, simulated, ${IS_RETIRED} as retired, reachable,
        admission_counter as "admissionCounter", capacity_epoch as epoch, capacity_sequence as sequence,
        coalesce(observed_ms, capacity_ms) is not null as observed, observed_ms as "legacyMs"

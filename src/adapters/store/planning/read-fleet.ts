@@ -10,6 +10,9 @@ import type { RecordedSum } from "../../../core/quota/grant-book.ts";
 import { type Db, type Executor, onlyRow, readSnapshot } from "../db/db.ts";
 import { capacityChanges } from "./fleet-capacity.ts";
 import {
+  PLAN_CLUSTERS,
+  PLAN_HOLDS,
+  PLAN_SUMS,
   type PlanClusterRow,
   planCallers,
   planClusters,
@@ -38,7 +41,7 @@ export async function readFleet(
 async function begin(db: Db, reading: GangReading): Promise<FleetRead> {
   await refreshGangs(db, reading.kinds);
   const { head } = await heads(db);
-  const place: FleetPlace = { position: head, loadedTo: "", limitsVersion: null, transaction: "", serial: 0 };
+  const place: FleetPlace = { ...NOWHERE, position: head };
   return { ...(await load(db, place, null, reading)), restarts: true };
 }
 
@@ -49,6 +52,15 @@ async function load(db: Db, place: FleetPlace, after: string | null, reading: Ga
   return { ...nothing, changes, place: { ...place, loadedTo: next }, more: true };
 }
 
+const NOWHERE: FleetPlace = {
+  position: 0,
+  loadedTo: "",
+  limitsVersion: null,
+  transaction: "",
+  listed: "",
+  serial: 0,
+};
+
 type Heads = LogBounds & {
   readonly epoch: number;
   readonly limitsVersion: number;
@@ -56,6 +68,10 @@ type Heads = LogBounds & {
   readonly transaction: string;
   /** True: a program of the version before has changed jobs, whose gangs are to be computed. */
   readonly outdated: boolean;
+  /** True: changes of jobs have no position yet. */
+  readonly unpositioned: boolean;
+  /** A digest of all clusters and holds. */
+  readonly listed: string;
 };
 
 async function heads(executor: Executor): Promise<Heads> {
@@ -65,11 +81,18 @@ async function heads(executor: Executor): Promise<Heads> {
 const HEADS = `
 select l.head, l.pruned_to, d.epoch, d.limits_version as "limitsVersion",
        (pg_snapshot_xmin(pg_current_snapshot())::text::bigint % 4294967296)::text as transaction,
-       exists (select from jobs where completion_ms is null and gang_version is distinct from version) as outdated
+       exists (select from jobs where completion_ms is null and gang_version is distinct from version) as outdated,
+       exists (select from job_changes where position is null) as unpositioned,
+       md5(concat(
+         (select json_agg(c) from (${PLAN_CLUSTERS}) c),
+         (select json_agg(h) from (${PLAN_HOLDS}) h)
+       )) as listed
   from job_log l cross join quota_domains d where d.name = 'default'`;
 
-/** What has changed since a place. */
+/** What has changed since a place. One statement looks first, so that a fleet at rest costs no more. */
 async function follow(db: Db, place: FleetPlace, known: KnownFleet, reading: GangReading): Promise<FleetRead> {
+  const rests = await atRest(db, place);
+  if (rests !== null) return rests;
   const serial = place.serial + 1;
   const read = () => readSnapshot(db, (tx) => changesSince(tx, place, known, reading));
   let found = await read();
@@ -78,7 +101,8 @@ async function follow(db: Db, place: FleetPlace, known: KnownFleet, reading: Gan
   if (found === "gap") return begin(db, reading);
   const { head, gangs, settings, sums, holds, clusters, callers } = found;
   const capacity = await capacityChanges(db, { clusters, known });
-  const { epoch: quotaEpoch, limitsVersion, transaction } = head;
+  const { epoch: quotaEpoch, limitsVersion, transaction, listed } = head;
+  const isQuiet = capacity.changes.length + gangs.updates.length + sums.length === 0;
   return {
     restarts: false,
     changes: [
@@ -96,10 +120,31 @@ async function follow(db: Db, place: FleetPlace, known: KnownFleet, reading: Gan
     whole: settings.isWhole ? ["queue", "pool", "tenant", "sum", "holds", "cluster"] : ["holds", "cluster"],
     callers,
     quotaEpoch,
-    place: { position: gangs.position, loadedTo: null, limitsVersion, transaction, serial },
+    place: {
+      position: gangs.position,
+      loadedTo: null,
+      limitsVersion,
+      transaction,
+      listed: isQuiet ? listed : "",
+      serial,
+    },
     more: gangs.more || capacity.more,
   };
 }
+
+/** The read that tells nothing. Null: something may have changed since the place. */
+async function atRest(db: Db, place: FleetPlace): Promise<FleetRead | null> {
+  if (place.listed === "") return null;
+  const look = onlyRow(await db.query<Heads & { readonly summed: boolean }>(LOOK, [place.transaction]));
+  const { head, epoch: quotaEpoch, limitsVersion, listed, transaction } = look;
+  if (look.unpositioned || look.outdated || look.summed) return null;
+  if (head !== place.position || limitsVersion !== place.limitsVersion || listed !== place.listed) return null;
+  const nothing = { restarts: false, changes: [], whole: [], callers: null, more: false };
+  return { ...nothing, quotaEpoch, place: { ...place, transaction } };
+}
+
+const LOOK = `
+select h.*, exists (select from (${PLAN_SUMS}) s) as summed from (${HEADS}) h`;
 
 async function changesSince(tx: Executor, place: FleetPlace, known: KnownFleet, reading: GangReading) {
   const head = await heads(tx);

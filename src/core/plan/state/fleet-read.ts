@@ -13,6 +13,8 @@ export type FleetPlace = {
   readonly limitsVersion: number | null;
   /** Every transaction older than this one was read. */
   readonly transaction: string;
+  /** A digest of the clusters and holds that are known. Empty: the last read told changes, so more may follow. */
+  readonly listed: string;
   /** Counts the reads. It is the version of the records that have none of their own. */
   readonly serial: number;
 };
