@@ -44,8 +44,8 @@ export type WatchStore = {
    * of the job is gone.
    */
   readonly wholeSpecs: (uids: readonly string[]) => Promise<ReadonlyMap<string, WholeSpec | null>>;
-  /** Drops events older than the retention. */
-  readonly prune: (beforeMs: number) => Promise<void>;
+  /** Drops some of the events that are older than the retention. True: there may be more. */
+  readonly prune: (beforeMs: number) => Promise<boolean>;
 };
 
 export type WatchPorts = {

@@ -3,6 +3,9 @@ import type { WatchPorts } from "./ports.ts";
 
 /** How often the sequencer looks without a hint: hints may be lost. */
 const POLL_MS = 500;
+/** How often it looks once nothing has come for a while: then readers wait for nothing that is on its way. */
+const REST_POLL_MS = 2_000;
+const REST_AFTER_MS = 5_000;
 /** Hints within this time cause one look. */
 const COLLECT_MS = 5;
 /** Events are kept for 14 days. */
@@ -32,26 +35,37 @@ export function createSequencer(
   let hinted = false;
   let wake = new AbortController();
   let prunedMs = Number.NEGATIVE_INFINITY;
+  let known: number | null = null;
+  let movedMs = clock.monotonicMs();
+
+  /** Passes on the head, and notes when it last moved. */
+  async function moveTo(head: number): Promise<void> {
+    if (head !== known) movedMs = clock.monotonicMs();
+    known = head;
+    await advance(head);
+  }
 
   async function runOnce(): Promise<void> {
     for (;;) {
       const { head, given } = await store.sequence(clock.nowMs());
       if (given > 0) onGiven?.();
-      await advance(head);
+      await moveTo(head);
       if (given === 0) return;
     }
   }
 
+  /** Prunes a part with each look, so that changes get their positions in between. */
   async function pruneInTime(): Promise<void> {
     if (clock.monotonicMs() - prunedMs < PRUNE_EVERY_MS) return;
-    await store.prune(clock.nowMs() - RETENTION_MS);
+    if (await store.prune(clock.nowMs() - RETENTION_MS)) return hint();
     prunedMs = clock.monotonicMs();
   }
 
   async function pause(): Promise<void> {
     if (!hinted) {
       wake = new AbortController();
-      await clock.sleep(POLL_MS, wake.signal);
+      const rests = clock.monotonicMs() - movedMs >= REST_AFTER_MS;
+      await clock.sleep(rests ? REST_POLL_MS : POLL_MS, wake.signal);
     }
     if (hinted) await clock.sleep(COLLECT_MS);
     hinted = false;
@@ -59,7 +73,7 @@ export function createSequencer(
 
   async function look(signal: AbortSignal): Promise<void> {
     try {
-      if (lease !== undefined && lease.epoch() === null) return await advance(await store.head());
+      if (lease !== undefined && lease.epoch() === null) return await moveTo(await store.head());
       await runOnce();
       await pruneInTime();
     } catch (error) {

@@ -194,12 +194,19 @@ onEachDatabase((openDb) => {
     await store.watch.sequence();
     await store.watch.prune(NOW + 3);
     assert.equal((await store.watch.entriesAfter(0, 10)).gap, true);
+    assert.equal(await store.watch.prune(NOW + 3, 1), false);
     const kept = await store.watch.entriesAfter(1, 10);
     assert.deepEqual(
       kept.entries.map(({ job }) => job.name),
       ["b", "c"],
     );
-    await store.watch.prune(NOW + 4);
+    assert.equal(await store.watch.prune(NOW + 4, 1), true);
+    assert.deepEqual(
+      (await store.watch.entriesAfter(2, 10)).entries.map(({ job }) => job.name),
+      ["c"],
+    );
+    while (await store.watch.prune(NOW + 4, 1));
+    assert.deepEqual(await db.query("select from job_events"), []);
     assert.deepEqual(await store.watch.entriesAfter(3, 10), { entries: [], gap: false });
     assert.equal((await store.watch.entriesAfter(2, 10)).gap, true);
     assert.equal((await store.watch.entriesAfter(4, 10)).gap, true);

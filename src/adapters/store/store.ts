@@ -220,7 +220,7 @@ function watchStore(db: Db) {
     snapshot: (page: Parameters<typeof watchSnapshot>[1]) => watchSnapshot(db, page),
     entriesAfter: (position: number, limit: number) => entriesAfter(db, position, limit),
     wholeSpecs: (uids: readonly string[]) => wholeSpecs(db, uids),
-    prune: (beforeMs: number) => prune(db, beforeMs),
+    prune: (beforeMs: number, limit?: number) => prune(db, beforeMs, limit),
   };
 }
 

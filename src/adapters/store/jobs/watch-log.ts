@@ -74,38 +74,47 @@ function entryOf(row: EntryRow): LoggedChange {
   };
 }
 
+/** How many rows of a table one call of `prune` deletes: others wait for the log's row meanwhile. */
+const PRUNE_PAGE = 5_000;
+
 /**
- * Deletes entries, events and request ids that are older than `beforeMs`, and asks that no job has. Keeps entries from
- * the first younger one on, so that the log has no holes, and request ids whose jobs still exist.
+ * Deletes entries, events and request ids that are older than `beforeMs`, a page of each, and then asks that no job
+ * has. Keeps entries from the first younger one on, so that the log has no holes, and request ids whose jobs still
+ * exist. Returns true if there may be more.
  */
-export async function prune(db: Db, beforeMs: number): Promise<void> {
-  await db.tx(async (tx) => {
-    const { head } = onlyRow(await tx.query<{ head: number }>("select head from job_log for update"));
-    const kept = onlyRow(await tx.query<{ first: number | null }>(FIRST_KEPT, [beforeMs])).first;
-    const upTo = kept === null ? head : kept - 1;
-    await tx.query("delete from job_changes where position <= $1", [upTo]);
-    await tx.query("update job_log set pruned_to = greatest(pruned_to, $1)", [upTo]);
-  });
-  await pruneByAge(db, beforeMs);
+export async function prune(db: Db, beforeMs: number, limit = PRUNE_PAGE): Promise<boolean> {
+  const entries = await db.tx((tx) => pruneEntries(tx, beforeMs, limit));
+  const events = await db.query(PRUNE_EVENTS, [beforeMs, limit]);
+  const requests = await db.query(PRUNE_REQUESTS, [beforeMs, limit]);
+  if (Math.max(entries, events.length, requests.length) >= limit) return true;
+  await pruneAsks(db);
+  return false;
 }
 
-const FIRST_KEPT = "select min(position) as first from job_changes where position is not null and at_ms >= $1";
-
-async function pruneByAge(executor: Executor, beforeMs: number): Promise<void> {
-  await executor.query(PRUNE_EVENTS, [beforeMs]);
-  await executor.query(PRUNE_REQUESTS, [beforeMs]);
-  await pruneAsks(executor);
+/** Returns the number of entries. */
+async function pruneEntries(tx: Executor, beforeMs: number, limit: number): Promise<number> {
+  await tx.query("select head from job_log for update");
+  const { upTo } = onlyRow(await tx.query<{ upTo: number | null }>(OLD_ENTRIES, [beforeMs, limit]));
+  if (upTo === null) return 0;
+  const deleted = await tx.query("delete from job_changes where position <= $1 returning 1", [upTo]);
+  await tx.query("update job_log set pruned_to = greatest(pruned_to, $1)", [upTo]);
+  return deleted.length;
 }
+
+/** The last old entry before the first younger one, of those that a page holds. */
+const OLD_ENTRIES = `
+select coalesce(min(position) filter (where at_ms >= $1) - 1, max(position)) as "upTo"
+  from (select position, at_ms from job_changes where position is not null order by position limit $2) first`;
 
 const PRUNE_EVENTS = `
-with old as (select id from job_events where at_ms < $1 order by id for update)
-delete from job_events where id in (select id from old)`;
+with old as (select id from job_events where at_ms < $1 order by at_ms, id limit $2 for update)
+delete from job_events where id in (select id from old) returning 1`;
 
 const PRUNE_REQUESTS = `
 with old as (
   select namespace, request_id from request_ids r
    where r.create_ms < $1 and not exists (select from jobs where uid = r.job_uid)
-   order by namespace, request_id
+   order by namespace, request_id limit $2
      for update
 )
-delete from request_ids where (namespace, request_id) in (select namespace, request_id from old)`;
+delete from request_ids where (namespace, request_id) in (select namespace, request_id from old) returning 1`;
