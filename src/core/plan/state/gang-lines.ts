@@ -353,9 +353,10 @@ export class GangLines {
   }
 
   #lineOf(name: string): Line {
+    const known = this.lines.get(name);
+    if (known !== undefined) return known;
     const { queues } = this.#quota;
-    const settings = { stop: haltOf(name, queues), ageing: ageingOf(queues.get(name)) };
-    const line = this.lines.get(name) ?? newLine(name, settings);
+    const line = newLine(name, { stop: haltOf(name, queues), ageing: ageingOf(queues.get(name)) });
     this.lines.set(name, line);
     return line;
   }
