@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
-import type { Db } from "../../src/adapters/store/db/db.ts";
+import { type Db, leaveToCommit } from "../../src/adapters/store/db/db.ts";
 import { openPostgres } from "../../src/adapters/store/db/postgres.ts";
+import { prepared } from "../../src/adapters/store/db/prepared.ts";
 import { UnavailableError } from "../../src/runtime/unavailable-error.ts";
 import { waitUntil } from "../support/bounded.ts";
 import { lineTo } from "../support/cut-line.ts";
@@ -59,6 +60,34 @@ describe("on PostgreSQL", { skip: server === null }, () => {
       await tx.query("select 1 / 0").catch(() => undefined);
     });
     await assert.rejects(careless, /tried to commit although one of its statements had failed/);
+  });
+
+  test("a statement that is left to the commit fails its transaction", async () => {
+    await using db = await open();
+    const failing = db.tx(async (tx) => {
+      await tx.query("insert into workers (name) values ('left')");
+      leaveToCommit(tx.query("select 1 / 0"));
+    });
+    await assert.rejects(failing, /division by zero/);
+    assert.deepEqual(await db.query("select 1 from workers where name = 'left'"), []);
+  });
+
+  test("statements run in the order of their calls, whether they are awaited or not", async () => {
+    await using db = await open();
+    const counts = await db.tx(async (tx) => {
+      const count = () => tx.query("select count(*)::int as n from workers where name like 'order%'");
+      const insert = (name: string) => tx.query("insert into workers (name) values ($1)", [name]);
+      return await Promise.all([count(), insert("order 1"), count(), insert("order 2"), count()]);
+    });
+    assert.deepEqual(counts, [[{ n: 0 }], [], [{ n: 1 }], [], [{ n: 2 }]]);
+  });
+
+  test("a connection prepares a statement once, and runs it again after its plans were discarded", async () => {
+    await using db = await open({ poolMax: 1 });
+    const statement = prepared("select $1::int + 1 as sum");
+    for (let run = 0; run < 300; run += 1) assert.deepEqual(await db.query(statement, [run]), [{ sum: run + 1 }]);
+    const names = await db.query("select name from pg_prepared_statements where statement = $1", [statement]);
+    assert.equal(names.length, 1);
   });
 
   test("two transactions that wait for each other both commit, one of them at its second attempt", async () => {

@@ -10,7 +10,9 @@ export type Executor = {
 export type Db = Executor & {
   /**
    * Commits when `fn` resolves, rolls back when it throws. `fn` may run more than once, and awaits only its statements;
-   * `ledger/read-both` alone awaits one read of the counters too.
+   * `ledger/read-both` alone awaits one read of the counters too. Statements run in the order of their calls. `fn` may
+   * start several before it awaits the first, and need not await its last ones: they then share a round trip. The
+   * transaction fails if one of them fails.
    */
   readonly tx: <T>(fn: (tx: Executor) => Promise<T>) => Promise<T>;
   readonly close: () => Promise<void>;
@@ -37,6 +39,29 @@ export async function undoable<T>(db: Db, fn: (tx: Executor, undo: (outcome: T) 
     if (error instanceof Undo) return (error as Undo<T>).outcome;
     throw error;
   }
+}
+
+/**
+ * Does not wait for the last statements of a transaction, so that they share a round trip with its commit. `Db.tx`
+ * fails if one of them fails.
+ */
+export function leaveToCommit(last: Promise<unknown>): void {
+  last.catch(() => undefined);
+}
+
+/** An executor that remembers the statements that have not ended. `settled` throws if one of them fails. */
+export function withPending({ query }: Executor): Executor & { readonly settled: () => Promise<unknown> } {
+  const pending = new Set<Promise<unknown>>();
+  return {
+    query: <R>(text: string, params?: readonly unknown[]) => {
+      const rows = query<R>(text, params);
+      pending.add(rows);
+      const end = () => void pending.delete(rows);
+      rows.then(end, end);
+      return rows;
+    },
+    settled: () => Promise.all(pending),
+  };
 }
 
 /** One repeatable-read, read-only transaction: all its statements see the same commit. */

@@ -1,7 +1,7 @@
 import { PGlite, type Transaction, types } from "@electric-sql/pglite";
 import { makeDirectory } from "../../../runtime/make-directory.ts";
 import { UnavailableError } from "../../../runtime/unavailable-error.ts";
-import type { Db, Executor } from "./db.ts";
+import { type Db, type Executor, withPending } from "./db.ts";
 import { type DirectoryLock, lockDirectory } from "./directory-lock.ts";
 import { parseInt8 } from "./int8.ts";
 import { type MigrationClient, migrate, readSchema } from "./migrate.ts";
@@ -41,7 +41,13 @@ async function start(directory: string | null, lock: DirectoryLock | null, image
   };
   return {
     query: async (text, params) => executor(open()).query(text, params),
-    tx: async (fn) => open().transaction((tx) => fn(executor(tx))),
+    tx: async (fn) =>
+      open().transaction(async (transaction) => {
+        const tx = withPending(executor(transaction));
+        const result = await fn(tx);
+        await tx.settled();
+        return result;
+      }),
     close: async () => {
       closing = true;
       await pglite.close();

@@ -1,8 +1,9 @@
 import type { PoolClient } from "pg";
 import { UnavailableError } from "../../../runtime/unavailable-error.ts";
-import type { Db, Executor } from "./db.ts";
+import { type Db, type Executor, withPending } from "./db.ts";
 import { parseInt8 } from "./int8.ts";
 import { isAway, lostRace, translated } from "./postgres-error.ts";
+import { preparedName } from "./prepared.ts";
 
 export type PostgresOptions = {
   readonly url: string;
@@ -72,6 +73,17 @@ export async function openPostgres(options: PostgresOptions): Promise<Db> {
   };
 }
 
+/** How often a connection is used before it plans its prepared statements again: the tables may have grown. */
+const USES_OF_PLANS = 250;
+const uses = new WeakMap<PoolClient, number>();
+
+/** Sent along with what the connection does next. */
+function refreshPlans(client: PoolClient): void {
+  const count = (uses.get(client) ?? 0) + 1;
+  uses.set(client, count);
+  if (count % USES_OF_PLANS === 0) client.query("discard plans").catch(() => undefined);
+}
+
 /** Uses a connection for one piece of work. Drops it afterwards if it broke or its state is unknown. */
 async function useClient<T>(client: PoolClient, work: (client: PoolClient) => Promise<T>): Promise<T> {
   let broken = false;
@@ -80,6 +92,7 @@ async function useClient<T>(client: PoolClient, work: (client: PoolClient) => Pr
   };
   // A connection that breaks between two statements emits an event, which ends the process unless there is a listener.
   client.on("error", onError);
+  refreshPlans(client);
   try {
     return await work(client);
   } catch (error) {
@@ -91,11 +104,16 @@ async function useClient<T>(client: PoolClient, work: (client: PoolClient) => Pr
   }
 }
 
+/** The commit shares a round trip with the statements that `fn` has not awaited. */
 async function transaction<T>(client: PoolClient, fn: (tx: Executor) => Promise<T>): Promise<T> {
-  await client.query("begin");
+  const tx = withPending(begun(client));
   try {
-    const result = await fn(executor(client));
-    const ended = await client.query("commit");
+    const result = await fn(tx);
+    const ending = client.query("commit");
+    // If it fails too, it fails for the same reason as the statement before it.
+    ending.catch(() => undefined);
+    await tx.settled();
+    const ended = await ending;
     // If a statement failed, the server answers the commit with a rollback, not with an error.
     if (ended.command !== "COMMIT")
       throw new Error("a transaction tried to commit although one of its statements had failed");
@@ -105,6 +123,37 @@ async function transaction<T>(client: PoolClient, fn: (tx: Executor) => Promise<
     throw error;
   }
 }
+
+/**
+ * Begins a transaction. Statements that only read or lock are sent along with the begin. A statement that may write
+ * waits for it, since it would be a commit of its own if the begin failed; and so do those that come after it.
+ */
+function begun(client: PoolClient): Executor {
+  const { query } = executor(client);
+  const beginning = client.query("begin");
+  let open = false;
+  let waiting = 0;
+  beginning.then(
+    () => {
+      open = true;
+    },
+    () => undefined,
+  );
+  return {
+    query: async <R>(text: string, params?: readonly unknown[]) => {
+      if (waiting > 0 || !(open || READS.test(text))) {
+        waiting += 1;
+        await beginning;
+        waiting -= 1;
+      }
+      const rows = query<R>(text, params);
+      if (!open) await Promise.all([beginning, rows]);
+      return rows;
+    },
+  };
+}
+
+const READS = /^\s*select\b/i;
 
 async function withRetries<T>(run: () => Promise<T>): Promise<T> {
   for (let attempt = 1; ; attempt += 1) {
@@ -123,7 +172,9 @@ async function withRetries<T>(run: () => Promise<T>): Promise<T> {
 function executor(client: PoolClient): Executor {
   return {
     query: async <R>(text: string, params: readonly unknown[] = []) => {
-      const result = await client.query(text, [...params]);
+      const name = preparedName(text);
+      const values = [...params];
+      const result = await client.query(name === undefined ? { text, values } : { name, text, values });
       return result.rows as R[];
     },
   };

@@ -4,7 +4,8 @@ import { FENCES_PER_EPOCH, holderKey, sameHolder, tokenKey } from "../../../core
 import type { LedgerRow } from "../../../core/quota/counters.ts";
 import { GrantBook } from "../../../core/quota/grant-book.ts";
 import type { CommitOutcome, LedgerGrant, Tombstone } from "../../../core/quota/ledger.ts";
-import { type Db, type Executor, json } from "../db/db.ts";
+import { type Db, type Executor, json, leaveToCommit } from "../db/db.ts";
+import { prepared } from "../db/prepared.ts";
 import { NEW_ROW, NEW_ROW_TYPES, newRow } from "./ledger-row.ts";
 import { type TakenDomain, takeDomain } from "./quota-domains.ts";
 import type { LimitBounds } from "./quota-limits.ts";
@@ -26,7 +27,12 @@ export type CommitRequest = {
  * the outcomes in the same order.
  */
 export function commitGrants(db: Db, request: CommitRequest, bounds: LimitBounds): Promise<readonly CommitOutcome[]> {
-  return request.grants.length === 0 ? Promise.resolve([]) : db.tx((tx) => commitGrantsIn(tx, request, bounds));
+  if (request.grants.length === 0) return Promise.resolve([]);
+  return db.tx(async (tx) => {
+    const { outcomes, written } = await decideGrants(tx, request, bounds);
+    leaveToCommit(written);
+    return outcomes;
+  });
 }
 
 /**
@@ -35,15 +41,30 @@ export function commitGrants(db: Db, request: CommitRequest, bounds: LimitBounds
  */
 export async function commitGrantsIn(
   tx: Executor,
-  { domain, epoch, grants, nowMs }: CommitRequest,
+  request: CommitRequest,
   bounds: LimitBounds,
 ): Promise<readonly CommitOutcome[]> {
+  const { outcomes, written } = await decideGrants(tx, request, bounds);
+  await written;
+  return outcomes;
+}
+
+/** Returns before the grants are written. */
+async function decideGrants(
+  tx: Executor,
+  { domain, epoch, grants, nowMs }: CommitRequest,
+  bounds: LimitBounds,
+): Promise<{ readonly outcomes: readonly CommitOutcome[]; readonly written: Promise<unknown> }> {
   const counts = await takeLeases(tx, grants);
-  const taken = await takeDomain(tx, domain);
-  if (taken.epoch !== epoch) return grants.map(() => ({ kind: "epochMoved" }));
   const pools = [...new Set(grants.flatMap(({ allocations, needs = [] }) => [...allocations, ...needs]).map(poolOf))];
-  await takePools(tx, pools);
-  const facts = await readGrantFacts(tx, { domain, grants, pools, nowMs }, taken, bounds);
+  const [taken, , facts] = await Promise.all([
+    takeDomain(tx, domain),
+    takePools(tx, pools),
+    readGrantFacts(tx, { domain, grants, pools, nowMs }, bounds),
+  ]);
+  if (taken.epoch !== epoch) {
+    return { outcomes: grants.map(() => ({ kind: "epochMoved" })), written: Promise.resolve() };
+  }
   const rows = new RowBook(facts.rows);
   const book = new GrantBook(facts.limits, facts.sums);
   const graves = new Graves(facts.tombstones);
@@ -66,11 +87,14 @@ export async function commitGrantsIn(
     granted.push(grant);
     return { kind: "committed" as const };
   });
-  await writeAllocations(tx, { granted, voided: graves.voided, boarded: holds.boarded }, nowMs);
-  // A tombstone that is kept refuses once more, and the reaper deletes it: only so many statements may follow the lock.
-  if (holds.unused.length > 0) await reduceAllocations(tx, holds.unused, { nowMs });
-  else await forgetTombstonesIn(tx, domain, graves.used);
-  return outcomes;
+  const written = Promise.all([
+    writeAllocations(tx, { granted, voided: graves.voided, boarded: holds.boarded }, nowMs),
+    // A tombstone that is kept refuses once more, and the reaper deletes it: only so many statements may follow the lock.
+    holds.unused.length > 0
+      ? reduceAllocations(tx, holds.unused, { nowMs })
+      : forgetTombstonesIn(tx, domain, graves.used),
+  ]);
+  return { outcomes, written };
 }
 
 /** The rows that a grant has in the ledger. */
@@ -214,7 +238,7 @@ async function writeAllocations(
 }
 
 /** Voided rows start unconfirmed, so that the counters free them like released ones. */
-const WRITE_ALLOCATIONS = `
+const WRITE_ALLOCATIONS = prepared(`
 with charged as (
   insert into allocation_sums as s (pool, scope, name, used)
   select pool, scope, name, amount
@@ -229,4 +253,4 @@ with charged as (
     from json_to_recordset($1::json) as l (${NEW_ROW_TYPES}, voided boolean)
 )
 delete from token_heirs
- where (job_uid, pool) in (select job_uid, pool from allocations where id = any($4::bigint[]))`;
+ where (job_uid, pool) in (select job_uid, pool from allocations where id = any($4::bigint[]))`);

@@ -1,5 +1,6 @@
 import { type LedgerDomain, registeredDomain } from "../../../core/quota/ledger.ts";
 import { type Executor, onlyRow } from "../db/db.ts";
+import { prepared } from "../db/prepared.ts";
 
 /** The one domain in which queues, the pools of their quotas, and jobs are counted. */
 export const QUEUES_DOMAIN = "default";
@@ -8,8 +9,6 @@ export const QUEUES_DOMAIN = "default";
 export type TakenDomain = {
   readonly epoch: number;
   readonly prunedFence: bigint;
-  /** True: the domain has tombstones. */
-  readonly buried: boolean;
 };
 
 /**
@@ -18,12 +17,12 @@ export type TakenDomain = {
  * after it. Of several domains, lock `default` first.
  */
 export async function takeDomain(tx: Executor, domain: string): Promise<TakenDomain> {
-  const row = onlyRow(await tx.query<{ epoch: number; pruned: string; buried: boolean }>(TAKE_DOMAIN, [domain]));
-  return { epoch: row.epoch, prunedFence: BigInt(row.pruned), buried: row.buried };
+  const row = onlyRow(await tx.query<{ epoch: number; pruned: string }>(TAKE_DOMAIN, [domain]));
+  return { epoch: row.epoch, prunedFence: BigInt(row.pruned) };
 }
 
-const TAKE_DOMAIN = `
-select epoch, pruned_fence::text as pruned, buried from quota_domains where name = $1 for no key update`;
+const TAKE_DOMAIN = prepared(`
+select epoch, pruned_fence::text as pruned from quota_domains where name = $1 for no key update`);
 
 /** Locks the domains of these pools. */
 export async function takeDomainsOf(tx: Executor, pools: readonly string[]): Promise<void> {

@@ -1,6 +1,7 @@
 import type { AllocationRef } from "../../../core/quota/counters.ts";
 import { type RaisedEpoch, registeredDomain } from "../../../core/quota/ledger.ts";
 import { type Db, type Executor, json, onlyRow } from "../db/db.ts";
+import { prepared } from "../db/prepared.ts";
 import { LEDGER_COLUMNS, type LedgerColumns, ledgerRow, refText } from "./ledger-row.ts";
 import { type LimitBounds, readLimits } from "./quota-limits.ts";
 import { reduceAllocations } from "./reduce-allocations.ts";
@@ -97,7 +98,7 @@ export async function confirmReleases(executor: Executor, refs: readonly Allocat
   await executor.query(CONFIRM, [json(refs.map(refText))]);
 }
 
-const CONFIRM = `
+const CONFIRM = prepared(`
 with released as (
   select a.id
     from json_to_recordset($1::json) as l (pool text, token text, fence bigint)
@@ -105,4 +106,4 @@ with released as (
    where a.released_ms is not null and not a.confirmed
    order by a.id for no key update of a
 )
-update allocations set confirmed = true where id in (select id from released)`;
+update allocations set confirmed = true where id in (select id from released)`);

@@ -2,8 +2,8 @@ import type { LedgerRow, Limits } from "../../../core/quota/counters.ts";
 import type { RecordedSum } from "../../../core/quota/grant-book.ts";
 import type { LedgerGrant, Tombstone } from "../../../core/quota/ledger.ts";
 import { type Executor, json, onlyRow } from "../db/db.ts";
+import { prepared } from "../db/prepared.ts";
 import { LEDGER_COLUMNS, type LedgerColumns, ledgerRow, refText } from "./ledger-row.ts";
-import type { TakenDomain } from "./quota-domains.ts";
 import { type LimitBounds, type LimitsRow, limitsOf, limitsParams, readLimitsSql } from "./quota-limits.ts";
 import { REDUCIBLE_TOO, type Reducible } from "./reduce-allocations.ts";
 import { recordedScopes, type SumKey, scopeOfSum, sumKey } from "./sums.ts";
@@ -39,7 +39,6 @@ export async function readGrantFacts(
     readonly pools: readonly string[];
     readonly nowMs: number;
   },
-  taken: TakenDomain,
   bounds: LimitBounds,
 ): Promise<GrantFacts> {
   const { domain, grants, pools } = of;
@@ -52,7 +51,6 @@ export async function readGrantFacts(
       ...limitsParams(domain, pools),
       json(refs),
       json(scopes.filter(({ scope }) => scope === "project" || scope === "namespace")),
-      json(taken.buried ? refs : []),
       refs.map(({ token }) => token),
       grants.flatMap(({ needs, holder }) => (needs !== undefined && holder.kind === "admission" ? holder.jobUid : [])),
       of.nowMs,
@@ -75,36 +73,49 @@ type FactsRow = {
   readonly holds: readonly (LedgerColumns & Reducible)[];
 };
 
-const READ_FACTS = `
-with known as (
-  select ${LEDGER_COLUMNS}, true as live
-    from allocations a
-   where a.pool = any($3::text[]) and a.token = any($7::text[]) and a.released_ms is null
-  union all
-  select ${LEDGER_COLUMNS}, false
-    from json_to_recordset($4::json) as w (pool text, token text, fence bigint)
-    join allocations a on a.pool = w.pool and a.token = w.token and a.fence = w.fence
-   where a.released_ms is not null
-), counted as (
-  select pool, scope, name, used from allocation_sums
-   where used > 0 and pool = any($3::text[]) and scope in ('pool', 'queue')
-  union all
-  select s.pool, s.scope, s.name, s.used
-    from (select distinct pool, scope, name
-            from json_to_recordset($5::json) as w (pool text, scope text, name text)) w
-    join allocation_sums s using (pool, scope, name)
-   where s.used > 0
-), buried as (
-  select distinct t.pool, t.token, t.holder, t.project, t.namespace, t.at_ms as "atMs"
-    from json_to_recordset($6::json) as w (pool text, token text)
-    join token_tombstones t on t.domain = $1 and t.pool = w.pool and t.token = w.token
-), hold as (
-  select ${LEDGER_COLUMNS}, ${REDUCIBLE_TOO}
-    from allocations a
-   where a.job_uid = any($8::uuid[]) and a.hold and a.released_ms is null and a.pool = any($3::text[])
-)
-select (select row_to_json(limits) from (${readLimitsSql("$9::bigint")}) limits) as limits,
-       coalesce((select json_agg(known) from known), '[]') as rows,
-       coalesce((select json_agg(counted) from counted), '[]') as sums,
-       coalesce((select json_agg(buried) from buried), '[]') as tombstones,
-       coalesce((select json_agg(hold order by id) from hold), '[]') as holds`;
+const READ_FACTS = prepared(`
+select (select row_to_json(limits) from (${readLimitsSql("$8::bigint")}) limits) as limits,
+       coalesce((
+         select json_agg(known)
+           from (
+             select ${LEDGER_COLUMNS}, true as live
+               from allocations a
+              where a.pool = any($3::text[]) and a.token = any($6::text[]) and a.released_ms is null
+             union all
+             select ${LEDGER_COLUMNS}, false
+               from json_to_recordset($4::json) as w (pool text, token text, fence bigint)
+               join allocations a on a.pool = w.pool and a.token = w.token and a.fence = w.fence
+              where a.released_ms is not null
+           ) known
+       ), '[]') as rows,
+       coalesce((
+         select json_agg(counted)
+           from (
+             select pool, scope, name, used from allocation_sums
+              where used > 0 and pool = any($3::text[]) and scope in ('pool', 'queue')
+             union all
+             select s.pool, s.scope, s.name, s.used
+               from (select distinct pool, scope, name
+                       from json_to_recordset($5::json) as w (pool text, scope text, name text)) w
+               join allocation_sums s using (pool, scope, name)
+              where s.used > 0
+           ) counted
+       ), '[]') as sums,
+       coalesce((
+         select json_agg(buried)
+           from (
+             select distinct t.pool, t.token, t.holder, t.project, t.namespace, t.at_ms as "atMs"
+               from quota_domains d
+              cross join json_to_recordset($4::json) as w (pool text, token text)
+               join token_tombstones t on t.domain = d.name and t.pool = w.pool and t.token = w.token
+              where d.name = $1 and d.buried
+           ) buried
+       ), '[]') as tombstones,
+       coalesce((
+         select json_agg(hold order by id)
+           from (
+             select ${LEDGER_COLUMNS}, ${REDUCIBLE_TOO}
+               from allocations a
+              where a.job_uid = any($7::uuid[]) and a.hold and a.released_ms is null and a.pool = any($3::text[])
+           ) hold
+       ), '[]') as holds`);

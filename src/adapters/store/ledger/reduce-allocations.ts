@@ -1,6 +1,7 @@
 import { cutsOf, type Heir } from "../../../core/quota/heirs.ts";
 import type { ReleaseRequest } from "../../../core/quota/ledger.ts";
 import { type Executor, json } from "../db/db.ts";
+import { prepared } from "../db/prepared.ts";
 import { NEW_ROW, NEW_ROW_TYPES } from "./ledger-row.ts";
 import { IS_NOMINEE } from "./name-heirs.ts";
 import { COUNTED_IN } from "./sums.ts";
@@ -75,7 +76,7 @@ function cutColumns(reductions: readonly Reduction[]) {
  * The parts that nothing reads run after the statement, the last one first. The fence of a cut is that of the
  * allocation that it was taken from. Nobody can guess its token, and so be in its way.
  */
-const REDUCE = `
+const REDUCE = prepared(`
 with line as (
   select * from json_to_recordset($1::json) as l (id bigint, kept bigint, reason text)
 ), cut as (
@@ -144,4 +145,4 @@ with line as (
 )
 insert into allocation_sums as s (pool, scope, name, used)
 select pool, scope, name, used from next order by pool, scope, name
-on conflict (pool, scope, name) do update set used = excluded.used where s.used <> excluded.used`;
+on conflict (pool, scope, name) do update set used = excluded.used where s.used <> excluded.used`);

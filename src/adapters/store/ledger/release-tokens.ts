@@ -1,7 +1,8 @@
 import { sameHolder, tokenKey } from "../../../core/quota/allocations.ts";
 import type { LedgerRow } from "../../../core/quota/counters.ts";
 import type { ReleaseOutcome, ReleaseRequest } from "../../../core/quota/ledger.ts";
-import { type Db, type Executor, json } from "../db/db.ts";
+import { type Db, type Executor, json, leaveToCommit } from "../db/db.ts";
+import { prepared } from "../db/prepared.ts";
 import { LEDGER_COLUMNS, type LedgerColumns, ledgerRow } from "./ledger-row.ts";
 import { REDUCIBLE_TOO, type Reducible, type Reduction, reduceAllocations } from "./reduce-allocations.ts";
 import { takePools } from "./sums.ts";
@@ -17,24 +18,38 @@ export function releaseTokens(
   nowMs: number,
 ): Promise<readonly ReleaseOutcome[]> {
   if (requests.length === 0) return Promise.resolve([]);
-  return db.tx(async (tx) => releaseTokensIn(tx, { requests, counts: await takeLeases(tx, requests), nowMs }));
+  return db.tx(async (tx) => {
+    const { outcomes, written } = await decideReleases(tx, { requests, counts: await takeLeases(tx, requests), nowMs });
+    leaveToCommit(written);
+    return outcomes;
+  });
 }
 
+type Releases = {
+  readonly requests: readonly ReleaseRequest[];
+  readonly counts: LeaseCheck;
+  readonly nowMs: number;
+};
+
 /** Releases tokens. `counts`: the check of `takeLeases`, whose locks come before those of domains and pools. */
-export async function releaseTokensIn(
+export async function releaseTokensIn(tx: Executor, of: Releases): Promise<readonly ReleaseOutcome[]> {
+  const { outcomes, written } = await decideReleases(tx, of);
+  await written;
+  return outcomes;
+}
+
+/** Returns before the releases are written. */
+async function decideReleases(
   tx: Executor,
-  of: {
-    readonly requests: readonly ReleaseRequest[];
-    readonly counts: LeaseCheck;
-    readonly nowMs: number;
-  },
-): Promise<readonly ReleaseOutcome[]> {
-  const { requests, counts, nowMs } = of;
-  await takePools(
-    tx,
-    requests.map(({ pool }) => pool),
-  );
-  const rows = await tx.query<HeldRow>(HELD, [json(requests.map(({ pool, token }) => ({ pool, token })))]);
+  { requests, counts, nowMs }: Releases,
+): Promise<{ readonly outcomes: readonly ReleaseOutcome[]; readonly written: Promise<void> }> {
+  const [, rows] = await Promise.all([
+    takePools(
+      tx,
+      requests.map(({ pool }) => pool),
+    ),
+    tx.query<HeldRow>(HELD, [json(requests.map(({ pool, token }) => ({ pool, token })))]),
+  ]);
   const held = new Map(rows.map((row) => [tokenKey(row), row]));
   const ended: Reduction[] = [];
   const outcomes = requests.map((request): ReleaseOutcome => {
@@ -51,8 +66,7 @@ export async function releaseTokensIn(
       allocation,
     };
   });
-  await reduceAllocations(tx, ended, { nowMs });
-  return outcomes;
+  return { outcomes, written: reduceAllocations(tx, ended, { nowMs }) };
 }
 
 type HeldRow = LedgerColumns & Reducible & { readonly live_admission: boolean };
@@ -61,14 +75,14 @@ type HeldRow = LedgerColumns & Reducible & { readonly live_admission: boolean };
  * Reads `live_admission` without a lock on admissions. An admission that has ended never becomes live again, and a new
  * admission locks the sums of its pools until it is recorded.
  */
-const HELD = `
+const HELD = prepared(`
 select ${LEDGER_COLUMNS}, ${REDUCIBLE_TOO},
        exists (
          select from admissions m join jobs j on j.uid = m.job_uid
           where m.job_uid = a.job_uid and m.number = a.admission and m.state = 'live' and j.completion_ms is null
        ) as live_admission
   from (select distinct pool, token from json_to_recordset($1::json) as t (pool text, token text)) wanted
-  join allocations a on a.pool = wanted.pool and a.token = wanted.token and a.released_ms is null`;
+  join allocations a on a.pool = wanted.pool and a.token = wanted.token and a.released_ms is null`);
 
 /** Returns why a live row cannot be released. Null: it can. */
 function refusal(request: ReleaseRequest, row: LedgerRow, liveAdmission: boolean): ReleaseOutcome | null {

@@ -1,5 +1,6 @@
 import type { LedgerRow, Scope } from "../../../core/quota/counters.ts";
 import type { Executor } from "../db/db.ts";
+import { prepared } from "../db/prepared.ts";
 
 /** The key of one sum. */
 export type SumKey = { readonly pool: string; readonly scope: Scope["kind"]; readonly name: string };
@@ -14,10 +15,10 @@ export async function takePools(tx: Executor, pools: Iterable<string>): Promise<
   await tx.query(TAKE_POOLS, [[...new Set(pools)]]);
 }
 
-const TAKE_POOLS = `
+const TAKE_POOLS = prepared(`
 select 1 from allocation_sums
  where pool = any($1::text[]) and scope = 'pool'
- order by pool for no key update`;
+ order by pool for no key update`);
 
 export function sumKey(scope: Scope): SumKey {
   switch (scope.kind) {
