@@ -104,6 +104,8 @@ export type DomainLedger = {
   readonly readLimits: () => ReturnType<QuotaLedger["readLimits"]>;
   readonly commit: (epoch: number, grants: readonly LedgerGrant[]) => ReturnType<QuotaLedger["commit"]>;
   readonly release: (requests: readonly ReleaseRequest[]) => ReturnType<QuotaLedger["release"]>;
+  /** A release frees the tokens in the counters too. Omitted: it does not. */
+  readonly releaseFrees?: true;
   readonly bury: (requests: readonly ReleaseRequest[]) => ReturnType<QuotaLedger["bury"]>;
   readonly tombstones: (limit: number) => ReturnType<QuotaLedger["tombstones"]>;
   readonly forgetTombstones: (of: readonly Tombstone[]) => ReturnType<QuotaLedger["forgetTombstones"]>;

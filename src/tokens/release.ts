@@ -65,7 +65,9 @@ async function releaseOne(domain: QuotaDomain, allocation: HolderRelease): Promi
  * reaper repeats it until it succeeds. Only for tokens without heirs, so not for those of jobs.
  */
 export async function freeBriefly(domain: QuotaDomain, refs: readonly AllocationRef[]): Promise<void> {
-  if (refs.length > 0) await tellBriefly(domain, (epoch) => freeNow(domain, epoch, refs));
+  if (refs.length === 0) return;
+  if (domain.ledger.releaseFrees) domain.confirmReleases(refs);
+  else await tellBriefly(domain, (epoch) => freeNow(domain, epoch, refs));
 }
 
 /**
@@ -91,11 +93,5 @@ async function tellBriefly(domain: QuotaDomain, tell: (epoch: number) => Promise
 async function freeNow(domain: QuotaDomain, epoch: number, refs: readonly AllocationRef[]): Promise<void> {
   const freed = await domain.counters.free(epoch, refs);
   if (freed === "closed") domain.epochs.countersClosed(epoch);
-  else void confirmInBackground(domain, refs);
-}
-
-async function confirmInBackground(domain: QuotaDomain, refs: readonly AllocationRef[]): Promise<void> {
-  await domain.confirmReleases(refs).catch((error: unknown) => {
-    domain.events.loopFailed({ loop: "quota release", error });
-  });
+  else domain.confirmReleases(refs);
 }

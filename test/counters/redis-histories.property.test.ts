@@ -239,6 +239,26 @@ const frees = verb("free", picks, {
   redis: (counters, { epoch, allocations }) => counters.free(epoch, allocations),
 });
 
+/** Gives tokens back by their names, some of them with another holder, scope or fence. */
+const givesBack = verb("giveBack", fc.tuple(picks, fc.constantFrom("any", "own", "holder", "project", "namespace")), {
+  request: ([asked, how], _epoch, expected) =>
+    refsAt(expected, asked).map((ref, at) => {
+      const row = rowAt(expected, asked[at] ?? 0);
+      if (how === "any" || row === undefined)
+        return { ...ref, holder: null, project: null, namespace: null, fence: null };
+      const { holder, project, namespace } = row;
+      const other = { kind: "caller", name: "another" } as const;
+      return {
+        ...ref,
+        holder: how === "holder" ? other : holder,
+        project: how === "project" ? "elsewhere" : project,
+        namespace: how === "namespace" ? "elsewhere" : namespace,
+      };
+    }),
+  spec: (spec, tokens) => spec.giveBack(tokens),
+  redis: (counters, tokens) => counters.giveBack(tokens),
+});
+
 const shrinks = verb("shrink", fc.tuple(picks, fc.array(some.rest, { minLength: 3, maxLength: 3 })), {
   request: ([asked, rests], epoch, expected) => {
     const allocations = refsAt(expected, asked).map((ref, at) => ({ ...ref, amount: rests[at] ?? 1 }));
@@ -355,6 +375,7 @@ const often = [
     frees,
     frees,
     frees,
+    givesBack,
     shrinks,
     shrinks,
     turnOvers,

@@ -9,6 +9,7 @@ export class LosableCounters {
     grant: (...given) => this.#counters.grant(...given),
     grantAll: (...given) => this.#counters.grantAll(...given),
     free: (...given) => this.#counters.free(...given),
+    giveBack: (...given) => this.#counters.giveBack(...given),
     shrink: (...given) => this.#counters.shrink(...given),
     turnOver: (...given) => this.#counters.turnOver(...given),
     confirm: (...given) => this.#counters.confirm(...given),

@@ -8,6 +8,7 @@ import {
   checkTurnOvers,
   FENCES_PER_EPOCH,
   holderKey,
+  sameHolder,
 } from "./allocations.ts";
 import type {
   AllocationRef,
@@ -15,6 +16,8 @@ import type {
   BatchedOutcome,
   CountersMoment,
   FoundToken,
+  GiveBack,
+  GivenBack,
   Grant,
   GrantOutcome,
   GrantRequest,
@@ -106,6 +109,24 @@ export class CounterState {
       return "freed";
     });
     domain.serve(poolsOf(allocations.filter((_, at) => outcomes[at] === "freed")));
+    return outcomes;
+  }
+
+  giveBack(tokens: readonly GiveBack[]): "closed" | readonly GivenBack[] {
+    const domain = this.#domain;
+    if (domain === null) return "closed";
+    const outcomes = tokens.map((asked): GivenBack => {
+      const held = domain.tokens.get(asked);
+      if (held === undefined || (asked.fence ?? held.row.fence) !== held.row.fence) return { kind: "notHeld" };
+      const { holder, project, namespace } = held.row;
+      if (asked.holder !== null && !sameHolder(asked.holder, holder)) return { kind: "otherHolder", holder };
+      if ((asked.project ?? project) !== project || (asked.namespace ?? namespace) !== namespace) {
+        return { kind: "otherScope", project, namespace };
+      }
+      domain.free(held);
+      return { kind: "freed", held: tokenView(held) };
+    });
+    domain.serve(poolsOf(tokens.filter((_, at) => outcomes[at]?.kind === "freed")));
     return outcomes;
   }
 

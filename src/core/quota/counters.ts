@@ -236,6 +236,23 @@ export type StandOutcome =
   | Full
   | Closed;
 
+/** A token to give back. Null: whatever the token has. */
+export type GiveBack = {
+  readonly pool: string;
+  readonly token: string;
+  readonly holder: Holder | null;
+  readonly project: string | null;
+  readonly namespace: string | null;
+  readonly fence: bigint | null;
+};
+
+export type GivenBack =
+  | { readonly kind: "freed"; readonly held: HeldToken }
+  /** Also a token with another fence. */
+  | { readonly kind: "notHeld" }
+  | { readonly kind: "otherHolder"; readonly holder: Holder }
+  | { readonly kind: "otherScope"; readonly project: string; readonly namespace: string };
+
 export type RenewOutcome =
   | {
       readonly kind: "renewed";
@@ -287,6 +304,11 @@ export type Counters = {
     epoch: number,
     allocations: readonly AllocationRef[],
   ) => Promise<"closed" | readonly ("freed" | "notHeld")[]>;
+  /**
+   * Frees tokens for their holders, under any epoch, each on its own, then serves the waiting lines of their pools. Only
+   * for counters that have no ledger: elsewhere the ledger decides what is released.
+   */
+  readonly giveBack: (tokens: readonly GiveBack[]) => Promise<"closed" | readonly GivenBack[]>;
   /**
    * Reduces allocations whose fence matches to the given amount, then serves the waiting lines of their pools. An
    * allocation with no more than that amount stays unchanged, so that repeated and late calls do no harm.

@@ -1,7 +1,7 @@
-import { sameHolder, tokenKey } from "../../core/quota/allocations.ts";
+import { tokenKey } from "../../core/quota/allocations.ts";
 import type { TokenName } from "../../core/quota/calls.ts";
-import type { AllocationRef, Counters, HeldToken, LedgerRow } from "../../core/quota/counters.ts";
-import type { ReleaseOutcome, ReleaseRequest } from "../../core/quota/ledger.ts";
+import type { AllocationRef, Counters, GivenBack, LedgerRow } from "../../core/quota/counters.ts";
+import type { ReleaseOutcome } from "../../core/quota/ledger.ts";
 import type { Clock } from "../../runtime/clock.ts";
 import { UnavailableError } from "../../runtime/unavailable-error.ts";
 import type { DomainLedger, QuotaLedger } from "../ports.ts";
@@ -39,17 +39,18 @@ export function ledgerOf(domain: string, ledger: QuotaLedger, clock: Pick<Clock,
  */
 export function counterLedger(
   domain: string,
-  of: { readonly ledger: QuotaLedger; readonly counters: Pick<Counters, "find" | "used"> },
+  of: { readonly ledger: QuotaLedger; readonly counters: Pick<Counters, "find" | "giveBack" | "used"> },
 ): DomainLedger {
   const { ledger, counters } = of;
   const find = async (tokens: readonly TokenName[]) => {
     const found = await counters.find(tokens);
-    if (found === "closed") throw new UnavailableError(`the quota domain "${domain}" is being opened`);
+    if (found === "closed") throw beingOpened(domain);
     return found;
   };
   const release: DomainLedger["release"] = async (requests) => {
-    const found = await find(requests);
-    return requests.map((request, at) => releaseHeld(request, found[at] ?? null));
+    const outcomes = await counters.giveBack(requests);
+    if (outcomes === "closed") throw beingOpened(domain);
+    return outcomes.map(releaseOutcome);
   };
   return {
     raiseEpoch: (expected) => ledger.raiseEpoch(domain, expected),
@@ -62,6 +63,7 @@ export function counterLedger(
     readLimits: () => ledger.readLimits(domain),
     commit: async (_epoch, grants) => grants.map(() => ({ kind: "committed" })),
     release,
+    releaseFrees: true,
     // A token that the counters do not hold cannot be committed: no tombstone is needed.
     bury: release,
     tombstones: async () => [],
@@ -87,16 +89,14 @@ export function counterLedger(
   };
 }
 
-function releaseHeld(request: ReleaseRequest, held: HeldToken | null): ReleaseOutcome {
-  if (held === null || (request.fence !== null && request.fence !== held.fence)) return { kind: "notHeld" };
-  if (request.holder !== null && !sameHolder(request.holder, held.holder)) {
-    return { kind: "otherHolder", holder: held.holder };
-  }
-  const { project, namespace } = held;
-  const isElsewhere = (request.project ?? project) !== project || (request.namespace ?? namespace) !== namespace;
-  if (isElsewhere) return { kind: "otherScope", project, namespace };
-  const { confirmed: _confirmed, ...allocation } = held;
-  return { kind: "released", ref: { pool: held.pool, token: held.token, fence: held.fence }, allocation };
+function beingOpened(domain: string): UnavailableError {
+  return new UnavailableError(`the quota domain "${domain}" is being opened`);
+}
+
+function releaseOutcome(given: GivenBack): ReleaseOutcome {
+  if (given.kind !== "freed") return given;
+  const { confirmed: _confirmed, ...allocation } = given.held;
+  return { kind: "released", ref: refOf(allocation), allocation };
 }
 
 /** Maps `tokenKey` to the row. */

@@ -34,8 +34,8 @@ export type QuotaDomain = {
   /** Releases a token whose grant may be under way. Leaves a tombstone if the ledger does not hold the token. */
   readonly bury: (request: ReleaseRequest) => Promise<ReleaseOutcome>;
   readonly findLive: (token: TokenName) => Promise<LedgerRow | null>;
-  /** Tells the ledger that the counters have freed these released allocations. */
-  readonly confirmReleases: (refs: readonly AllocationRef[]) => Promise<void>;
+  /** Tells the ledger in the background that the counters have freed these released allocations. */
+  readonly confirmReleases: (refs: readonly AllocationRef[]) => void;
   /** Resolves when nothing of the domain runs any more. */
   readonly close: () => Promise<void>;
 };
@@ -47,9 +47,9 @@ export function createDomain(
   const { name, counters, ledger } = of;
   const { clock, events } = ports;
   const epochs = new DomainEpochs(of, ports);
-  const confirmations = new Confirmations({ counters, epochs, events });
+  const confirmations = new Confirmations({ clock, counters, ledger, epochs, events });
   const offers = new Offers(counters);
-  const { commits, releases, burials, lookUps, settlements } = ledgerGroups(ledger);
+  const { commits, releases, burials, lookUps } = ledgerGroups(ledger);
   return {
     name,
     epochs,
@@ -58,15 +58,15 @@ export function createDomain(
     clock,
     events,
     offers,
-    confirm: (epoch, refs) => confirmations.add(epoch, refs),
+    confirm: (epoch, refs) => confirmations.granted(epoch, refs),
     commit: (epoch, grant) => commits.ask({ epoch, grant }),
     release: (request) => releases.ask(request),
     bury: (request) => burials.ask(request),
     findLive: (token) => lookUps.ask(token),
-    confirmReleases: (refs) => settlements.ask(refs),
+    confirmReleases: (refs) => confirmations.freed(refs),
     close: async () => {
       offers.stop();
-      await confirmations.idle();
+      await confirmations.close();
       await epochs.stop();
     },
   };
@@ -102,15 +102,7 @@ function ledgerGroups(ledger: DomainLedger) {
       return group.map((token) => live.get(tokenKey(token)) ?? null);
     },
   });
-  const settlements = new GroupCommit<readonly AllocationRef[], void>({
-    ...bounds,
-    what: "confirmations",
-    run: async (group) => {
-      await ledger.confirmReleases(group.flat());
-      return group.map(() => undefined);
-    },
-  });
-  return { commits, releases, burials, lookUps, settlements };
+  return { commits, releases, burials, lookUps };
 }
 
 /** Passes offers of the waiting line to the waiters of this process. Offers to waiters of other processes go there. */

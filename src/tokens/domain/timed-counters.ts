@@ -26,6 +26,7 @@ export function timedCounters<C extends Counters>(
     grant: timed("grant", counters.grant),
     grantAll: timed("grantAll", counters.grantAll),
     free: timed("free", counters.free),
+    giveBack: timed("giveBack", counters.giveBack),
     shrink: timed("shrink", counters.shrink),
     turnOver: timed("turnOver", counters.turnOver),
     confirm: timed("confirm", counters.confirm),

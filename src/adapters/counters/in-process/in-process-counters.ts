@@ -18,6 +18,7 @@ export function inProcessCounters(): Counters {
     grant: async (request) => state.grant(request),
     grantAll: async (epoch, requests) => state.grantAll(epoch, requests),
     free: async (epoch, allocations) => state.free(epoch, allocations),
+    giveBack: async (tokens) => state.giveBack(tokens),
     shrink: async (epoch, allocations) => state.shrink(epoch, allocations),
     turnOver: async (epoch, turns) => state.turnOver(epoch, turns),
     confirm: async (epoch, allocations) => state.confirm(epoch, allocations),

@@ -89,10 +89,8 @@ local function allSums()
   return sums
 end
 
--- Returns the token as a table, nil if it is not held.
-local function heldOf(token)
-  local text = redis.call('HGET', TOKENS, token)
-  if not text then return nil end
+-- Returns the value of a token as a table.
+local function heldFrom(text)
   local list = cjson.decode(text)
   return {
     fence = list[1], amount = list[2], holder = list[3], pool = list[4], project = list[5], namespace = list[6],
@@ -100,11 +98,22 @@ local function heldOf(token)
   }
 end
 
-local function putHeld(token, held)
+-- Returns the token as a table, nil if it is not held.
+local function heldOf(token)
+  local text = redis.call('HGET', TOKENS, token)
+  return text and heldFrom(text) or nil
+end
+
+-- Writes a token whose expiry has not changed, or a new one without any.
+local function writeHeld(token, held)
   redis.call('HSET', TOKENS, token, cjson.encode({
     held.fence, held.amount, held.holder, held.pool, held.project, held.namespace, held.queue, held.lease, held.expiry,
     held.confirmed,
   }))
+end
+
+local function putHeld(token, held)
+  writeHeld(token, held)
   if held.expiry == '' then
     redis.call('ZREM', EXPIRIES, token)
   else

@@ -12,7 +12,7 @@ for at = 3, #ARGV, 2 do
   local held = heldOf(ARGV[at])
   if held and held.fence == ARGV[at + 1] then
     held.confirmed = '1'
-    putHeld(ARGV[at], held)
+    writeHeld(ARGV[at], held)
     redis.call('ZREM', UNCONFIRMED, ARGV[at])
   end
 end

@@ -2,9 +2,11 @@
 -- like core/quota/decide.ts.
 
 local QUEUE_DEPTH_MAX = 64
+-- Arguments of one command, below the number that Lua can unpack. Even, so that fields stay with their values.
+local ARGUMENTS_MAX = 1000
 
--- The sums and limits that this call has read.
-local sums, limits = {}, {}
+-- The sums and limits that this call has read, and the sums that it has changed.
+local sums, limits, changed = {}, {}, {}
 
 local function usedOf(scope)
   local used = sums[scope]
@@ -15,13 +17,37 @@ local function usedOf(scope)
   return used
 end
 
+-- Reads sums that most calls need in one command.
+local function readUsed(scopes)
+  if sums[scopes[1]] and sums[scopes[2]] and sums[scopes[3]] then return end
+  local found = redis.call('HMGET', SUMS, unpack(scopes))
+  for at, scope in ipairs(scopes) do
+    sums[scope] = sums[scope] or tonumber(found[at] or '0')
+  end
+end
+
 local function putUsed(scope, used)
   sums[scope] = used
-  if used == 0 then
-    redis.call('HDEL', SUMS, scope)
-  else
-    redis.call('HSET', SUMS, scope, plain(used))
+  changed[scope] = true
+end
+
+-- Writes the sums that have changed. Every script that counts calls it at its end, since a call changes the same sums
+-- again and again.
+local function writeSums()
+  local written, gone = {}, {}
+  for scope in pairs(changed) do
+    if sums[scope] == 0 then
+      gone[#gone + 1] = scope
+    else
+      written[#written + 1] = scope
+      written[#written + 1] = plain(sums[scope])
+    end
   end
+  for at = 1, #gone, ARGUMENTS_MAX do redis.call('HDEL', SUMS, unpack(gone, at, math.min(#gone, at + ARGUMENTS_MAX - 1))) end
+  for at = 1, #written, ARGUMENTS_MAX do
+    redis.call('HSET', SUMS, unpack(written, at, math.min(#written, at + ARGUMENTS_MAX - 1)))
+  end
+  changed = {}
 end
 
 local function limitsOf(scope, unnamed)
@@ -80,6 +106,7 @@ local function chargesOf(allocation, amount, use)
   local projectNames = allocation.pool .. ',' .. allocation.project
   local project = '["project",' .. projectNames .. ']'
   local namespace = '["namespace",' .. projectNames .. ',' .. allocation.namespace .. ']'
+  readUsed({pool, project, namespace})
   local limit = limitsOf(pool, {'0', '0', '0'})
   local quota = limitNow(tighter(limit[1]), limit[4])
   local charges = {{
@@ -96,12 +123,13 @@ local function chargesOf(allocation, amount, use)
 end
 
 -- Returns the first refusing scope of the first allocation that does not fit, as {scope, used, limit, requested,
--- reserved, allocation from 1, 1 if the scope is frozen, else ''}; nil if all fit.
+-- reserved, allocation from 1, 1 if the scope is frozen, else ''}; nil and the charges of each allocation if all fit.
 local function firstViolation(allocations, usedNow, reservedIn)
-  local added = {}
+  local added, all = {}, {}
   local function use(scope) return usedNow(scope) + (added[scope] or 0) end
   for at, allocation in ipairs(allocations) do
-    for _, charge in ipairs(chargesOf(allocation, allocation.amount, use)) do
+    all[at] = chargesOf(allocation, allocation.amount, use)
+    for _, charge in ipairs(all[at]) do
       local reserved = 0
       if charge.isPool and reservedIn then reserved = reservedIn(allocation.pool) end
       if charge.amount > charge.limit - charge.used - reserved then
@@ -113,12 +141,13 @@ local function firstViolation(allocations, usedNow, reservedIn)
       added[charge.scope] = (added[charge.scope] or 0) + charge.amount
     end
   end
-  return nil
+  return nil, all
 end
 
--- Adds an allocation to the sums, or takes it off. Returns false if a sum would fall below 0.
-local function count(allocation, amount)
-  for _, charge in ipairs(chargesOf(allocation, amount, usedOf)) do
+-- Adds an allocation to the sums, or takes it off. Returns false if a sum would fall below 0. `charges` are those that
+-- `firstViolation` has returned, if nothing was counted since. Omitted: they are computed.
+local function count(allocation, amount, charges)
+  for _, charge in ipairs(charges or chargesOf(allocation, amount, usedOf)) do
     local used = charge.used + charge.amount
     if used < 0 then return false end
     putUsed(charge.scope, used)

@@ -3,6 +3,7 @@ import type {
   Allocation,
   AllocationRef,
   BatchedGrant,
+  GiveBack,
   LedgerRow,
   Limits,
   Rest,
@@ -77,6 +78,18 @@ export function refArguments(allocations: readonly AllocationRef[]): readonly st
   return allocations.flatMap((allocation) => [tokenKey(allocation), allocation.fence.toString()]);
 }
 
+/** The arguments of tokens to give back, as `give-back.lua` takes them. */
+export function giveBackArguments(tokens: readonly GiveBack[]): readonly string[] {
+  const optional = (name: string | null) => (name === null ? "" : nameText(name));
+  return tokens.flatMap((one) => [
+    tokenKey(one),
+    one.holder === null ? "" : holderKey(one.holder),
+    optional(one.project),
+    optional(one.namespace),
+    one.fence === null ? "" : one.fence.toString(),
+  ]);
+}
+
 /** The arguments of reduced allocations, as `shrink.lua` takes them. */
 export function restArguments(rests: readonly Rest[]): readonly string[] {
   return rests.flatMap((rest) => [tokenKey(rest), rest.fence.toString(), numberText(rest.amount)]);
@@ -147,7 +160,8 @@ function tokenText(row: LedgerRow): string {
 
 /** Writes an integer without an exponent (`String` uses one from 10^21 on). Null becomes '', as the scripts expect. */
 export function numberText(value: number | null): string {
-  return value === null ? "" : BigInt(value).toString();
+  if (value === null) return "";
+  return Number.isSafeInteger(value) ? String(value) : BigInt(value).toString();
 }
 
 function digits(value: number, count: number): string {

@@ -15,11 +15,7 @@ for at = 3, #ARGV, 2 do
   local token = ARGV[at]
   local held = heldOf(token)
   if held and held.fence == ARGV[at + 1] then
-    -- The deletion comes first: a server whose memory is full accepts it, and then the rest of the script.
-    redis.call('HDEL', TOKENS, token)
-    redis.call('ZREM', EXPIRIES, token)
-    redis.call('ZREM', UNCONFIRMED, token)
-    if not count(held, -tonumber(held.amount)) then return closeDomain() end
+    if not freeHeld(token, held) then return closeDomain() end
     freed[#freed + 1] = held
     reply[#reply + 1] = 'freed'
   else
@@ -27,4 +23,5 @@ for at = 3, #ARGV, 2 do
   end
 end
 serve(poolsOf(freed))
+writeCounts()
 return reply

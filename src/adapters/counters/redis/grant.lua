@@ -28,9 +28,9 @@ local function grant(request)
     return held
   end
   if not hasRoomFor(#request.allocations) then return {'full', plain(state.tokensMax)} end
-  local violation = violationFor(request)
+  local violation, charges = violationFor(request)
   if violation then return {'exhausted', unpack(violation)} end
-  local granted = grantAllocations(request.holder, request.allocations)
+  local granted = grantAllocations(request.holder, request.allocations, charges)
   if not granted then return {'closed'} end
   leaveLine(request.id)
   return granted
@@ -52,4 +52,5 @@ while at <= #ARGV do
   replies[#replies + 1] = reply
   at = last + 1
 end
+writeCounts()
 return replies

@@ -7,4 +7,6 @@
 -- Errors none of its own; a server whose memory is full still removes the waiter
 
 if not isOpen(ARGV[1], ARGV[2]) then return 'closed' end
-return leaveLine(ARGV[3]) and 'left' or 'notThere'
+local left = leaveLine(ARGV[3])
+writeCounts()
+return left and 'left' or 'notThere'

@@ -11,6 +11,7 @@ import type { BatchedGrant, BatchedOutcome, Counters } from "../../../core/quota
 import { advanceMs, SILENT_TICKS_MAX, STAND_LEASE_MS } from "../../../core/quota/lease-clock.ts";
 import { type ConnectionOptions, RedisConnection } from "./connection.ts";
 import {
+  giveBackArguments,
   grantArguments,
   limitPairs,
   nameText,
@@ -24,6 +25,7 @@ import { load } from "./load.ts";
 import type { Secrets } from "./options.ts";
 import {
   foundTokens,
+  giveBackOutcomes,
   grantOutcomes,
   momentOf,
   nameOf,
@@ -56,6 +58,7 @@ const KEYS = ["meta", "limits", "sums", "tokens", "waiters", "line", "expiries",
 
 type Verb = Exclude<keyof typeof SCRIPTS, "open">;
 type Ask = (verb: Verb, epoch: number, given?: readonly string[]) => Promise<unknown>;
+/** Runs under any epoch. */
 type Read = (verb: Verb, given?: readonly string[]) => Promise<unknown>;
 
 /**
@@ -84,6 +87,7 @@ export async function redisCounters(given: RedisCountersOptions): Promise<RedisC
     ...waitingLines(ask),
     ...leases(ask),
     ...reads(read),
+    giveBack: async (tokens) => giveBackOutcomes(tokens, await read("giveBack", giveBackArguments(tokens))),
     moment: async (epoch, tokens) => momentOf(await ask("moment", epoch, tokens.map(tokenKey))),
     setLimits: async (epoch, limits) => {
       const bounds = [limits.version, limits.tokensMax, limits.waitersMax].map(numberText);

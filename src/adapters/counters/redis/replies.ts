@@ -8,6 +8,7 @@ import type {
   CountersMoment,
   FoundToken,
   Full,
+  GivenBack,
   Grant,
   GrantOutcome,
   HeldToken,
@@ -52,6 +53,22 @@ export function standOutcome(reply: unknown, allocations: readonly Named[]): Sta
   if (kind === "never") return { kind, violation: violationOf(rest) };
   if (kind === "lineFull") return { kind, waitersMax: Number(rest[0]) };
   return known(reply, allocations) ?? unexpected("stand", reply);
+}
+
+export function giveBackOutcomes(tokens: readonly Named[], reply: unknown): "closed" | readonly GivenBack[] {
+  if (reply === "closed") return reply;
+  const replies = reply as readonly Texts[];
+  return tokens.map((named, at): GivenBack => {
+    const [kind, value = ""] = replies[at] ?? unexpected("giveBack", reply);
+    if (kind === "notHeld") return { kind };
+    const [held] = tokensOf([tokenKey(named), value]);
+    if (held !== undefined && kind === "freed") return { kind, held };
+    if (held !== undefined && kind === "otherHolder") return { kind, holder: held.holder };
+    if (held !== undefined && kind === "otherScope") {
+      return { kind, project: held.project, namespace: held.namespace };
+    }
+    return unexpected("giveBack", reply);
+  });
 }
 
 export function renewOutcomes(reply: unknown): "closed" | readonly RenewOutcome[] {

@@ -14,6 +14,7 @@ export const SCRIPTS = {
   open: script("open", KEYS),
   grant: script("grant", WAITING_LINES),
   free: script("free", WAITING_LINES),
+  giveBack: script("give-back", WAITING_LINES),
   shrink: script("shrink", WAITING_LINES),
   turnOver: script("turn-over", WAITING_LINES),
   confirm: script("confirm", KEYS),

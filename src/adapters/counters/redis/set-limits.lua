@@ -38,4 +38,5 @@ for _, allocation in ipairs(direct) do
 end
 
 serve(waitedFor())
+writeCounts()
 return 'set'

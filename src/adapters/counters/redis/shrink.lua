@@ -23,10 +23,11 @@ for at = 3, #ARGV, 3 do
   else
     if not count(held, tonumber(left) - tonumber(held.amount)) then return closeDomain() end
     held.amount = left
-    putHeld(token, held)
+    writeHeld(token, held)
     shrunk[#shrunk + 1] = held
     reply[#reply + 1] = 'shrunk'
   end
 end
 serve(poolsOf(shrunk))
+writeCounts()
 return reply

@@ -40,6 +40,7 @@ end
 local refused = refusal()
 if refused then
   leaveLine(id)
+  writeCounts()
   return refused
 end
 if not before and redis.call('HLEN', WAITERS) - 1 >= state.waitersMax then
@@ -51,18 +52,20 @@ redis.call('HSET', WAITERS, id, text)
 redis.call('ZADD', STANDS, plain(state.clock + tonumber(ARGV[4])), id)
 for _, pool in ipairs(poolsOf(entry.allocations)) do redis.call('ZADD', LINE, 0, pool .. entry.order .. id) end
 
-local violation = violationFor(entry)
+local violation, charges = violationFor(entry)
 if entry.grants and not violation then
-  local granted = grantAllocations(entry.holder, entry.allocations)
+  local granted = grantAllocations(entry.holder, entry.allocations, charges)
   if not granted then return {'closed'} end
   removeWaiter(entry)
   local allocations = {}
   for _, allocation in ipairs(before and before.allocations or {}) do allocations[#allocations + 1] = allocation end
   for _, allocation in ipairs(entry.allocations) do allocations[#allocations + 1] = allocation end
   serve(poolsOf(allocations))
+  writeCounts()
   return granted
 end
 if before and before.text ~= text then serve(poolsOf(before.allocations)) end
+writeCounts()
 
 local position = 0
 for _, pool in ipairs(poolsOf(entry.allocations)) do

@@ -21,6 +21,7 @@ for _, id in ipairs(redis.call('ZRANGEBYSCORE', STANDS, '-inf', plain(state.cloc
   if entry then removeWaiter(entry) end
 end
 serve(waitedFor())
+writeCounts()
 
 local function tokensUntil(key, untilMs)
   local found = {}

@@ -43,4 +43,5 @@ for at = 3, #ARGV, 10 do
   end
 end
 serve(poolsOf(turned))
+writeCounts()
 return reply

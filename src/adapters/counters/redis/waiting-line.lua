@@ -62,8 +62,14 @@ local function known(holder, allocations)
   return reply
 end
 
+-- Returns the number of tokens that are held. Only grants change it after the first call.
+local function heldCount()
+  state.held = state.held or redis.call('HLEN', TOKENS) - 1
+  return state.held
+end
+
 local function hasRoomFor(tokens)
-  return redis.call('HLEN', TOKENS) - 1 + tokens <= state.tokensMax
+  return heldCount() + tokens <= state.tokensMax
 end
 
 -- Returns epoch * 2^32 + counter in decimal. A double is not exact beyond 2^53, so the text is joined from two parts:
@@ -76,24 +82,43 @@ local function fenceOf(counter)
   return plain(millions) .. string.format('%06.0f', rest % 1000000)
 end
 
--- Holds the allocations under a new fence and returns the reply; nil if no fence is left.
-local function grantAllocations(holder, allocations)
+-- Holds the allocations under a new fence and returns the reply; nil if no fence is left. `charges` are those that
+-- `violationFor` has just returned.
+local function grantAllocations(holder, allocations, charges)
   if state.grants + 1 >= FENCES_PER_EPOCH then return nil end
-  state.grants = state.grants + 1
-  redis.call('HSET', META, 'grants', plain(state.grants))
+  state.held = heldCount() + #allocations
+  state.grants, state.granted = state.grants + 1, true
   local fence = fenceOf(state.grants)
   local reply = {'granted', fence, 'new', '0'}
-  for _, allocation in ipairs(allocations) do
-    putHeld(allocation.key, {
+  for at, allocation in ipairs(allocations) do
+    local expiry = expiryOf(allocation.lease)
+    writeHeld(allocation.key, {
       fence = fence, amount = allocation.amountText, holder = holder, pool = allocation.pool,
       project = allocation.project, namespace = allocation.namespace, queue = allocation.queue,
-      lease = allocation.lease, expiry = expiryOf(allocation.lease), confirmed = '0',
+      lease = allocation.lease, expiry = expiry, confirmed = '0',
     })
+    if expiry ~= '' then redis.call('ZADD', EXPIRIES, expiry, allocation.key) end
     redis.call('ZADD', UNCONFIRMED, plain(state.clock), allocation.key)
-    count(allocation, allocation.amount)
+    count(allocation, allocation.amount, charges[at])
     reply[#reply + 1] = allocation.lease
   end
   return reply
+end
+
+-- Frees a held token. Returns false if a sum contradicts it.
+local function freeHeld(token, held)
+  -- The deletion comes first: a server whose memory is full accepts it, and then the rest of the script.
+  redis.call('HDEL', TOKENS, token)
+  if held.expiry ~= '' then redis.call('ZREM', EXPIRIES, token) end
+  if held.confirmed ~= '1' then redis.call('ZREM', UNCONFIRMED, token) end
+  return count(held, -tonumber(held.amount))
+end
+
+-- Writes what grants and releases have changed. Every script that grants or frees ends with it.
+local function writeCounts()
+  if state.granted then redis.call('HSET', META, 'grants', plain(state.grants)) end
+  state.granted = false
+  writeSums()
 end
 
 -- Returns the waiter as a table, nil if it has no place.
@@ -119,11 +144,16 @@ local function offer(id)
   redis.pcall('PUBLISH', state.channel, id)
 end
 
+-- The pools whose waiting lines this call has found empty. Only `stand` adds a waiter, before it visits any line.
+local empty = {}
+
 -- Visits the waiters of a pool in order, until a visit returns true. A visit may remove its waiter.
 local function visitLine(pool, visit)
+  if empty[pool] then return end
   local from = '[' .. pool
   while true do
     local members = redis.call('ZRANGEBYLEX', LINE, from, '(' .. pool .. ':', 'LIMIT', 0, PAGE)
+    if #members == 0 and from == '[' .. pool then empty[pool] = true end
     for _, member in ipairs(members) do
       local entry = waiterOf(string.sub(member, #pool + ORDER_LENGTH + 1))
       if entry and visit(entry) then return end
@@ -136,12 +166,12 @@ end
 -- Returns true if only the current use of the pools can refuse the allocations: queues and caps allow them now, and
 -- they would fit into empty pools.
 local function lacksOnlyPools(allocations)
-  local empty = {}
-  for _, allocation in ipairs(allocations) do empty[poolScope(allocation.pool)] = true end
-  return not firstViolation(allocations, function(scope) return empty[scope] and 0 or usedOf(scope) end)
+  local pools = {}
+  for _, allocation in ipairs(allocations) do pools[poolScope(allocation.pool)] = true end
+  return not firstViolation(allocations, function(scope) return pools[scope] and 0 or usedOf(scope) end)
 end
 
--- Returns the limit that refuses a request at its place in the waiting line; nil if it fits. `asking` has allocations,
+-- Returns the limit that refuses a request at its place in the waiting line; nil and its charges if it fits. `asking` has allocations,
 -- priority and id ('' if it does not wait).
 local function violationFor(asking)
   local own = asking.id ~= '' and waiterOf(asking.id)
@@ -160,12 +190,13 @@ end
 
 -- Serves the head of a waiting line. Returns true if it was granted, false if the waiting line stops at it.
 local function serveHead(entry)
-  if violationFor(entry) then return false end
+  local violation, charges = violationFor(entry)
+  if violation then return false end
   if not entry.grants then
     offer(entry.id)
     return false
   end
-  return hasRoomFor(#entry.allocations) and grantAllocations(entry.holder, entry.allocations) ~= nil
+  return hasRoomFor(#entry.allocations) and grantAllocations(entry.holder, entry.allocations, charges) ~= nil
 end
 
 -- Serves the waiting lines of these pools: grants to their heads while requests fit. A head that asks for the grant
