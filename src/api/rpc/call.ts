@@ -174,10 +174,13 @@ async function sent(
   return over.signal.aborted;
 }
 
-/** Returns a controller that is aborted when the caller leaves or its deadline passes. */
+/** One reason for all calls: without it, each would make an error with a stack at its end. */
+const CALL_ENDED = new DOMException("the call has ended", "AbortError");
+
+/** Returns a controller that is aborted when the call ends: it was answered, its caller left, or its deadline passed. */
 export function callController(call: Call): AbortController {
   const controller = new AbortController();
-  if (call.cancelled) controller.abort();
-  call.on("cancelled", () => controller.abort());
+  if (call.cancelled) controller.abort(CALL_ENDED);
+  call.on("cancelled", () => controller.abort(CALL_ENDED));
   return controller;
 }
