@@ -64,7 +64,7 @@ test("the bench of tokens ends with a ratio for each pair, and hands a token ove
   const lines: string[] = [];
   const tiny = { postgres: server ?? "", seconds: 0.1, callers: [2], held: [10], turns: 3 };
   const ratios = await benchTokens(tiny, (line) => void lines.push(line));
-  assert.equal(Object.keys(ratios).length, 6, lines.join("\n"));
+  assert.equal(Object.keys(ratios).length, 14, lines.join("\n"));
   for (const ratio of Object.values(ratios)) assert.ok(ratio > 0, lines.join("\n"));
   assert.match(lines.at(-1) ?? "", /^a release until the next holder's grant: p50 [\d.]+ ms, p99 /);
 });
@@ -110,7 +110,7 @@ test("the bench of processes calls each number of them", { skip: noServers }, as
   const lines: string[] = [];
   const tiny = { postgres: server ?? "", seconds: 0.3, callers: 4, counts: [1, 2] };
   const ratios = await benchProcesses(tiny, (line) => void lines.push(line));
-  assert.equal(Object.keys(ratios).length, 6, lines.join("\n"));
+  assert.equal(Object.keys(ratios).length, 14, lines.join("\n"));
   assert.ok(Object.values(ratios).every((ratio) => ratio > 0 && Number.isFinite(ratio)));
 });
 

@@ -9,6 +9,9 @@ import {
   AllocateResourceRequestSchema,
   AllocateResourceResponseSchema,
   AllocationStatus,
+  BatchAllocateResourcesRequestSchema,
+  BatchAllocateResourcesResponseSchema,
+  BatchReleaseResourcesRequestSchema,
   Durability,
   ReleaseResourceRequestSchema,
   ResourceManager,
@@ -18,9 +21,9 @@ import { RedisServer } from "../support/redis-server.ts";
 import { ServeChild } from "../support/serve-process.ts";
 import { type Rate, reportLine } from "./measure.ts";
 import { scratchServerDb } from "./scratch-db.ts";
-import { type TimedRate, timedRate, timesText } from "./timed-rate.ts";
+import { timedRate, timesText } from "./timed-rate.ts";
 import { benchTokenCore } from "./token-core.ts";
-import { FLOORS, type Floor } from "./token-floors.ts";
+import { FLOORS, FLOORS_DO, type Floor, LINES } from "./token-floors.ts";
 
 export type TokensBench = {
   /** The server of the database. Redis is the bench's own. */
@@ -34,10 +37,25 @@ export type TokensBench = {
   readonly turns?: number;
 };
 
-const POOLS = {
-  ledger: { name: "bench:ledger", durability: Durability.LEDGER, floor: "script and transaction" },
-  redis: { name: "bench:redis", durability: Durability.REDIS, floor: "script" },
-} as const satisfies Readonly<Record<string, { name: string; durability: Durability; floor: Floor }>>;
+type Pool = {
+  readonly name: string;
+  readonly durability: Durability;
+  /** What one call cannot do without. */
+  readonly floor: Floor;
+  /** What one call for many tokens cannot do without. */
+  readonly floorOfMany: Floor;
+};
+const POOLS: Readonly<Record<string, Pool>> = {
+  ledger: {
+    name: "bench:ledger",
+    durability: Durability.LEDGER,
+    floor: "script and transaction",
+    floorOfMany: "scripts and rows",
+  },
+  redis: { name: "bench:redis", durability: Durability.REDIS, floor: "script", floorOfMany: "scripts" },
+};
+/** How many callers at a time take and give back many tokens a call. */
+const CALLERS_OF_MANY = [1, 8];
 /** A pool of one token, which holders wait for. */
 const LINE = "bench:line";
 const QUOTA = 1_000_000n;
@@ -58,26 +76,53 @@ export async function benchTokens(
   parts.defer(() => redis.stop());
   const service = await startService(parts, { url, redis: redis.url });
   const floor = await startFloor(parts, { url, redis: redis.url });
-  for (const count of callers) {
+  for (const [name, does] of Object.entries(FLOORS_DO)) print(`floor "${name}": a call ${does}`);
+  print("a pair of calls takes tokens and gives them back; its floor is called twice");
+  const measure = async (name: string, pair: (call: number) => Promise<void>, of: Measured) => {
+    const { send = (call) => Buffer.from(`${call}`), floors, callers: count } = of;
     const load = { callers: count, seconds };
-    const floors: Partial<Record<Floor, TimedRate>> = {};
-    for (const name of Object.keys(FLOORS) as Floor[]) {
-      floors[name] = await timedRate(name, (call) => twice(() => floor(name, `${call}`)), load);
-    }
+    const [bare, least] = await inTurn(floors, (one) =>
+      timedRate(one, (call) => twice(() => floor(one, send(call))), load),
+    );
+    const measured = await timedRate(name, pair, load);
+    for (const one of [bare, least]) if (one !== undefined) report(measured, one);
+    print(`  ${timesText(measured.timesMs)}; floor ${timesText((least ?? measured).timesMs)}`);
+  };
+  for (const count of callers) {
     for (const [durability, pool] of Object.entries(POOLS)) {
       const pair = (call: number) => takeAndGive(service.send, pool.name, `${count}-${call}`);
-      const measured = await timedRate(`${durability}, ${count} callers`, pair, load);
-      for (const name of ["echo", pool.floor] as const) report(measured, floors[name] as TimedRate);
-      print(`  ${timesText(measured.timesMs)}; floor ${timesText((floors[pool.floor] as TimedRate).timesMs)}`);
+      await measure(`${durability}, ${count} callers`, pair, { floors: ["echo", pool.floor], callers: count });
+    }
+  }
+  for (const count of CALLERS_OF_MANY) {
+    for (const [durability, { name: pool, floorOfMany }] of Object.entries(POOLS)) {
+      const pair = (call: number) => takeAndGiveMany(service.send, pool, `${count}-${call}`);
+      const send = (call: number) => takeMany(pool, `${count}-${call}`);
+      const of = { floors: ["echo", floorOfMany], callers: count, send } as const;
+      await measure(`${durability}, ${LINES} a call, ${count} callers`, pair, of);
     }
   }
   await benchTokenCore({ redis: redis.url, seconds, held }, report);
   const handed = await handOver(service.client, service.send, turns);
-  const single = await timedRate("", (call) => floor("script and transaction", `${call}`), { callers: 1, seconds });
+  const one = (call: number) => floor("script and transaction", Buffer.from(`${call}`));
+  const single = await timedRate("", one, { callers: 1, seconds });
   print(
     `a release until the next holder's grant: ${timesText(handed)}; floor of one call ${timesText(single.timesMs)}`,
   );
   return ratios;
+}
+
+type Measured = {
+  readonly floors: readonly [Floor, Floor];
+  readonly callers: number;
+  /** The bytes that a call of the floor sends. Omitted: the number of the call. */
+  readonly send?: (call: number) => Uint8Array;
+};
+
+async function inTurn<T, Result>(items: readonly T[], run: (item: T) => Promise<Result>): Promise<readonly Result[]> {
+  const results: Result[] = [];
+  for (const item of items) results.push(await run(item));
+  return results;
 }
 
 type Servers = { readonly url: string; readonly redis: string };
@@ -112,7 +157,7 @@ async function startFloor(parts: AsyncDisposableStack, { url, redis }: Servers) 
   });
   const [address] = (await within("the floor's server", WAIT_MS_MAX, once(child, "message"))) as [string];
   const send = sender(parts, address);
-  return (floor: Floor, token: string) => send(FLOORS[floor], Buffer.from(token));
+  return (floor: Floor, message: Uint8Array) => send(FLOORS[floor], message);
 }
 
 /** Calls as bytes over one connection, the same way for what is measured and for its floor. */
@@ -151,6 +196,30 @@ async function takeAndGive(send: Send, pool: string, token: string): Promise<voi
 async function give(send: Send, pool: string, token: string): Promise<void> {
   const names = { resourceNamespace: pool, allocationToken: token };
   await send(RELEASE, toBinary(ReleaseResourceRequestSchema, create(ReleaseResourceRequestSchema, names)));
+}
+
+function takeMany(pool: string, token: string): Uint8Array {
+  const lines = Array.from({ length: LINES }, (_, at) => ({
+    resourceNamespace: pool,
+    allocationToken: `${token}-${at}`,
+  }));
+  return toBinary(BatchAllocateResourcesRequestSchema, create(BatchAllocateResourcesRequestSchema, { lines }));
+}
+
+/** Takes many tokens in one call, and gives them back in one call. */
+async function takeAndGiveMany(send: Send, pool: string, token: string): Promise<void> {
+  const answer = await send(`/${ResourceManager.typeName}/BatchAllocateResources`, takeMany(pool, token));
+  const { status } = fromBinary(BatchAllocateResourcesResponseSchema, answer);
+  if (status !== AllocationStatus.GRANTED) throw new Error(`the service answered status ${status}`);
+  const lines = Array.from({ length: LINES }, (_, at) => ({
+    resourceNamespace: pool,
+    allocationToken: `${token}-${at}`,
+  }));
+  const request = create(BatchReleaseResourcesRequestSchema, { lines });
+  await send(
+    `/${ResourceManager.typeName}/BatchReleaseResources`,
+    toBinary(BatchReleaseResourcesRequestSchema, request),
+  );
 }
 
 /** One token that goes from each holder to the next in line. Returns the times from a release to the next grant. */
