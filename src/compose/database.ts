@@ -30,9 +30,10 @@ export async function openServer(
   telemetry: Telemetry,
   parts: AsyncDisposableStack,
 ): Promise<Db> {
-  const { url, poolMax, connectTimeoutMs, statementTimeoutMs, idleTimeoutMs } = config;
+  const { url, directUrl, poolMax, connectTimeoutMs, statementTimeoutMs, idleTimeoutMs } = config;
+  const pooled = directUrl !== url;
   const onError = (error: unknown) => telemetry.loopFailed({ loop: "database connection", error });
-  const db = await openPostgres({ url, poolMax, connectTimeoutMs, statementTimeoutMs, idleTimeoutMs, onError });
+  const db = await openPostgres({ url, pooled, poolMax, connectTimeoutMs, statementTimeoutMs, idleTimeoutMs, onError });
   parts.defer(() => db.close());
   await requireSchema(db);
   return db;

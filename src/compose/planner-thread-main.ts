@@ -13,12 +13,13 @@ const CONNECTIONS = 2;
 
 invariant(parentPort !== null, "this file runs in a thread");
 const { server, plugins, reservationsPerPool, workingDirectory, stopped } = workerData as PlannerThreadData;
-const { url, connectTimeoutMs, statementTimeoutMs, idleTimeoutMs } = server;
+const { url, directUrl, connectTimeoutMs, statementTimeoutMs, idleTimeoutMs } = server;
 const kinds = await loadKinds(plugins, workingDirectory);
 // The next statement tells of a connection that is lost.
 const onError = () => {};
 const db = await openPostgres({
   url,
+  pooled: directUrl !== url,
   poolMax: CONNECTIONS,
   connectTimeoutMs,
   statementTimeoutMs,

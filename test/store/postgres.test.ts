@@ -90,6 +90,12 @@ describe("on PostgreSQL", { skip: server === null }, () => {
     assert.equal(names.length, 1);
   });
 
+  test("through a pooler nothing is prepared", async () => {
+    await using db = await open({ poolMax: 1, pooled: true });
+    await db.query(prepared("select $1::int + 1 as sum"), [1]);
+    assert.deepEqual(await db.query("select name from pg_prepared_statements"), []);
+  });
+
   test("two transactions that wait for each other both commit, one of them at its second attempt", async () => {
     await using db = await open();
     await db.query("insert into workers (name) values ('a'), ('b')");

@@ -15,6 +15,11 @@ export type PostgresOptions = {
   readonly statementTimeoutMs: number;
   /** A connection is closed after it was unused for so long. */
   readonly idleTimeoutMs: number;
+  /**
+   * True: the URL leads through a pooler, which may run each transaction in another session, so no statement is
+   * prepared. Omitted: false.
+   */
+  readonly pooled?: boolean;
   /** Called when an unused connection is lost. Calls continue on other connections. */
   readonly onError: (error: unknown) => void;
 };
@@ -54,6 +59,7 @@ export async function openPostgres(options: PostgresOptions): Promise<Db> {
     },
   });
   pool.on("error", options.onError);
+  const executorOf = options.pooled === true ? unprepared : executor;
   let closed: Promise<void> | null = null;
   const withClient = async <T>(work: (client: PoolClient) => Promise<T>): Promise<T> => {
     if (closed !== null) throw new UnavailableError("the database is closed");
@@ -64,8 +70,8 @@ export async function openPostgres(options: PostgresOptions): Promise<Db> {
     }
   };
   return {
-    query: (text, params) => withClient((client) => executor(client).query(text, params)),
-    tx: (fn) => withRetries(() => withClient((client) => transaction(client, fn))),
+    query: (text, params) => withClient((client) => executorOf(client).query(text, params)),
+    tx: (fn) => withRetries(() => withClient((client) => transaction(client, executorOf(client), fn))),
     close: () => {
       closed ??= pool.end();
       return closed;
@@ -105,8 +111,8 @@ async function useClient<T>(client: PoolClient, work: (client: PoolClient) => Pr
 }
 
 /** The commit shares a round trip with the statements that `fn` has not awaited. */
-async function transaction<T>(client: PoolClient, fn: (tx: Executor) => Promise<T>): Promise<T> {
-  const tx = withPending(begun(client));
+async function transaction<T>(client: PoolClient, executor: Executor, fn: (tx: Executor) => Promise<T>): Promise<T> {
+  const tx = withPending(begun(client, executor));
   try {
     const result = await fn(tx);
     const ending = client.query("commit");
@@ -128,8 +134,7 @@ async function transaction<T>(client: PoolClient, fn: (tx: Executor) => Promise<
  * Begins a transaction. Statements that only read or lock are sent along with the begin. A statement that may write
  * waits for it, since it would be a commit of its own if the begin failed; and so do those that come after it.
  */
-function begun(client: PoolClient): Executor {
-  const { query } = executor(client);
+function begun(client: PoolClient, { query }: Executor): Executor {
   const beginning = client.query("begin");
   let open = false;
   let waiting = 0;
@@ -169,10 +174,14 @@ async function withRetries<T>(run: () => Promise<T>): Promise<T> {
   }
 }
 
-function executor(client: PoolClient): Executor {
+function unprepared(client: PoolClient): Executor {
+  return executor(client, () => undefined);
+}
+
+function executor(client: PoolClient, nameOf: (text: string) => string | undefined = preparedName): Executor {
   return {
     query: async <R>(text: string, params: readonly unknown[] = []) => {
-      const name = preparedName(text);
+      const name = nameOf(text);
       const values = [...params];
       const result = await client.query(name === undefined ? { text, values } : { name, text, values });
       return result.rows as R[];
