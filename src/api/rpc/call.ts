@@ -177,7 +177,7 @@ async function sent(
 /** One reason for all calls: without it, each would make an error with a stack at its end. */
 const CALL_ENDED = new DOMException("the call has ended", "AbortError");
 
-/** Returns a controller that is aborted when the call ends: it was answered, its caller left, or its deadline passed. */
+/** Returns a controller that is aborted when the call ends: with its answer, its caller's leave, or its deadline. */
 export function callController(call: Call): AbortController {
   const controller = new AbortController();
   if (call.cancelled) controller.abort(CALL_ENDED);

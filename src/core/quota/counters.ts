@@ -305,8 +305,8 @@ export type Counters = {
     allocations: readonly AllocationRef[],
   ) => Promise<"closed" | readonly ("freed" | "notHeld")[]>;
   /**
-   * Frees tokens for their holders, under any epoch, each on its own, then serves the waiting lines of their pools. Only
-   * for counters that have no ledger: elsewhere the ledger decides what is released.
+   * Frees tokens for their holders, under any epoch, each on its own, then serves the waiting lines of their pools.
+   * Only for counters that have no ledger: elsewhere the ledger decides what is released.
    */
   readonly giveBack: (tokens: readonly GiveBack[]) => Promise<"closed" | readonly GivenBack[]>;
   /**

@@ -89,7 +89,8 @@ async function decideGrants(
   });
   const written = Promise.all([
     writeAllocations(tx, { granted, voided: graves.voided, boarded: holds.boarded }, nowMs),
-    // A tombstone that is kept refuses once more, and the reaper deletes it: only so many statements may follow the lock.
+    // A tombstone that is kept refuses once more, and the reaper deletes it: only so many statements may follow the
+    // lock.
     holds.unused.length > 0
       ? reduceAllocations(tx, holds.unused, { nowMs })
       : forgetTombstonesIn(tx, domain, graves.used),
