@@ -4,6 +4,7 @@ import { type TestContext, test } from "node:test";
 import { type ServiceError, status } from "@grpc/grpc-js";
 import { createCallRates } from "../../src/access/call-rates.ts";
 import { limitCalls } from "../../src/access/limited-calls.ts";
+import type { ApiPorts } from "../../src/api/server.ts";
 import { CALL_LIMIT_DEFAULTS, type CallLimits } from "../../src/core/access/call-limits.ts";
 import { AccessService } from "../../src/gen/gangway/v1/access_service_pb.ts";
 import { JobService } from "../../src/gen/gangway/v1/job_service_pb.ts";
@@ -85,6 +86,57 @@ test("a caller that calls on and on is refused with the same words, later", asyn
   for (const { code, reason, retries } of refused) {
     assert.deepEqual([code, reason, retries], ["RESOURCE_EXHAUSTED", "TOO_MANY_CALLS", true]);
   }
+});
+
+test("while others make calls a caller has eight that run, and its others follow as those end", async (t) => {
+  const known = await knownCallers(t);
+  let gate = Promise.withResolvers<void>();
+  let running: string[] = [];
+  const getJob: ApiPorts["reads"]["getJob"] = async (which) => {
+    running.push("name" in which ? which.name : "");
+    await gate.promise;
+    return null;
+  };
+  const { client } = await startFixture(t, {
+    authenticate: known.authenticate,
+    reads: { getJob } as unknown as ApiPorts["reads"],
+    // No time passes, so that both callers have made a call a moment ago.
+    clock: { ...systemClock(), monotonicMs: () => 0 },
+    limits: limitCalls({
+      clock: { monotonicMs: () => 0 },
+      settings: () => ({ defaults: CALL_LIMIT_DEFAULTS, callers: [] }),
+      rates: { take: async () => null },
+      onLimited: (limit) => assert.fail(limit),
+    }),
+  });
+  const as = async (name: string) => withToken(client, (await known.caller("robot", name)).token);
+  const [ann, bob] = [await as("ann"), await as("bob")];
+  const asked = (of: typeof client, name: string) => callsOf(of).call(JobService.method.getJob, { name });
+  assert.equal((await callsOf(ann).call(whoAmI, {})).error, null);
+  assert.equal((await callsOf(bob).call(whoAmI, {})).error, null);
+  const calls = Array.from({ length: 30 }, () => asked(ann, "of-ann"));
+  await waitUntil("eight run", () => running.length === 8);
+  calls.push(asked(bob, "of-bob"));
+  await waitUntil("a call of another caller runs beside them", () => running.includes("of-bob"));
+  assert.equal(running.length, 9);
+  const { releaseResource } = ResourceManager.method;
+  const released = await callsOf(ann).call(releaseResource, { resourceNamespace: "lic:x", allocationToken: "one" });
+  assert.notEqual(released.error?.code, "RESOURCE_EXHAUSTED", "a release waits for none of them");
+  const carl = await as("carl");
+  assert.equal((await callsOf(carl).call(whoAmI, {})).error, null, "and neither does a third caller");
+  const same = (bytes: Buffer) => bytes;
+  for (let at = 0; at < 10; at++) {
+    const gone = ann.makeUnaryRequest("/gangway.v1.JobService/GetJob", same, same, Buffer.alloc(0), () => {});
+    gone.cancel();
+  }
+  gate.resolve();
+  const answers = await Promise.all(calls);
+  assert.deepEqual(new Set(answers.map(({ error }) => error?.code)), new Set(["NOT_FOUND"]));
+  [gate, running] = [Promise.withResolvers<void>(), []];
+  const more = Array.from({ length: 8 }, () => asked(ann, "of-ann"));
+  await waitUntil("as many run as before, whatever was given up", () => running.length === 8);
+  gate.resolve();
+  await Promise.all(more);
 });
 
 test("bytes of a request count as calls", async (t) => {
