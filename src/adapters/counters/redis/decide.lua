@@ -43,7 +43,9 @@ local function writeSums()
       written[#written + 1] = plain(sums[scope])
     end
   end
-  for at = 1, #gone, ARGUMENTS_MAX do redis.call('HDEL', SUMS, unpack(gone, at, math.min(#gone, at + ARGUMENTS_MAX - 1))) end
+  for at = 1, #gone, ARGUMENTS_MAX do
+    redis.call('HDEL', SUMS, unpack(gone, at, math.min(#gone, at + ARGUMENTS_MAX - 1)))
+  end
   for at = 1, #written, ARGUMENTS_MAX do
     redis.call('HSET', SUMS, unpack(written, at, math.min(#written, at + ARGUMENTS_MAX - 1)))
   end

@@ -171,8 +171,8 @@ local function lacksOnlyPools(allocations)
   return not firstViolation(allocations, function(scope) return pools[scope] and 0 or usedOf(scope) end)
 end
 
--- Returns the limit that refuses a request at its place in the waiting line; nil and its charges if it fits. `asking` has allocations,
--- priority and id ('' if it does not wait).
+-- Returns the limit that refuses a request at its place in the waiting line; nil and its charges if it fits. `asking`
+-- has allocations, priority and id ('' if it does not wait).
 local function violationFor(asking)
   local own = asking.id ~= '' and waiterOf(asking.id)
   return firstViolation(asking.allocations, usedOf, function(pool)
