@@ -122,7 +122,10 @@ export class DecideLane {
   /** Refuses the first gang of a lane. Returns the place that it gets in the waiting line; null if it gets none. */
   refuse(lane: Lane, entry: Entry): Omit<PlaceInLine, "after"> | null {
     const tried = this.#tryAll(lane, entry);
-    return this.#refuse(lane, entry, tried !== null && "kind" in tried ? null : tried);
+    if (tried === null || !("kind" in tried)) return this.#refuse(lane, entry, tried);
+    // It lacks nothing once gangs have left that others wait for, too. Whatever happens to these, it looks again.
+    this.#sleep(lane, { refusal: null, restless: "victims" });
+    return null;
   }
 
   /** Ends the hope for room and quota of which the round has left too little: lanes need not be looked at for it. */
