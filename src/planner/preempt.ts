@@ -15,10 +15,12 @@ export async function recordPreemptions(
   const { store, fleet, clock, plannerEpoch, wakeJob } = context;
   let nominated = 0;
   if (preemptions.length > 0) {
-    for (const outcome of await store.recordPreemptions(preemptions, plannerEpoch, clock.nowMs())) {
+    const outcomes = await store.recordPreemptions(preemptions, plannerEpoch, clock.nowMs());
+    for (const [at, outcome] of outcomes.entries()) {
       if (outcome.kind === "stale") continue;
       nominated += 1;
-      for (const { jobUid } of outcome.evicted) wakeJob(jobUid);
+      const shrunk = preemptions[at]?.victims.filter(({ keeps }) => keeps !== undefined) ?? [];
+      for (const { jobUid } of [...outcome.evicted, ...shrunk]) wakeJob(jobUid);
     }
   }
   if (withdrawn.length > 0) await store.recordWithdrawals(withdrawn, plannerEpoch, clock.nowMs());

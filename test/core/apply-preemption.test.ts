@@ -7,7 +7,7 @@ import { nominationOf } from "../../src/core/job/nomination.ts";
 import { changeJob } from "../../src/core/kinds/change-job.ts";
 import { applyPreemption, applyWithdrawal } from "../../src/core/plan/apply-preemption.ts";
 import { documentedFacts } from "../../src/core/plan/plan-gang.ts";
-import type { PlannedPreemption, PlannedVictim } from "../../src/core/plan/preemption.ts";
+import { isLeft, type PlannedPreemption, type PlannedVictim } from "../../src/core/plan/preemption.ts";
 import { preemptingWords } from "../../src/core/plan/preemption-words.ts";
 import { OWN_KINDS } from "../support/kinds.ts";
 import { admission, job, NOW } from "./plan-world.ts";
@@ -184,4 +184,42 @@ test("a message names at most five victims", () => {
     preemptingWords("east", []),
     "it is nominated for cluster east, and the gangs that were preempted for it have ended",
   );
+});
+
+test("an elastic victim is to give up members, and is not preempted", () => {
+  const applied = apply([nominee, running("b")], [victim("b", { keeps: { Worker: 1 } })]);
+  const [first, b] = applied?.changes ?? [];
+  assert.deepEqual(applied?.evicted, []);
+  assert.deepEqual(first?.after.status.nomination?.victims, [{ jobUid: "uid-b", admission: 3, keeps: { Worker: 1 } }]);
+  assert.match(first.after.status.waiting?.message ?? "", /have ended: 1 member of ml\/b$/);
+  assert.deepEqual(b?.after.status.shrink, { admission: 3, keeps: { Worker: 1 } });
+  assert.deepEqual([b.after.status.eviction, b.after.status.resizedMs], [undefined, NOW]);
+  const message = "Admission 3 gives up 1 member(s) for ml/a, whose queue takes back its own quota; it keeps 1.";
+  assert.deepEqual(b.events, [{ type: "Normal", reason: "GivesUpMembers", message }]);
+  assert.deepEqual(documentedFacts(b.after).shrinksTo, { Worker: 1 });
+});
+
+const tooLate: Record<string, Partial<Job>> = {
+  "that ends": { cancel: { reason: "", atMs: NOW } },
+  "that gives up members already": {
+    status: { ...running("b").status, shrink: { admission: 3, keeps: { Worker: 1 } } },
+  },
+  "whose admission is no longer live": { admissions: [] },
+};
+for (const [name, parts] of Object.entries(tooLate)) {
+  test(`nothing is recorded for members of a gang ${name}`, () => {
+    assert.equal(apply([nominee, running("b", parts)], [victim("b", { keeps: { Worker: 1 } })]), null);
+  });
+}
+
+test("a nominee waits for a victim that keeps members until it has given up the others", () => {
+  const admissionsOf = (count: number) => [
+    admission({ cluster: "west", number: 3, members: { Worker: count }, flavors }),
+  ];
+  const named = { jobUid: "uid-b", admission: 3, keeps: { Worker: 1 } };
+  assert.equal(isLeft({ admissions: admissionsOf(2) }, named), true);
+  assert.equal(isLeft({ admissions: admissionsOf(1) }, named), false);
+  const undone = admissionsOf(1).map((one) => ({ ...one, state: "undone" as const }));
+  assert.equal(isLeft({ admissions: undone }, named), true, "its pods may still run");
+  assert.equal(isLeft({ admissions: [] }, named), false);
 });

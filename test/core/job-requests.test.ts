@@ -10,6 +10,7 @@ import type { Job } from "../../src/core/job/job.ts";
 import { QUEUE_LABEL } from "../../src/core/job/labels.ts";
 import { firstMembers, keptMembers, memberCount, rolesOf } from "../../src/core/job/roles.ts";
 import type { SentRunPolicy } from "../../src/core/job/sent.ts";
+import type { JobStatus } from "../../src/core/job/status.ts";
 import { admit, jobOf, START_MS, template } from "./world.ts";
 
 const NOW_MS = START_MS + 7;
@@ -243,8 +244,14 @@ test("an evaluator comes before parameter servers in lists, and after them when 
   assert.deepEqual(firstMembers(spec, 3), { Master: 1, Launcher: 1, Evaluator: 0, PS: 1 });
 });
 
-test("a scale-down leaves fewer members than were admitted, and a scale-up no more", () => {
-  assert.deepEqual(keptMembers(ROLES, { Worker: 6, PS: 1, Gone: 2 }), { Worker: 4, PS: 1, Gone: 0 });
+test("a scale-down or a request to give up members leaves fewer than were admitted, a scale-up no more", () => {
+  const of = (shrink?: JobStatus["shrink"]) => ({ spec: ROLES, status: { ...JOB.status, ...(shrink && { shrink }) } });
+  const admitted = { number: 2, members: { Worker: 6, PS: 1, Gone: 2 } };
+  assert.deepEqual(keptMembers(of(), admitted), { Worker: 4, PS: 1, Gone: 0 });
+  const keeps = { Worker: 3, PS: 1 };
+  assert.deepEqual(keptMembers(of({ admission: 2, keeps }), admitted), { Worker: 3, PS: 1, Gone: 0 });
+  assert.deepEqual(keptMembers(of({ admission: 2, keeps: { Worker: 5 } }), admitted), { Worker: 4, PS: 1, Gone: 0 });
+  assert.deepEqual(keptMembers(of({ admission: 1, keeps }), admitted), { Worker: 4, PS: 1, Gone: 0 });
 });
 
 test("a job's bucket never changes: workers of every version agree on it", () => {

@@ -233,6 +233,34 @@ describe("a changed number of replicas", () => {
     assert.equal(scene.step().record, null);
   });
 
+  test("members that the planner takes are given up once they are gone, and the gang runs on", () => {
+    const scene = new Scene(dynamic(4), "tensorflow").start();
+    const shrink = { admission: 1, keeps: { Worker: 3 } };
+    scene.job = { ...scene.job, status: { ...scene.job.status, shrink, resizedMs: scene.nowMs } };
+    assert.deepEqual(names(scene.step(), "deletePod"), ["j-worker-3"]);
+    scene.cluster.collect();
+    scene.step();
+    assert.deepEqual(scene.job.admissions[0]?.members, { Worker: 4 }, "a late call may still make one");
+    scene.nowMs += 5_000;
+    const last = scene.step();
+    assert.deepEqual(scene.job.admissions[0]?.members, { Worker: 3 });
+    assert.deepEqual(
+      last.record?.events.map(({ reason }) => reason),
+      ["TokensReleased"],
+    );
+    assert.deepEqual([scene.job.status.phase, scene.job.status.shrink], ["RUNNING", undefined]);
+    assert.equal(scene.step().record, null);
+  });
+
+  test("a request to give up members ends with the admission", () => {
+    const scene = new Scene(dynamic(4), "tensorflow").start();
+    const shrink = { admission: 1, keeps: { Worker: 3 } };
+    scene.job = { ...scene.job, status: { ...scene.job.status, shrink } };
+    scene.change({ suspend: true });
+    scene.step();
+    assert.deepEqual([scene.job.status.phase, scene.job.status.shrink], ["SUSPENDED", undefined]);
+  });
+
   test("members are never given up while a pod of theirs still runs", () => {
     const scene = new Scene(dynamic(2), "tensorflow").start();
     scene.change({ replicas: { Worker: 1 } });

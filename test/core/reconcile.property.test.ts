@@ -380,7 +380,7 @@ class World {
       .flatMap((seen) => (seen.cluster === live.cluster ? seen.pods : []))
       .filter(({ admission }) => admission === live.number);
     const up = pods.filter(({ phase, deleting }) => (phase === "Running" && !deleting) || phase === "Succeeded");
-    const members = keptMembers(this.job.spec, live.members);
+    const members = keptMembers(this.job, live);
     const over = Object.entries(members).flatMap(([role, count]) =>
       Array.from({ length: count }, (_, index) => index).filter((index) => {
         const attempt = status.attempts.byReplica[`${role}/${index}`] ?? 1;

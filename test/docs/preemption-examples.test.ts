@@ -1,6 +1,9 @@
 /** Runs the examples of docs/preemption.md on the planner's state: it preempts whom the page says. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { memberCount } from "../../src/core/job/roles.ts";
+import { addedMembers } from "../../src/core/plan/gang.ts";
+import type { PlannedVictim } from "../../src/core/plan/preemption.ts";
 import { DEFAULT_POLICY, FAIR_SHARING_STRATEGIES, type QueuePolicy } from "../../src/core/plan/queue-policy.ts";
 import type { PlanQueue } from "../../src/core/plan/snapshot.ts";
 import { FLAVOR, RESOURCE, VirtualFleet } from "../support/virtual-fleet.ts";
@@ -44,9 +47,14 @@ for (const { title, queues, gangs, nominee, said } of examples) {
     assert.deepEqual(admissions, []);
     const victims = preemptions
       .filter(({ planned }) => planned.jobUid === nominee)
-      .flatMap((one) => one.victims.map(({ jobUid, reason }) => `${jobUid} (${reason})`));
+      .flatMap((one) => one.victims.map(wordsOf));
     assert.equal(victims.length === 0 ? "nobody" : victims.sort().join(", "), said);
   });
+}
+
+function wordsOf({ jobUid, reason, members, keeps }: PlannedVictim): string {
+  const count = memberCount(addedMembers(keeps ?? members, members));
+  return `${count === 0 ? "" : `${count} members of `}${jobUid} (${reason})`;
 }
 
 function exampleOf(section: string): readonly Example[] {
@@ -80,6 +88,7 @@ function gangOf(gang: Row) {
     priority: Number(gang["priority"]),
     units: Number(gang["GPUs"]),
     createTimeMs: NOW_MS - ageMs,
+    ...(gang["minimum"] === undefined || gang["minimum"] === gang["GPUs"] ? {} : { minimum: Number(gang["minimum"]) }),
     ...(gang["preempted"] === undefined ? {} : { preemptions: times(gang["preempted"]) }),
   };
 }

@@ -299,7 +299,7 @@ async function audit({ db, world, ledger }: Run): Promise<void> {
     const over = pods.filter(
       ({ phase, role, index, attempt }) => phase === "Failed" && attempt === recordedAttempt(job, role, index),
     );
-    const members = memberCount(keptMembers(job.spec, admission.members));
+    const members = memberCount(keptMembers(job, admission));
     const wanted = Math.min(minAvailable, members - over.length);
     if (up.length < wanted) {
       assert.notEqual(admission.belowMinSinceMs, null, `${job.name} is known to run with ${up.length} of ${wanted}`);

@@ -110,10 +110,11 @@ export class PreemptionLaws {
     );
     for (const record of recorded) {
       if (record.reservation !== undefined) this.met.reserved += 1;
-      if (record.victims.length > 0) this.#requireBudget(record, moment);
+      if (record.victims.some(isWhole)) this.#requireBudget(record, moment);
     }
     for (const one of taken) {
       judgeVictim(one, moment);
+      if (!isWhole(one.victim)) continue;
       this.met.reasons.add(one.victim.reason);
       if (one.victim.reason === "Reservation") this.met.takenBack += 1;
       else this.met.preempted += 1;
@@ -126,7 +127,7 @@ export class PreemptionLaws {
   /** A queue with a budget has preempted so many gangs within an hour at most. */
   #requireBudget({ planned, victims, reservation }: PreemptionRecord, { view, gangs, nowMs }: Moment): void {
     const { queue } = gangIn(gangs, planned.jobUid);
-    for (const _ of victims) this.#caused.push({ queue, atMs: nowMs });
+    for (const _ of victims.filter(isWhole)) this.#caused.push({ queue, atMs: nowMs });
     const max = pathOf(view, queue)[0]?.policy.preemptionsPerHour ?? null;
     // What has agreed to be taken back is taken whatever the budget says, and counts.
     if (max === null || reservation !== undefined) return;
@@ -163,6 +164,11 @@ function uidsOf(records: readonly PreemptionRecord[]): readonly string[] {
 
 function gangIn(gangs: Gangs, uid: string): PlanGang {
   return gangs.get(uid) ?? assert.fail(`gang ${uid} is gone`);
+}
+
+/** False: its gang is elastic, keeps members and runs on. */
+function isWhole({ keeps }: PlannedVictim): boolean {
+  return keeps === undefined;
 }
 
 function isReclaimed({ reason }: PlannedVictim): boolean {
@@ -208,11 +214,23 @@ function judgeVictim({ victim, nominee, gang }: Taken, moment: Moment): void {
     const isUpTo = maxPriority === null || gang.priority <= maxPriority;
     assert.ok(policy === "LOWER_PRIORITY" && lower && isUpTo, `${words}: borrow_within is ${policy} ${maxPriority}`);
   }
+  if (victim.keeps !== undefined) {
+    requireMinimumKept(gang, victim.keeps, words);
+    return;
+  }
   const untilMs = (live?.admitTimeMs ?? 0) + minRuntimeMs(view, gang, nominee.queue);
   assert.ok(untilMs <= nowMs, `${words}: it runs for too short a time, until ${untilMs - nowMs} ms from now`);
   const limits = pathOf(view, gang.queue).map(({ policy }) => policy.maxPreemptions);
   const max = Math.min(gang.maxPreemptions ?? Infinity, limits.find((limit) => limit !== null) ?? Infinity);
   assert.ok((gang.preemptions ?? 0) < max, `${words}: it was preempted ${gang.preemptions} times of ${max}`);
+}
+
+/** Growth is not protected, but the minimum of its gang is kept. */
+function requireMinimumKept({ ask }: PlanGang, keeps: Readonly<Record<string, number>>, words: string): void {
+  assert.ok(ask.elastic, `${words}: it is not elastic`);
+  for (const { role, first } of ask.roles) {
+    assert.ok((keeps[role] ?? 0) >= first, `${words}: it keeps ${keeps[role]} of ${role}, and ${first} at least`);
+  }
 }
 
 /**
@@ -235,7 +253,7 @@ function minRuntimeMs(view: LedgerView, { queue: victim, preemptions = 0 }: Plan
  * those below a queue must have been taken when the others had left it above its quota still.
  */
 function requireAboveQuota(taken: readonly Taken[], { view }: Moment, charged: readonly ViewedAllocation[]): void {
-  const uids = new Set(taken.map(({ gang }) => gang.uid));
+  const uids = new Set(taken.filter(({ victim }) => isWhole(victim)).map(({ gang }) => gang.uid));
   for (const { gang, nominee, victim } of taken) {
     const above = new Set(pathOf(view, nominee.queue).map(({ name }) => name));
     for (const { name: branch } of pathOf(view, gang.queue).filter(({ name }) => !above.has(name))) {

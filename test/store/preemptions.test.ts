@@ -107,6 +107,25 @@ onEachDatabase((openDb) => {
     assert.equal(gangs.find(({ uid }) => uid === b.uid)?.evicted, true);
   });
 
+  test("members of an elastic victim are to be given up: no preemption of its job, and the planner knows", async () => {
+    const [a, b] = [await planner.submit(), await running()];
+    const victim = victimOf(b, { keeps: { Worker: 3 } });
+    assert.deepEqual(await preempt([record(a, [victim])]), [{ kind: "recorded", evicted: [] }]);
+    const after = await planner.load(b.uid);
+    assert.deepEqual(after.status.shrink, { admission: 1, keeps: { Worker: 3 } });
+    assert.deepEqual(
+      [after.status.phase, after.status.eviction, after.status.attempts.preemptions],
+      [b.status.phase, undefined, undefined],
+    );
+    assert.deepEqual((await eventsOf(b)).at(-1), "GivesUpMembers");
+    const gangs = await planner.gangs([a.uid, b.uid]);
+    assert.deepEqual(gangs.find(({ uid }) => uid === b.uid)?.shrinksTo, { Worker: 3 });
+    assert.deepEqual(gangs.find(({ uid }) => uid === a.uid)?.nomination?.victims, [
+      { jobUid: b.uid, admission: 1, keeps: { Worker: 3 } },
+    ]);
+    assert.deepEqual(await preempt([record(await planner.submit(), [victim])]), [STALE], "it gives up members already");
+  });
+
   test("a reservation names the gangs that it waits for, and undoes none of them", async () => {
     const [a, b] = [await planner.submit(), await running()];
     const awaits = [{ jobUid: b.uid, admission: 1 }];

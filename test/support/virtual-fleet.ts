@@ -18,13 +18,15 @@ const NODE_UNITS = 200;
 
 type FleetNode = { readonly name: string; free: number; members: readonly BoundMember[] };
 
-/** A gang of one pod. */
+/** A gang of one pod, or an elastic one. */
 export type VirtualGang = {
   readonly uid: string;
   readonly queue: string;
   readonly priority: number;
-  /** Whole units that its pod requests. */
+  /** Whole units that its pod requests, or all pods of an elastic gang. */
   readonly units: number;
+  /** It is elastic, has pods of one unit, and may start with so many. Omitted: it is not elastic. */
+  readonly minimum?: number;
   readonly createTimeMs: number;
   /** How often it was preempted, and how often it may be at most. */
   readonly preemptions?: number;
@@ -61,7 +63,8 @@ export class VirtualFleet {
     this.#apply({ kind: "capacity", cluster: CLUSTER, epoch: 1, since: null, sequence: 1, changes });
   }
 
-  submit({ units, ...facts }: VirtualGang): void {
+  submit({ units, minimum, ...facts }: VirtualGang): void {
+    const [replicas, podUnits] = minimum === undefined ? [1, units] : [units, 1];
     const gang: PlanGang = {
       ...facts,
       namespace: "default",
@@ -69,12 +72,12 @@ export class VirtualFleet {
       project: "default",
       version: 1,
       generation: 1,
-      askHash: `ask-${units}`,
+      askHash: `ask-${units}-${minimum}`,
       ask: {
-        roles: [{ role: ROLE, replicas: 1, first: 1, podClass: 0 }],
-        podClasses: [{ requests: { [RESOURCE]: units * 1000, pods: 1000 }, scheduling: {} }],
+        roles: [{ role: ROLE, replicas, first: minimum ?? replicas, podClass: 0 }],
+        podClasses: [{ requests: { [RESOURCE]: podUnits * 1000, pods: 1000 }, scheduling: {} }],
         placement: { clusters: [], clusterSelector: {}, gpuModels: [] },
-        elastic: false,
+        elastic: minimum !== undefined,
         service: false,
       },
       suspended: false,
@@ -105,7 +108,10 @@ export class VirtualFleet {
     };
     const admissions = [{ ...live, cluster, flavors, flavorLabels, members }];
     const node = this.#nodeFor(units);
-    node.members = [...node.members, { jobUid, admission, role: ROLE.toLowerCase(), index: 0 }];
+    const added = Array.from({ length: members[ROLE] ?? 0 }, (_, index) => {
+      return { jobUid, admission, role: ROLE.toLowerCase(), index };
+    });
+    node.members = [...node.members, ...added];
     node.free -= units;
     const { nomination: _, ...facts } = gang;
     const after = { ...facts, waits: false, admissions, lastAdmission: admission };

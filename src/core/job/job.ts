@@ -67,6 +67,15 @@ export function isEvicted({ status, admissions }: Pick<Job, "status" | "admissio
   return status.eviction !== undefined && status.eviction.admission === liveAdmission({ admissions })?.number;
 }
 
+/** The members that a job's live admission keeps, by replica type, if it is to give up others. Null: it keeps all. */
+export function shrinksTo({
+  status,
+  admissions,
+}: Pick<Job, "status" | "admissions">): Readonly<Record<string, number>> | null {
+  const { shrink } = status;
+  return shrink !== undefined && shrink.admission === liveAdmission({ admissions })?.number ? shrink.keeps : null;
+}
+
 /** True while a job that has not ended must have no pods. */
 export function isSuspended({ spec }: Job): boolean {
   return spec.runPolicy.suspend === true;

@@ -41,8 +41,12 @@ export type Nomination = {
   readonly members: Readonly<Record<string, number>>;
   /** The gang's generation as a nominee: the one that the record of its nomination began. */
   readonly generation: number;
-  /** The gangs whose end it waits for. */
-  readonly victims: readonly { readonly jobUid: string; readonly admission: number }[];
+  /** The gangs whose end it waits for; of one that `keeps` members, it waits until the others have ended. */
+  readonly victims: readonly {
+    readonly jobUid: string;
+    readonly admission: number;
+    readonly keeps?: Readonly<Record<string, number>>;
+  }[];
   /** Omitted: it is no reservation, and its victims are preempted. */
   readonly reservation?: ReservationFacts;
   readonly sinceMs: number;

@@ -1,6 +1,7 @@
 import { compareText } from "../../runtime/compare-text.ts";
+import type { Job } from "./job.ts";
 import type { JobSpec } from "./spec.ts";
-import type { ReplicaKey } from "./status.ts";
+import type { Admission, ReplicaKey } from "./status.ts";
 
 const ROLE_ORDER = ["chief", "master", "launcher", "evaluator", "ps", "worker"];
 
@@ -61,12 +62,18 @@ export function memberCount(members: Readonly<Record<string, number>>): number {
   return Object.values(members).reduce((sum, count) => sum + count, 0);
 }
 
-/** The members of an admission that the job still has. Fewer than the admission's only after a scale-down. */
+/**
+ * The members of an admission that the job still has. Fewer than the admission's only after a scale-down, and while it
+ * gives up members for another gang.
+ */
 export function keptMembers(
-  spec: JobSpec,
-  members: Readonly<Record<string, number>>,
+  { spec, status }: Pick<Job, "spec" | "status">,
+  { number, members }: Pick<Admission, "number" | "members">,
 ): Readonly<Record<string, number>> {
+  const keeps = status.shrink?.admission === number ? status.shrink.keeps : {};
   return Object.fromEntries(
-    Object.entries(members).map(([role, count]) => [role, Math.min(count, spec.replicaSpecs[role]?.replicas ?? 0)]),
+    Object.entries(members).map(([role, count]) => {
+      return [role, Math.min(count, spec.replicaSpecs[role]?.replicas ?? 0, keeps[role] ?? count)];
+    }),
   );
 }

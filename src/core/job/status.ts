@@ -139,6 +139,13 @@ export type Eviction = {
   readonly preemption?: PreemptionReason;
 };
 
+/** A request of the planner that an elastic gang gives up members for another gang. It runs on with the others. */
+export type Shrink = {
+  readonly admission: number;
+  /** All members that it keeps, by replica type. */
+  readonly keeps: Readonly<Record<string, number>>;
+};
+
 /** More about a pod than its phase. Omitted members: an empty text, false, or 0. */
 export type PodFacts = {
   readonly node?: string;
@@ -184,6 +191,8 @@ export type JobStatus = {
   readonly backoff: AdmissionBackoff | null;
   /** Counts only while that admission is live. Omitted: none was requested. */
   readonly eviction?: Eviction;
+  /** Counts only while that admission is live. Omitted: no members are given up. */
+  readonly shrink?: Shrink;
   /** Counts only while the job waits: see `nominationOf`. Omitted: no gang is preempted for it. */
   readonly nomination?: Nomination;
   /** The phases of the pods when they were last seen. Omitted: not seen yet. */

@@ -1,7 +1,7 @@
 import { admitted } from "../job/admitted.ts";
 import { clusterWords } from "../job/cluster-text.ts";
 import type { JobEvent } from "../job/event.ts";
-import { isDraining, isEvicted, isSuspended, type Job, liveAdmission } from "../job/job.ts";
+import { isDraining, isEvicted, isSuspended, type Job, liveAdmission, shrinksTo } from "../job/job.ts";
 import { memberCount } from "../job/roles.ts";
 import { type Admission, type Eviction, isTerminal } from "../job/status.ts";
 import type { PlannedAdmission, Refusal } from "./plan-types.ts";
@@ -41,7 +41,8 @@ function admit(job: Job, planned: PlannedAdmission, nowMs: number) {
 
 function grow(job: Job, planned: PlannedAdmission) {
   const live = job.admissions.find((admission) => admission.number === planned.admission);
-  if (live?.state !== "live" || live.cluster !== planned.cluster || isEvicted(job)) return null;
+  if (live?.state !== "live" || live.cluster !== planned.cluster) return null;
+  if (isEvicted(job) || shrinksTo(job) !== null) return null;
   const admission = { ...live, members: planned.members };
   const admissions = job.admissions.map((other) => (other === live ? admission : other));
   const { kind } = job.spec;

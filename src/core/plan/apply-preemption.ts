@@ -1,17 +1,22 @@
 import { canonicalJson } from "../../runtime/json.ts";
 import type { JobEvent } from "../job/event.ts";
-import { isEvicted, type Job, liveAdmission } from "../job/job.ts";
+import { isEvicted, isSuspended, type Job, liveAdmission, shrinksTo } from "../job/job.ts";
 import { canBeNominated, nominationOf, withoutNomination } from "../job/nomination.ts";
 import type { Nomination } from "../job/preemption.ts";
+import { memberCount } from "../job/roles.ts";
+import type { Shrink } from "../job/status.ts";
 import { applyEviction } from "./apply-plan.ts";
 import { nominationBy, type PlannedPreemption, type PlannedReservation, type PlannedVictim } from "./preemption.ts";
 import {
+  givesUpWords,
   PREEMPTED,
   PREEMPTING,
   preemptedWords,
   preemptingWords,
   RESERVING,
   reservingWords,
+  SHRINKS,
+  victimWords,
 } from "./preemption-words.ts";
 
 /** A job before and after it was nominated or is to be undone, and the events that say so. */
@@ -25,16 +30,16 @@ export type AppliedPreemption = {
 };
 
 /**
- * Nominates a job and requests that its victims are undone, all of it or nothing. Null if it is too late: the nominee
- * waits no more, or the admission of a victim is not live, has other members, or ends anyway. A victim that is to be
- * undone already stays one, without another request.
+ * Nominates a job and requests that its victims are undone, or give up members, all of it or nothing. Null if it is
+ * too late: the nominee waits no more, or the admission of a victim is not live, has other members, or ends anyway. A
+ * victim that is to be undone already stays one, without another request.
  */
 export function applyPreemption(
   jobs: ReadonlyMap<string, Job>,
   preemption: PlannedPreemption,
   nowMs: number,
 ): AppliedPreemption | null {
-  const { planned, victims, reservation } = preemption;
+  const { planned, victims } = preemption;
   const nominee = jobs.get(planned.jobUid);
   if (nominee === undefined || !canBeNominated(nominee)) return null;
   const by = nameOf(nominee);
@@ -44,20 +49,53 @@ export function applyPreemption(
   for (const victim of victims) {
     const before = jobs.get(victim.jobUid);
     if (before === undefined || !isAsPlanned(before, victim)) return null;
-    names.push(nameOf(before));
+    names.push(victimWords(nameOf(before), victim.members, victim.keeps));
     if (isEvicted(before)) continue;
-    const { admission, reason } = victim;
-    const message = preemptedWords(by, reason);
-    const after = applyEviction(before, { admission, reason: PREEMPTED, message, preemption: reason });
-    if (after === null) return null;
-    changes.push({ before, after, events: [] });
-    evicted.push(victim);
+    const change = applyToVictim(before, victim, { by, nowMs });
+    if (change === null) return null;
+    changes.push(change);
+    evicted.push(...(victim.keeps === undefined ? [victim] : []));
   }
-  const nominated =
-    reservation === undefined
-      ? nominateFor(nominee, nominationBy(preemption, nowMs), names)
-      : reserveFor(nominee, { ...preemption, reservation: stillAwaited(reservation, jobs) }, { jobs, nowMs });
-  return { changes: [nominated, ...changes], evicted };
+  return { changes: [changeNominee(nominee, preemption, { jobs, names, nowMs }), ...changes], evicted };
+}
+
+function changeNominee(
+  nominee: Job,
+  preemption: PlannedPreemption,
+  of: { readonly jobs: ReadonlyMap<string, Job>; readonly names: readonly string[]; readonly nowMs: number },
+): PreemptionChange {
+  const { reservation } = preemption;
+  if (reservation === undefined) return nominateFor(nominee, nominationBy(preemption, of.nowMs), of.names);
+  return reserveFor(nominee, { ...preemption, reservation: stillAwaited(reservation, of.jobs) }, of);
+}
+
+/** Requests that a victim is undone, or gives up members. Null if it is too late. */
+function applyToVictim(
+  before: Job,
+  { admission, reason, keeps }: PlannedVictim,
+  { by, nowMs }: { readonly by: string; readonly nowMs: number },
+): PreemptionChange | null {
+  if (keeps !== undefined) return applyShrink(before, { admission, keeps }, { nowMs, why: givesUpWords(by, reason) });
+  const message = preemptedWords(by, reason);
+  const after = applyEviction(before, { admission, reason: PREEMPTED, message, preemption: reason });
+  return after === null ? null : { before, after, events: [] };
+}
+
+/** Requests that an elastic gang gives up members. Null if it is too late. */
+function applyShrink(
+  before: Job,
+  shrink: Shrink,
+  { nowMs, why }: { readonly nowMs: number; readonly why: string },
+): PreemptionChange | null {
+  const live = liveAdmission(before);
+  const ends = before.cancel !== null || before.deleteTimeMs !== null || isSuspended(before);
+  if (live === null || ends || shrinksTo(before) !== null) return null;
+  const count = memberCount(live.members) - memberCount(shrink.keeps);
+  const message = `Admission ${live.number} gives up ${count} member(s) ${why}; it keeps ${memberCount(shrink.keeps)}.`;
+  // Pods of the members that it gives up may be created until shortly after, as after a change of their number.
+  const status = { ...before.status, shrink, resizedMs: nowMs };
+  const event: JobEvent = { type: "Normal", reason: SHRINKS, message };
+  return { before, after: { ...before, status, version: before.version + 1 }, events: [event] };
 }
 
 type Said = { readonly reason: string; readonly message: string };

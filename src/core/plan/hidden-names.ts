@@ -9,7 +9,7 @@ export type MayName = (holder: string) => boolean;
 
 const OTHER_JOB = "another job";
 /** Where a message names one job. */
-const NAMED = /(waits behind |preempted for )([^\s,/]+\/[^\s,]+)(?=, (?:the head |which |whose ))/g;
+const NAMED = /(waits behind |preempted for |member\(s\) for )([^\s,/]+\/[^\s,]+)(?=, (?:the head |which |whose ))/g;
 /** Where it lists jobs, up to its end. */
 const LISTED = /(preempted for it have ended: )(.*)$/s;
 const JOB_NAME = /[^\s,;:()/]+\/[^\s,;:()/]+/g;

@@ -1,12 +1,13 @@
 import { contentHash } from "../../runtime/content-hash.ts";
 import { canonicalJson } from "../../runtime/json.ts";
 import { isInterruptible } from "../job/interruptible.ts";
-import { awaitsResult, isEvicted, isHistory, isSuspended, type Job } from "../job/job.ts";
+import { awaitsResult, isEvicted, isHistory, isSuspended, type Job, shrinksTo } from "../job/job.ts";
 import { nominationOf } from "../job/nomination.ts";
 import type { Nomination } from "../job/preemption.ts";
 import type { Admission, JobStatus } from "../job/status.ts";
 import type { Registry } from "../kinds/registry.ts";
 import { type Ask, askOf } from "./ask.ts";
+import type { MemberCounts } from "./gang.ts";
 
 /** The facts of a gang that documents of its job's record have: of its spec and its status. */
 export type DocumentedFacts = {
@@ -19,6 +20,8 @@ export type DocumentedFacts = {
   readonly waitsSinceMs: number;
   /** True: its live admission is to be undone. Omitted: it is not. */
   readonly evicted?: true;
+  /** The members that it keeps once it has given up others. Omitted: it keeps all. */
+  readonly shrinksTo?: MemberCounts;
   /** True: no other gang is preempted for it. Omitted: the policies of its queue hold. */
   readonly neverPreempts?: true;
   /** How often it was preempted. Omitted: never. */
@@ -146,6 +149,7 @@ export function documentedFacts(job: Job): DocumentedFacts {
   const { maxPreemptions } = job.spec.runPolicy.schedulingPolicy;
   const { maxRuntimeMs, backfill } = job.spec.runPolicy;
   const nomination = nominationOf(job);
+  const keeps = shrinksTo(job);
   const looked = waiting?.reason === "WaitingForCache" ? waiting.message : "earlier results are looked for";
   return {
     suspended: isSuspended(job),
@@ -153,6 +157,7 @@ export function documentedFacts(job: Job): DocumentedFacts {
     backoff,
     waitsSinceMs: conditions.find(({ type }) => type === "Admitted")?.lastTransitionMs ?? job.createTimeMs,
     ...(isEvicted(job) ? { evicted: true as const } : {}),
+    ...(keeps === null ? {} : { shrinksTo: keeps }),
     ...(job.spec.preemptionPolicy === "NEVER" ? { neverPreempts: true as const } : {}),
     ...(preemptions === 0 ? {} : { preemptions }),
     ...(maxPreemptions === undefined ? {} : { maxPreemptions }),

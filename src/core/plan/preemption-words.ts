@@ -1,10 +1,15 @@
 import type { PreemptionReason } from "../job/preemption.ts";
+import { memberCount } from "../job/roles.ts";
+import { addedMembers, type MemberCounts } from "./gang.ts";
 
 /** The reason of a job that waits until the gangs that are preempted for it have ended, and of the event about it. */
 export const PREEMPTING = "Preempting";
 
 /** The reason of the event and of the conditions of a job whose admission is undone for another gang. */
 export const PREEMPTED = "Preempted";
+
+/** The reason of the event of an elastic job that gives up members for another gang, and runs on. */
+export const SHRINKS = "GivesUpMembers";
 
 /** The reason of a job that has a reservation, and of the event about it. */
 export const RESERVING = "Reserving";
@@ -25,7 +30,18 @@ const WHY: Readonly<Record<PreemptionReason, string>> = {
 
 /** Why an admission is undone: `it was preempted for ml/train, whose queue takes back its own quota`. */
 export function preemptedWords(nominee: string, reason: PreemptionReason): string {
-  return `it was preempted for ${nominee}, ${WHY[reason]}`;
+  return `it was preempted ${givesUpWords(nominee, reason)}`;
+}
+
+/** Whom members are given up for: `for ml/train, whose queue takes back its own quota`. */
+export function givesUpWords(nominee: string, reason: PreemptionReason): string {
+  return `for ${nominee}, ${WHY[reason]}`;
+}
+
+/** Whom a nominee waits for: `ml/train`, or `3 members of ml/train`, which keeps others. */
+export function victimWords(name: string, members: MemberCounts, keeps?: MemberCounts): string {
+  const count = keeps === undefined ? 0 : memberCount(addedMembers(keeps, members));
+  return count === 0 ? name : `${count} member${count === 1 ? "" : "s"} of ${name}`;
 }
 
 /** Why a nominee waits. `victims`: those that have not ended, as `namespace/name`. */

@@ -1,6 +1,7 @@
 import { invariant } from "../../runtime/assert.ts";
 import type { Nomination, PreemptionReason } from "../job/preemption.ts";
 import type { MemberCounts } from "./gang.ts";
+import type { PlanGang } from "./plan-gang.ts";
 import type { PlannedAdmission } from "./plan-types.ts";
 
 /** A running gang that is to give way. The number of its admission and its members guard the record. */
@@ -9,6 +10,8 @@ export type PlannedVictim = {
   readonly queue: string;
   readonly admission: number;
   readonly members: MemberCounts;
+  /** The members that an elastic gang keeps: it runs on with them. Omitted: it gives way whole. */
+  readonly keeps?: MemberCounts;
   readonly reason: PreemptionReason;
 };
 
@@ -34,18 +37,27 @@ export type PlannedReservation = {
 export function nominationBy({ planned, victims, reservation }: PlannedPreemption, nowMs: number): Nomination {
   const { cluster, flavors, members, generation } = planned;
   invariant(cluster !== null, "a job without pods preempts no gang");
-  const awaited = [...victims, ...(reservation?.awaits ?? [])];
+  const awaited: Nomination["victims"] = [...victims, ...(reservation?.awaits ?? [])];
   return {
     cluster,
     flavors,
     members,
     generation: generation + 1,
-    victims: awaited.map(({ jobUid, admission }) => ({ jobUid, admission })),
+    victims: awaited.map(({ jobUid, admission, keeps }) => ({ jobUid, admission, ...(keeps && { keeps }) })),
     ...(reservation && {
       reservation: { sinceMs: reservation.sinceMs ?? nowMs, keepsQuota: reservation.keepsQuota },
     }),
     sinceMs: nowMs,
   };
+}
+
+/** True while a victim runs, or holds tokens or pods that it is to give up. */
+export function isLeft({ admissions }: Pick<PlanGang, "admissions">, victim: Nomination["victims"][number]): boolean {
+  const admission = admissions.find(({ number }) => number === victim.admission);
+  if (admission === undefined || (admission.tokensReleasedMs !== null && admission.goneMs !== null)) return false;
+  const { keeps } = victim;
+  if (keeps === undefined || admission.state !== "live") return true;
+  return Object.entries(admission.members).some(([role, count]) => count > (keeps[role] ?? count));
 }
 
 /** A preemption that is ready to be recorded. */

@@ -115,7 +115,7 @@ type RolePods = {
 };
 
 function roleSlots({ job, kind, admission, role, byName, ours, lost }: RolePods): readonly Slot[] {
-  const members = keptMembers(job.spec, admission.members)[role] ?? 0;
+  const members = keptMembers(job, admission)[role] ?? 0;
   const slices = podSlices(
     ours.filter((pod) => pod.role === role.toLowerCase()),
     members,

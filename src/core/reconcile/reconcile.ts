@@ -19,6 +19,7 @@ import { kindFailed } from "./kind-failed.ts";
 import type { Observed } from "./observed.ts";
 import { pluginRunner } from "./plugin-job.ts";
 import { runGang } from "./run-gang.ts";
+import { forgetShrink } from "./scale-down.ts";
 import { forgetProblems } from "./show-problems.ts";
 import { resume, suspend } from "./suspend.ts";
 import { evict, forgetEviction } from "./wait-again.ts";
@@ -53,6 +54,7 @@ export function reconcile(
   if (liveAdmission(draft) === null) {
     forgetProblems(draft);
     forgetEviction(draft);
+    forgetShrink(draft);
   }
   runner.abort(draft, inputs);
   runner.finalize(draft, inputs);

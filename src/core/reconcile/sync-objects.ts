@@ -28,7 +28,7 @@ const FOREIGN_RECHECK_MS_MAX = 60_000;
 export function syncObjects(draft: Draft, inputs: Inputs, admission: GangAdmission, arranged: Arrangement): void {
   const { job, kind, nowMs, config } = inputs;
   const { scheduler } = arranged.gang;
-  const kept = { ...admission, members: keptMembers(job.spec, admission.members) };
+  const kept = { ...admission, members: keptMembers(job, admission) };
   const draftJob = { ...job, status: draft.status };
   const target: BuildTarget = { job: draftJob, kind, admission: kept, build: config.build, scheduler };
   const doomed = doomedPods(arranged);

@@ -1,4 +1,4 @@
-import { isEvicted, type Job, liveAdmission } from "../../../core/job/job.ts";
+import { isEvicted, type Job, liveAdmission, shrinksTo } from "../../../core/job/job.ts";
 import { applyPreemption, applyWithdrawal, type PreemptionChange } from "../../../core/plan/apply-preemption.ts";
 import type { PreemptionRecord, PreemptOutcome } from "../../../core/plan/preemption.ts";
 import { frozenPools } from "../admin/freezes.ts";
@@ -108,9 +108,10 @@ function countedOf({ queue }: PreemptionRecord, outcome: PreemptOutcome | undefi
   return { queue, victims: outcome?.kind === "recorded" ? outcome.evicted.length : 0 };
 }
 
-/** The pools of an admission that a change requests to undo. */
+/** The pools of an admission that a change requests to undo, or to give up members. */
 function poolsTaken({ before, after }: PreemptionChange): readonly string[] {
-  return isEvicted(after) && !isEvicted(before) ? Object.values(liveAdmission(before)?.flavors ?? {}) : [];
+  const isAsked = (isEvicted(after) && !isEvicted(before)) || shrinksTo(after) !== shrinksTo(before);
+  return isAsked ? Object.values(liveAdmission(before)?.flavors ?? {}) : [];
 }
 
 function keepsQuota({ reservation }: PreemptionRecord): boolean {

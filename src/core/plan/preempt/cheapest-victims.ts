@@ -8,7 +8,10 @@ import { victimsFor } from "./victims.ts";
 /** Of so many candidates at most every set is tried: there are 4,096. */
 const CANDIDATES_MAX = 12;
 
-/** The highest priority, the number of gangs, and the tokens that they use, each times the milliseconds of its run. */
+/**
+ * The highest priority, the number of gangs, and the tokens that they use, each times the milliseconds of its run. The
+ * growth of elastic gangs costs nothing.
+ */
 type Cost = readonly [priority: number, gangs: number, lost: number];
 
 /**
@@ -71,12 +74,13 @@ function gangsIn(victims: readonly Victim[]): readonly RunningGang[] {
   return victims.map(({ gang }) => gang);
 }
 
-function costOf(gangs: readonly RunningGang[], nowMs: number): Cost {
+function costOf(all: readonly RunningGang[], nowMs: number): Cost {
+  const gangs = all.filter(({ isGrowth }) => isGrowth !== true);
   const lost = gangs.reduce((sum, { uses, admitTimeMs }) => {
     const amount = [...uses.values()].reduce((all, one) => all + one, 0);
     return sum + amount * (nowMs - admitTimeMs);
   }, 0);
-  return [Math.max(...gangs.map(({ priority }) => priority)), gangs.length, lost];
+  return [Math.max(Number.MIN_SAFE_INTEGER, ...gangs.map(({ priority }) => priority)), gangs.length, lost];
 }
 
 function compareCosts(a: Cost, b: Cost): number {

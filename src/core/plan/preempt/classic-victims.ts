@@ -2,7 +2,7 @@ import type { PreemptionReason } from "../../job/preemption.ts";
 import { type BranchUse, borrowsWith, fitsInQuota, isWithinQuota } from "../state/branch-use.ts";
 import { type Branch, upward } from "../state/branches.ts";
 import { candidatesOf } from "./candidates.ts";
-import { candidateOrder } from "./order.ts";
+import { candidateOrder, turnOf } from "./order.ts";
 import type { RunningGang, Taker, Victim, VictimSearch } from "./running-gang.ts";
 import { Taking } from "./taking.ts";
 
@@ -142,6 +142,6 @@ function sequenceOf(search: VictimSearch, taker: Taker, classes: Classes): reado
   const sorted = [classes.reclaim, classes.byPriority, classes.ownQueue].map((list) =>
     [...list].sort((a, b) => order(a.gang, b.gang)),
   );
-  const part = (evicted: boolean) => sorted.flatMap((list) => list.filter(({ gang }) => gang.evicted === evicted));
-  return [...part(true), ...part(false)];
+  const part = (turn: number) => sorted.flatMap((list) => list.filter(({ gang }) => turnOf(gang) === turn));
+  return [...part(0), ...part(1), ...part(2)];
 }

@@ -3,7 +3,7 @@ import { childTowards, commonAncestor, isWithinQuota } from "../state/branch-use
 import { type Branch, rootOf } from "../state/branches.ts";
 import { compareShares, type Share, shareOf } from "../state/shares.ts";
 import { candidatesOf } from "./candidates.ts";
-import { candidateOrder } from "./order.ts";
+import { candidateOrder, turnOf } from "./order.ts";
 import type { RunningGang, Taker, Victim, VictimSearch } from "./running-gang.ts";
 import { Taking } from "./taking.ts";
 import { TargetQueues } from "./target-queues.ts";
@@ -25,7 +25,9 @@ export function fairVictims(
   for (const [pool, amount] of taker.wants) quota.charge(taker.account, pool, amount);
   const fair = new FairSearch({ search, taker, takerLeaf: of.takerLeaf, taking });
   const [first, second] = of.strategies.length === 0 ? FAIR_SHARING_STRATEGIES : of.strategies;
-  const found = fair.takeBy(first as FairSharingStrategy, candidates) || (second !== undefined && fair.takeKept());
+  const found =
+    [1, 2].some((turn) => fair.takeBy(first as FairSharingStrategy, upTo(candidates, turn))) ||
+    (second !== undefined && fair.takeKept());
   for (const [pool, amount] of taker.wants) quota.discharge(taker.account, pool, amount);
   const victims = found ? taking.fillBack({ borrowing: true }) : [];
   quota.undo(mark);
@@ -33,6 +35,14 @@ export function fairVictims(
 }
 
 type Candidates = ReadonlyMap<Branch, readonly RunningGang[]>;
+
+/** In the first turn the growth of elastic gangs, and gangs that give way already; in the second one the others. */
+function upTo(candidates: Candidates, turn: number): Candidates {
+  const isNow = (gang: RunningGang) => Math.max(1, turnOf(gang)) === turn;
+  const hasGrowth = [...candidates.values()].some((gangs) => gangs.some(({ isGrowth }) => isGrowth === true));
+  if (!hasGrowth) return turn === 1 ? new Map() : candidates;
+  return new Map([...candidates].map(([leaf, gangs]) => [leaf, gangs.filter(isNow)]));
+}
 
 /** Those of the taker's own queue, and of every queue of the tree that borrows of a pool that the taker needs. */
 function candidatesByLeaf(search: VictimSearch, taker: Taker, takerLeaf: Branch): Candidates {

@@ -13,6 +13,11 @@ export type RunningGang = {
   /** True: it gives way already. It is taken first, because that costs nothing more. */
   readonly evicted: boolean;
   readonly uses: PoolAmounts;
+  /**
+   * True: these are only the members of an elastic gang beyond its minimum, which go before whole gangs. The gang
+   * itself is another one of its uid, which uses the rest. Omitted: false.
+   */
+  readonly isGrowth?: boolean;
 };
 
 /** A gang that waits for tokens, and may have others preempted. */

@@ -55,6 +55,8 @@ export class Taking {
     for (let at = this.#victims.length - 2; at >= 0; at -= 1) {
       const all = this.#victims;
       const { gang } = all[at] as Victim;
+      // Without its minimum, an elastic gang has no growth either.
+      if (gang.isGrowth === true && all.some((one) => one.gang.uid === gang.uid && one.gang !== gang)) continue;
       const { mark } = this.#search.quota;
       for (const [pool, amount] of gang.uses) this.#search.quota.charge(gang.account, pool, amount);
       const without = [...all];

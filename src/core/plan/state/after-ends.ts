@@ -1,7 +1,8 @@
 import { borrowingLevel } from "./branch-use.ts";
-import type { AskingGang, FindVictims, Runner } from "./find-victims.ts";
+import type { AskingGang, FindVictims } from "./find-victims.ts";
 import { fitGroups } from "./place-all.ts";
 import type { RoomTry } from "./requests.ts";
+import type { Runner } from "./runners.ts";
 import type { Parts } from "./state-parts.ts";
 
 /**

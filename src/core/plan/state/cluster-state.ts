@@ -3,6 +3,7 @@ import { readyNode } from "../../pods/node-match.ts";
 import type { PodClass } from "../ask.ts";
 import { podClassOf } from "../ask.ts";
 import { compareDemand } from "../fit.ts";
+import type { MemberCounts } from "../gang.ts";
 import type { PlanGang, PlannedFrom } from "../plan-gang.ts";
 import type { BoundMember, NodeCapacity, PlanCluster, UnboundPod } from "../snapshot.ts";
 import { ClusterRoom } from "./cluster-room.ts";
@@ -38,6 +39,11 @@ export type LiveMembers = {
   readonly groups: readonly Expected[];
 };
 
+type ShownMember = Pick<BoundMember, "role" | "index"> & { readonly node: string };
+
+/** A part of a gang's pods: the members that it `keeps`, or the others, its growth. */
+export type GangPart = { readonly keeps: MemberCounts; readonly isGrowth: boolean };
+
 /** One cluster: its record, its nodes, and the pods that no node shows yet but that will take room. */
 export class ClusterState {
   readonly name: string;
@@ -65,7 +71,7 @@ export class ClusterState {
   readonly #unbound = new Map<string, UnboundPod>();
   #stale = false;
   /** The nodes that show each admission's members. Null: not known since nodes changed. */
-  #places: Map<string, { readonly node: string; readonly role: string }[]> | null = null;
+  #places: Map<string, ShownMember[]> | null = null;
   /** Where the room counts the unseen members of all gangs together. */
   #placedUnseen: PlacedUnseen = { gangs: [], placed: [] };
   /** The same by gang. Null: not known since the room was made. */
@@ -114,29 +120,33 @@ export class ClusterState {
     return this.watch.sync(isStale);
   }
 
-  /** The pods of an admission: those that nodes show, and those that the room counts on nodes until they are shown. */
-  podsOf(members: LiveMembers): readonly PlacedPod[] {
+  /**
+   * The pods of an admission, or of a part of it: those that nodes show, and those that the room counts on nodes until
+   * they are shown. The latter count as no growth.
+   */
+  podsOf(members: LiveMembers, part: GangPart | null = null): readonly PlacedPod[] {
     const { jobUid, admission } = members;
-    const isLive = this.#live.get(jobUid)?.admission === admission;
+    const isLive = this.#live.get(jobUid)?.admission === admission && part?.isGrowth !== true;
     this.#unseenPlaces ??= unseenPlaces(this.#placedUnseen);
-    return [...this.#shownPods(members), ...(isLive ? (this.#unseenPlaces.get(jobUid) ?? []) : [])];
+    return [...this.#shownPods(members, part), ...(isLive ? (this.#unseenPlaces.get(jobUid) ?? []) : [])];
   }
 
-  #shownPods({ jobUid, admission, labels, groups }: LiveMembers): readonly PlacedPod[] {
+  #shownPods({ jobUid, admission, labels, groups }: LiveMembers, part: GangPart | null): readonly PlacedPod[] {
     this.#places ??= this.#findPlaces();
-    return (this.#places.get(admissionKey(jobUid, admission)) ?? []).flatMap(({ node, role }) => {
+    return (this.#places.get(admissionKey(jobUid, admission)) ?? []).flatMap(({ node, role, index }) => {
+      if (part !== null && part.isGrowth === isKept(part, { role, index })) return [];
       const group = groups.find((one) => one.role.toLowerCase() === role);
       return group === undefined ? [] : [{ node, fit: this.room.fits.of(group.podClass, labels) }];
     });
   }
 
-  #findPlaces(): Map<string, { readonly node: string; readonly role: string }[]> {
-    const places = new Map<string, { readonly node: string; readonly role: string }[]>();
+  #findPlaces(): Map<string, ShownMember[]> {
+    const places = new Map<string, ShownMember[]>();
     for (const [node, members] of this.#members) {
-      for (const { jobUid, admission, role } of members) {
+      for (const { jobUid, admission, role, index } of members) {
         const key = admissionKey(jobUid, admission);
         const known = places.get(key) ?? [];
-        known.push({ node, role });
+        known.push({ node, role, index });
         places.set(key, known);
       }
     }
@@ -222,6 +232,11 @@ export class ClusterState {
       return [{ fit, role, count: missing }];
     });
   }
+}
+
+/** True for a pod of the members that a gang keeps without its growth: those with the lowest indexes. */
+function isKept({ keeps }: GangPart, { role, index }: Pick<BoundMember, "role" | "index">): boolean {
+  return Object.entries(keeps).some(([name, count]) => name.toLowerCase() === role && index < count);
 }
 
 /** The members of a gang under one of its admissions. */

@@ -3,7 +3,7 @@
  * possible, and admits it with that. Or lets the lane wait for everything that can end its refusal.
  */
 import type { PlaceInLine, PlannedAdmission } from "../plan-types.ts";
-import type { PlannedPreemption, PlannedVictim } from "../preemption.ts";
+import type { PlannedPreemption } from "../preemption.ts";
 import type { PlanQueue } from "../snapshot.ts";
 import { type SizedAsk, unitsOf } from "./ask-shape.ts";
 import type { PoolAmounts } from "./branch-use.ts";
@@ -12,6 +12,7 @@ import { FindRoom, type Placed } from "./find-room.ts";
 import type { FindVictims, FoundVictims, VictimsAnswer } from "./find-victims.ts";
 import type { Entry, Lane, LaneOption } from "./gang-lines.ts";
 import { allocationsOf, amountsByPool, placeIn } from "./grow.ts";
+import { plannedVictims } from "./growth.ts";
 import { hearsOfRoom, leaveLists } from "./lane-turns.ts";
 import { newAdmission, serviceAdmission } from "./new-admission.ts";
 import { largestPart } from "./part-of-gang.ts";
@@ -116,7 +117,7 @@ export class DecideLane {
     }
     if (found === null || !this.#victims.stillFits(asking, found)) return "skipped";
     this.#victims.book(asking, found);
-    return { planned: this.plannedIn(entry, request, found.room), victims: found.victims.map(plannedVictim) };
+    return { planned: this.plannedIn(entry, request, found.room), victims: plannedVictims(found.victims) };
   }
 
   /** Refuses the first gang of a lane. Returns the place that it gets in the waiting line; null if it gets none. */
@@ -396,8 +397,3 @@ type FailedTry = {
   /** Of the flavors that quotas allow. */
   readonly requests: readonly Request[];
 };
-
-export function plannedVictim({ gang, reason }: FoundVictims["victims"][number]): PlannedVictim {
-  const { entry, admission, uid: jobUid } = gang;
-  return { jobUid, queue: entry.line.name, admission: admission.number, members: admission.members, reason };
-}

@@ -1,4 +1,5 @@
 import { liveAdmission } from "../../job/job.ts";
+import { memberCount } from "../../job/roles.ts";
 import type { PlannedFrom } from "../plan-gang.ts";
 import type { PlannedAdmission } from "../plan-types.ts";
 import { cheapestVictims, isCheaper } from "../preempt/cheapest-victims.ts";
@@ -8,16 +9,15 @@ import type { RunningGang, Taker, Victim, VictimSearch } from "../preempt/runnin
 import { victimsFor } from "../preempt/victims.ts";
 import type { PoolAmounts } from "./branch-use.ts";
 import type { Branch } from "./branches.ts";
-import { type ClusterState, membersUnder, type PlacedPod } from "./cluster-state.ts";
+import type { ClusterState, PlacedPod } from "./cluster-state.ts";
 import type { Entry, Lane } from "./gang-lines.ts";
+import { keptWithout, wholeGangs } from "./growth.ts";
 import type { KeptRoom } from "./kept-room.ts";
 import { fitGroups, placeAll } from "./place-all.ts";
 import { type Request, type RoomTry, tryIn } from "./requests.ts";
 import { RoundBudgets } from "./round-budgets.ts";
+import { type Runner, Runners } from "./runners.ts";
 import type { Parts } from "./state-parts.ts";
-
-/** An admission of a gang that uses tokens and room. */
-export type Runner = RunningGang & { readonly entry: Entry; readonly admission: PlannedFrom };
 
 /** Running gangs that give way, and the cluster that has room for a request once they are gone. */
 export type FoundVictims = {
@@ -42,16 +42,14 @@ export type AskingGang = {
 export class FindVictims {
   readonly #parts: Parts;
   readonly #nowMs: number;
-  readonly #running = new Map<string, readonly Runner[]>();
-  /** The gangs of each queue in each cluster, and those that leave as of no queue. */
-  readonly #byCluster = new Map<string, Map<string, readonly Runner[]>>();
-  readonly #pods = new Map<Runner, readonly PlacedPod[]>();
+  readonly #runners: Runners;
   readonly #chosen = new Set<Runner>();
+  /** The gangs of these: nobody else takes anything of them. */
+  readonly #chosenEntries = new Set<Entry>();
   /** The gangs that the round has admitted. */
   readonly #boarding = new Map<Entry, Runner>();
   /** What the gangs are charged with for which the round has chosen victims. */
   readonly #booked: { readonly entry: Entry; readonly wants: PoolAmounts }[] = [];
-  #leaving: readonly Runner[] | null = null;
   /** The gangs that stay, for so many that were chosen or admitted. Null: not known yet. */
   #staying: { readonly chosen: number; readonly boarding: number; readonly all: readonly Runner[] } | null = null;
   readonly budget: RoundBudgets;
@@ -60,6 +58,7 @@ export class FindVictims {
 
   constructor(parts: Parts, nowMs: number) {
     this.#parts = parts;
+    this.#runners = new Runners(parts);
     this.#nowMs = nowMs;
     this.budget = new RoundBudgets(parts.quota.queues, nowMs);
   }
@@ -73,7 +72,8 @@ export class FindVictims {
     const found = lacking.size > 0 ? this.#forQuota(asking, lacking) : this.#forRoom(asking);
     quota.undo(mark);
     if (found === null || found === "waits") return found;
-    return this.budget.allows(asking.entry, found.victims.length) ? found : null;
+    const least = this.#withLeastGrowth(asking, found);
+    return this.budget.allows(asking.entry, wholeGangs(least.victims)) ? least : null;
   }
 
   /** The gangs that would give way for an amount of one pool, if room did not matter. Null: nobody can. */
@@ -85,14 +85,17 @@ export class FindVictims {
     const isFree = quota.admits(lane.account, pool, { need: amount, priority: lane.priority });
     const victims = isFree
       ? []
-      : victimsFor(this.#search({ lane, entry }, this.#allRunning), takerOf({ lane, entry, wants }, new Set([pool])));
+      : victimsFor(
+          this.#search({ lane, entry }, this.#runners.staying),
+          takerOf({ lane, entry, wants }, new Set([pool])),
+        );
     quota.undo(mark);
     return isFree || victims.length > 0 ? victims : null;
   }
 
   /** True if the round has chosen one of these victims for another gang. */
   overlaps({ victims }: FoundVictims): boolean {
-    return victims.some(({ gang }) => this.#chosen.has(gang));
+    return victims.some(({ gang }) => this.#chosenEntries.has(gang.entry));
   }
 
   /** True if a request still fits once its victims, those of others and all that leave are gone. */
@@ -122,8 +125,9 @@ export class FindVictims {
     const chosen = this.#chosen.size;
     const boarding = this.#boarding.size;
     if (this.#staying?.chosen === chosen && this.#staying.boarding === boarding) return this.#staying.all;
-    const all = [...this.#parts.lines.lines.keys()].flatMap((queue) => this.#allRunning(queue));
-    const gangs = [...all.filter((gang) => !this.#chosen.has(gang)), ...this.#boarding.values()];
+    const all = [...this.#parts.lines.lines.keys()].flatMap((queue) => this.#runners.staying(queue));
+    const stays = ({ entry, isGrowth }: Runner) => isGrowth !== true && !this.#chosenEntries.has(entry);
+    const gangs = [...all.filter(stays).map((gang) => this.#runners.wholeOf(gang)), ...this.#boarding.values()];
     this.#staying = { chosen, boarding, all: gangs };
     return gangs;
   }
@@ -137,28 +141,31 @@ export class FindVictims {
   noteBoarding(entry: Entry, planned: PlannedAdmission, { room }: ClusterState, mark: number): void {
     const { admission: number, cluster, members, flavors, flavorLabels } = planned;
     const live = { state: "live" as const, admitTimeMs: this.#nowMs, tokensReleasedMs: null, goneMs: null };
-    const runner = this.#runner(entry, { ...live, number, cluster, members, flavors, flavorLabels });
+    const runner = this.#runners.make(entry, { ...live, number, cluster, members, flavors, flavorLabels });
     const pods = room.placedAfter(mark).flatMap(({ slot, fit, pods: count }) => {
       return Array.from({ length: count }, (): PlacedPod => ({ node: room.nodeAt(slot)?.name ?? "", fit }));
     });
     this.#boarding.set(entry, runner);
-    this.#pods.set(runner, pods);
+    this.#runners.notePods(runner, pods);
   }
 
   /** True if gangs leave, or are about to be preempted. */
   get hasLeaving(): boolean {
-    return this.#leavingNow().length + this.#chosen.size > 0;
+    return this.#runners.leaving().length + this.#chosen.size > 0;
   }
 
   /** Lets gangs give way for a reservation. */
   choose(victims: readonly Runner[]): void {
-    for (const gang of victims) this.#chosen.add(gang);
+    for (const gang of victims) {
+      this.#chosen.add(gang);
+      this.#chosenEntries.add(gang.entry);
+    }
   }
 
   /** Gives a request its tokens and its room, beside those of its victims, so that no other gang of the round does. */
   book({ entry, wants }: Pick<AskingGang, "entry" | "wants">, { room, victims }: FoundVictims): void {
-    for (const { gang } of victims) this.#chosen.add(gang);
-    this.budget.take(entry, victims.length);
+    this.choose(gangsOf(victims));
+    this.budget.take(entry, wholeGangs(victims));
     this.charge(entry, wants);
     this.occupy(room);
   }
@@ -199,7 +206,7 @@ export class FindVictims {
   }
 
   #forQuota(asking: AskingGang, lacking: ReadonlySet<string>): FoundVictims | null {
-    const search = this.#search(asking, this.#allRunning);
+    const search = this.#search(asking, this.#runners.staying);
     const roomWithout = (gone: readonly Victim[]) => this.#roomWithout(asking, gone);
     const victims = victimsFor(
       { ...search, fitsWithout: (gone) => roomWithout(gone) !== null },
@@ -216,7 +223,7 @@ export class FindVictims {
     let best: FoundVictims | null = null;
     for (const room of this.roomsOf(asking)) {
       const { name } = room.cluster;
-      const inCluster = (queue: string) => this.#inCluster(name, queue, () => this.#allRunning(queue));
+      const inCluster = (queue: string) => this.#runners.inCluster(name, queue);
       const search = this.#search(asking, inCluster);
       const inRoom = { ...search, fitsWithout: (gone: readonly Victim[]) => this.fitsIn(room, gangsOf(gone)) };
       const taker = takerOf(asking, pools);
@@ -241,7 +248,10 @@ export class FindVictims {
 
   #mayTake(gang: Runner, takerLeaf: Branch): boolean {
     const leaf = this.#parts.quota.branches.leaf(gang.account.queue);
-    if (leaf === null || this.#chosen.has(gang) || isFrozen(this.#parts, gang.entry, gang.admission)) return false;
+    if (leaf === null || this.#chosenEntries.has(gang.entry)) return false;
+    if (isFrozen(this.#parts, gang.entry, gang.admission)) return false;
+    // Only what a gang needs to run is protected.
+    if (gang.isGrowth === true) return true;
     if (isSpared(gang.entry.gang, leaf)) return false;
     const untilMs = protectedUntilMs(gang.admitTimeMs, minRuntimeMs(leaf, takerLeaf, gang.entry.gang.preemptions));
     if (untilMs <= this.#nowMs) return true;
@@ -281,7 +291,7 @@ export class FindVictims {
 
   /** Takes off a cluster's nodes the pods of gangs that are gone, and of all that leave. `room.undo` puts them back. */
   free(cluster: ClusterState, gone: readonly Runner[]): readonly PlacedPod[] {
-    const all = new Set(this.#inCluster(cluster.name, "", () => this.#leavingNow()));
+    const all = new Set(this.#runners.inCluster(cluster.name, ""));
     for (const one of this.#chosen) if (one.admission.cluster === cluster.name) all.add(one);
     for (const gang of gone) if (gang.admission.cluster === cluster.name) all.add(gang);
     const freed = [...all].flatMap((one) => this.podsOf(cluster, one));
@@ -290,24 +300,11 @@ export class FindVictims {
   }
 
   podsOf(cluster: ClusterState, runner: Runner): readonly PlacedPod[] {
-    const known = this.#pods.get(runner);
-    if (known !== undefined) return known;
-    const pods = cluster.podsOf(membersUnder(runner.entry.gang, runner.admission));
-    this.#pods.set(runner, pods);
-    return pods;
-  }
-
-  /** Those of some gangs that are in a cluster. The gangs of a queue, or of none, stay the same during a round. */
-  #inCluster(cluster: string, queue: string, all: () => readonly Runner[]): readonly Runner[] {
-    const byQueue = this.#byCluster.get(cluster) ?? new Map<string, readonly Runner[]>();
-    this.#byCluster.set(cluster, byQueue);
-    const known = byQueue.get(queue) ?? all().filter(({ admission }) => admission.cluster === cluster);
-    byQueue.set(queue, known);
-    return known;
+    return this.#runners.podsOf(cluster, runner);
   }
 
   #dischargeGone(): void {
-    for (const one of this.#leavingNow()) {
+    for (const one of this.#runners.leaving()) {
       if (one.admission.tokensReleasedMs === null) this.#discharge(one.account, one.uses);
     }
     for (const { account, uses } of this.#chosen) this.#discharge(account, uses);
@@ -317,34 +314,29 @@ export class FindVictims {
     for (const [pool, amount] of uses) this.#parts.quota.discharge(account, pool, amount);
   }
 
-  /** The running gangs of a queue that do not leave. */
-  readonly #allRunning = (queue: string): readonly Runner[] => {
-    const known = this.#running.get(queue);
-    if (known !== undefined) return known;
-    const entries = [...(this.#parts.lines.lines.get(queue)?.running ?? [])].filter((entry) => !leaves(entry));
-    const runners = entries.flatMap((entry) => {
-      const live = liveAdmission(entry.gang);
-      return live === null ? [] : [this.#runner(entry, live)];
-    });
-    this.#running.set(queue, runners);
-    return runners;
-  };
-
-  #leavingNow(): readonly Runner[] {
-    this.#leaving ??= [...this.#parts.lines.placed].flatMap((entry) =>
-      entry.gang.admissions.flatMap((admission) => {
-        if (admission.cluster === null || admission.goneMs !== null) return [];
-        return admission.state !== "live" || leaves(entry) ? [this.#runner(entry, admission)] : [];
-      }),
+  /** Takes no more members of elastic gangs than needed. */
+  #withLeastGrowth(asking: AskingGang, found: FoundVictims): FoundVictims {
+    let { victims } = found;
+    const whole = new Set(
+      gangsOf(victims)
+        .filter(({ isGrowth }) => isGrowth !== true)
+        .map(({ entry }) => entry),
     );
-    return this.#leaving;
-  }
-
-  #runner(entry: Entry, admission: PlannedFrom): Runner {
-    const { uid, priority, createTimeMs } = entry.gang;
-    const uses = this.#parts.usesOf(entry, admission);
-    const times = { createTimeMs, admitTimeMs: admission.admitTimeMs };
-    return { uid, account: entry.account, priority, ...times, evicted: false, uses, entry, admission };
+    for (const victim of victims) {
+      const { entry, isGrowth, admission } = victim.gang;
+      const live = liveAdmission(entry.gang);
+      if (isGrowth !== true || live === null || whole.has(entry)) continue;
+      const others = victims;
+      const withOnly = (taken: number): FoundVictims["victims"] => {
+        const keeps = keptWithout(entry, live, taken);
+        const gang = this.#runners.growth(entry, live, keeps);
+        return others.map((one) => (one === victim ? { ...one, gang } : one));
+      };
+      const all = memberCount(admission.members);
+      const least = leastCount(all, (taken) => this.stillFits(asking, { ...found, victims: withOnly(taken) }));
+      if (least < all) victims = withOnly(least);
+    }
+    return { ...found, victims };
   }
 }
 
@@ -365,7 +357,13 @@ function takerOf({ lane, entry, wants }: Omit<AskingGang, "request">, needed: Re
   return { account: lane.account, priority: lane.priority, createTimeMs: entry.gang.createTimeMs, wants, needed };
 }
 
-/** True for a gang whose live admission ends or is undone anyway. */
-function leaves({ gang }: Entry): boolean {
-  return gang.ends || gang.suspended || gang.evicted === true;
+/** The least count from 1 on for which something holds that holds for every larger one up to `most`. */
+function leastCount(most: number, holds: (count: number) => boolean): number {
+  let [low, high] = [1, most];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (holds(middle)) high = middle;
+    else low = middle + 1;
+  }
+  return low;
 }

@@ -388,7 +388,7 @@ export function waitingIn(line: Line): Entry[] {
 
 function growthList({ gang, shape, line }: Entry): Entry[] | null {
   const live = liveAdmission(gang);
-  if (live === null || gang.ends || gang.suspended || gang.evicted === true) return null;
+  if (live === null || gang.ends || gang.suspended || gang.evicted === true || gang.shrinksTo) return null;
   if (!shape.ask.roles.some(({ role, replicas }) => replicas > (live.members[role] ?? 0))) return null;
   return shape.ask.elastic ? line.stretching : line.growing;
 }

@@ -3,14 +3,16 @@ import type { Nomination } from "../../job/preemption.ts";
 import type { PlanGang } from "../plan-gang.ts";
 import type { PlannedAdmission } from "../plan-types.ts";
 import type { PlannedPreemption } from "../preemption.ts";
+import { isLeft } from "../preemption.ts";
 import { DEFAULT_POLICY } from "../queue-policy.ts";
 import type { RunningJobs } from "../running-jobs.ts";
 import { unitsOf } from "./ask-shape.ts";
-import { type DecideLane, plannedVictim } from "./decide-lane.ts";
+import type { DecideLane } from "./decide-lane.ts";
 import { compareEntries } from "./entry-order.ts";
 import { admissionOf, type FindReservations, type Forecast, keyOf } from "./find-reservations.ts";
 import type { FindVictims } from "./find-victims.ts";
 import type { Entry, Lane, Line } from "./gang-lines.ts";
+import { plannedVictims } from "./growth.ts";
 import { waitsForItself } from "./lane-turns.ts";
 import { compareAged } from "./line-ageing.ts";
 import { ownLane } from "./new-lane.ts";
@@ -176,7 +178,7 @@ export function reserve(
   const named = awaits.filter((gang) => !taken.includes(gang)).map(admissionOf);
   return {
     planned: decide.plannedIn(entry, asking.request, room),
-    victims: taken.map((gang) => plannedVictim({ gang, reason: "Reservation" })),
+    victims: plannedVictims(taken.map((gang) => ({ gang, reason: "Reservation" }))),
     reservation: { sinceMs, keepsQuota, awaits: named },
   };
 }
@@ -218,8 +220,8 @@ function namedRoom(parts: Parts, lane: Lane, gang: PlanGang): RoomTry | null {
 
 /** True while a victim runs, or holds tokens or pods. */
 function hasVictims({ lines }: Pick<Parts, "lines">, { nomination }: PlanGang): boolean {
-  return (nomination?.victims ?? []).some(({ jobUid, admission: number }) => {
-    const admission = lines.entries.get(jobUid)?.gang.admissions.find((one) => one.number === number);
-    return admission !== undefined && (admission.tokensReleasedMs === null || admission.goneMs === null);
+  return (nomination?.victims ?? []).some((victim) => {
+    const gang = lines.entries.get(victim.jobUid)?.gang;
+    return gang !== undefined && isLeft(gang, victim);
   });
 }

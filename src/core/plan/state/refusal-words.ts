@@ -4,6 +4,7 @@ import type { TenantName } from "../../job/tenant-limits.ts";
 import type { PlanGang } from "../plan-gang.ts";
 import type { QuotaRefusal, Refusal } from "../plan-types.ts";
 import { budgetWords } from "../preempt/budget.ts";
+import { isLeft } from "../preemption.ts";
 import {
   KEPT_FOR_RESERVATION,
   keptForWords,
@@ -11,6 +12,7 @@ import {
   preemptingWords,
   RESERVING,
   reservingWords,
+  victimWords,
 } from "../preemption-words.ts";
 import { haltOf, isSameStop, stopReason, stopWords } from "../queue-stop.ts";
 import { changed, lineWords, refuse, refuseFor } from "../refuse.ts";
@@ -107,10 +109,11 @@ export class RefusalWords {
 
   /** The victims whose pods may still run. */
   #leftOf({ victims }: Nomination): readonly string[] {
-    return victims.flatMap(({ jobUid, admission }) => {
-      const gang = this.#parts.lines.entries.get(jobUid)?.gang;
-      const held = gang?.admissions.find(({ number }) => number === admission);
-      return gang === undefined || held?.tokensReleasedMs !== null ? [] : [`${gang.namespace}/${gang.name}`];
+    return victims.flatMap((victim) => {
+      const gang = this.#parts.lines.entries.get(victim.jobUid)?.gang;
+      const held = gang?.admissions.find(({ number }) => number === victim.admission);
+      if (gang === undefined || held?.tokensReleasedMs !== null || !isLeft(gang, victim)) return [];
+      return [victimWords(`${gang.namespace}/${gang.name}`, held.members, victim.keeps)];
     });
   }
 

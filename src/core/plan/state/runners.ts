@@ -1,0 +1,119 @@
+import { liveAdmission } from "../../job/job.ts";
+import type { MemberCounts } from "../gang.ts";
+import type { PlannedFrom } from "../plan-gang.ts";
+import type { RunningGang } from "../preempt/running-gang.ts";
+import { type ClusterState, membersUnder, type PlacedPod } from "./cluster-state.ts";
+import type { Entry } from "./gang-lines.ts";
+import { leastKept, splitAdmission } from "./growth.ts";
+import type { Parts } from "./state-parts.ts";
+
+/** An admission of a gang that uses tokens and room. */
+export type Runner = RunningGang & {
+  readonly entry: Entry;
+  /** With the members that count here. */
+  readonly admission: PlannedFrom;
+  /** The members that an elastic gang keeps without its growth, if this is one of both. Null: it is the whole gang. */
+  readonly keeps: MemberCounts | null;
+};
+
+/** The gangs that use tokens and room, as they are when a round begins. */
+export class Runners {
+  readonly #parts: Parts;
+  readonly #staying = new Map<string, readonly Runner[]>();
+  /** The gangs of each queue in each cluster, and those that leave as of no queue. */
+  readonly #byCluster = new Map<string, Map<string, readonly Runner[]>>();
+  readonly #pods = new Map<Runner, readonly PlacedPod[]>();
+  /** The whole gangs of elastic ones. */
+  readonly #wholes = new Map<Entry, Runner>();
+  #leaving: readonly Runner[] | null = null;
+
+  constructor(parts: Parts) {
+    this.#parts = parts;
+  }
+
+  /** The running gangs of a queue that do not leave. The growth of an elastic gang is one of its own. */
+  readonly staying = (queue: string): readonly Runner[] => {
+    const known = this.#staying.get(queue);
+    if (known !== undefined) return known;
+    const entries = [...(this.#parts.lines.lines.get(queue)?.running ?? [])].filter((entry) => !leaves(entry));
+    const runners = entries.flatMap((entry) => this.#partsOf(entry));
+    this.#staying.set(queue, runners);
+    return runners;
+  };
+
+  /** The gangs that leave anyway, and the members that others are giving up. */
+  leaving(): readonly Runner[] {
+    this.#leaving ??= [...this.#parts.lines.placed].flatMap((entry) =>
+      entry.gang.admissions.flatMap((admission) => {
+        if (admission.cluster === null || admission.goneMs !== null) return [];
+        if (admission.state !== "live" || leaves(entry)) return [this.make(entry, admission)];
+        const { shrinksTo } = entry.gang;
+        return shrinksTo === undefined ? [] : [this.growth(entry, admission, shrinksTo)];
+      }),
+    );
+    return this.#leaving;
+  }
+
+  /** The same in one cluster: those that stay of a queue, or those that leave as of the queue "". */
+  inCluster(cluster: string, queue: string): readonly Runner[] {
+    const byQueue = this.#byCluster.get(cluster) ?? new Map<string, readonly Runner[]>();
+    this.#byCluster.set(cluster, byQueue);
+    const all = () => (queue === "" ? this.leaving() : this.staying(queue));
+    const known = byQueue.get(queue) ?? all().filter(({ admission }) => admission.cluster === cluster);
+    byQueue.set(queue, known);
+    return known;
+  }
+
+  /** An elastic gang together with its growth, unless that leaves. */
+  wholeOf(gang: Runner): Runner {
+    const { entry, keeps } = gang;
+    const live = liveAdmission(entry.gang);
+    if (keeps === null || live === null || entry.gang.shrinksTo !== undefined) return gang;
+    const whole = this.#wholes.get(entry) ?? this.make(entry, live);
+    this.#wholes.set(entry, whole);
+    return whole;
+  }
+
+  podsOf(cluster: ClusterState, runner: Runner): readonly PlacedPod[] {
+    const known = this.#pods.get(runner);
+    if (known !== undefined) return known;
+    const { entry, admission, keeps, isGrowth = false } = runner;
+    const part = keeps === null ? null : { keeps, isGrowth };
+    const pods = cluster.podsOf(membersUnder(entry.gang, admission), part);
+    this.#pods.set(runner, pods);
+    return pods;
+  }
+
+  /** Notes where the pods of a gang are that the round has admitted. */
+  notePods(runner: Runner, pods: readonly PlacedPod[]): void {
+    this.#pods.set(runner, pods);
+  }
+
+  make(entry: Entry, admission: PlannedFrom): Runner {
+    const { uid, priority, createTimeMs } = entry.gang;
+    const uses = this.#parts.usesOf(entry, admission);
+    const times = { createTimeMs, admitTimeMs: admission.admitTimeMs };
+    return { uid, account: entry.account, priority, ...times, evicted: false, uses, entry, admission, keeps: null };
+  }
+
+  /** The members of a gang beyond those that it keeps. */
+  growth(entry: Entry, live: PlannedFrom, keeps: MemberCounts): Runner {
+    return { ...this.make(entry, splitAdmission(live, keeps).growth), keeps, isGrowth: true };
+  }
+
+  /** A running gang: whole, or its growth and the rest, of which the growth may leave already. */
+  #partsOf(entry: Entry): readonly Runner[] {
+    const live = liveAdmission(entry.gang);
+    if (live === null) return [];
+    const { shrinksTo } = entry.gang;
+    const keeps = shrinksTo ?? leastKept(entry, live);
+    if (keeps === null) return [this.make(entry, live)];
+    const rest = { ...this.make(entry, splitAdmission(live, keeps).rest), keeps };
+    return shrinksTo === undefined ? [this.growth(entry, live, keeps), rest] : [rest];
+  }
+}
+
+/** True for a gang whose live admission ends or is undone anyway. */
+function leaves({ gang }: Entry): boolean {
+  return gang.ends || gang.suspended || gang.evicted === true;
+}
