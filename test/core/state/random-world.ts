@@ -63,7 +63,7 @@ export function randomQueue(draw: Draw, name: string): PlanQueue {
   return { name, parent: PARENTS[name] ?? null, strategy, quotas, policy: randomPolicy(draw) };
 }
 
-function randomPolicy(draw: Draw): QueuePolicy {
+export function randomPolicy(draw: Draw): QueuePolicy {
   return {
     ...DEFAULT_POLICY,
     reserveAfterMs: 0,
