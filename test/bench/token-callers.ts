@@ -1,6 +1,7 @@
 /**
  * Callers of tokens, in a process of their own: each takes a token and gives it back, again and again. The messages
- * `start` and `stop` begin and end a measurement; `stop` is answered with the times of the grants, in milliseconds.
+ * `start` and `stop` begin and end a measurement; `stop` is answered with the times of the grants, in milliseconds, once
+ * there is at least one.
  */
 import assert from "node:assert/strict";
 import { redisCounters } from "../../src/adapters/counters/redis/redis-counters.ts";
@@ -28,7 +29,7 @@ const quiet = { onError: () => undefined, onWarning: () => undefined };
 const counters = await redisCounters({ url: redis, installation, domain: "default", ...quiet });
 const domain = soleDomain({ clock, ledger: ledgerOf("default", store.ledger, clock), counters });
 
-let times: number[] | null = null;
+let measured: { readonly times: number[]; readonly first: PromiseWithResolvers<void> } | null = null;
 const stop = new AbortController();
 
 async function call(caller: number): Promise<void> {
@@ -39,18 +40,20 @@ async function call(caller: number): Promise<void> {
     const token = `${caller}/${at}`;
     const startedMs = clock.monotonicMs();
     const granted = await allocate(domain, { holder, allocations: [{ ...allocation, token }], priority: 0 });
-    times?.push(clock.monotonicMs() - startedMs);
+    measured?.times.push(clock.monotonicMs() - startedMs);
+    measured?.first.resolve();
     assert.equal(granted.kind, "granted");
     await release(domain, [{ ...place, token, holder }]);
   }
 }
 
 const running = Promise.all(Array.from({ length: Number(callers) }, (_, caller) => call(caller)));
-process.on("message", (order) => {
-  if (order === "start") times = [];
-  if (order !== "stop") return;
-  process.send?.(times);
-  times = null;
+process.on("message", async (order) => {
+  if (order === "start") measured = { times: [], first: Promise.withResolvers() };
+  if (order !== "stop" || measured === null) return;
+  await measured.first.promise;
+  process.send?.(measured.times);
+  measured = null;
 });
 process.on("disconnect", async () => {
   stop.abort();
