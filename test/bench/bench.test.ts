@@ -101,7 +101,7 @@ test("the bench of many jobs measures every call in both installations", { skip:
   for (const name of ["submit", "list a queue", "take-over of the planner, to running"]) assert.ok(name in ratios);
   assert.ok(Object.values(ratios).every((ratio) => ratio > 0 && Number.isFinite(ratio)));
   assert.ok(
-    lines.some((line) => /^jobs +4\d\d rows/.test(line)),
+    lines.some((line) => /^jobs +[4-9]\d\d rows/.test(line)),
     lines.join("\n"),
   );
 });
@@ -110,7 +110,7 @@ test("the bench of processes calls each number of them", { skip: noServers }, as
   const lines: string[] = [];
   const tiny = { postgres: server ?? "", seconds: 0.3, callers: 4, counts: [1, 2] };
   const ratios = await benchProcesses(tiny, (line) => void lines.push(line));
-  assert.equal(Object.keys(ratios).length, 14, lines.join("\n"));
+  assert.equal(Object.keys(ratios).length, 6, lines.join("\n"));
   assert.ok(Object.values(ratios).every((ratio) => ratio > 0 && Number.isFinite(ratio)));
 });
 
