@@ -134,7 +134,7 @@ class TenantRun {
     const { uids, theirs } = this.#parts;
     const call = planTenantCall({ ...this.#options, bank: this.#bank, theirs }, number);
     this.#findings.sent(call);
-    for (const name of spokenIn(call.request, uids)) this.#spoken.add(name);
+    for (const name of spokenIn(call, uids)) this.#spoken.add(name);
     const answer = await this.#send(call);
     this.#calls += 1;
     const key = `${call.role} ${shortName(call.method)} ${codeOf(answer).split(" (")[0]}`;

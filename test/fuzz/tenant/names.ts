@@ -1,8 +1,8 @@
 /** The names of the tenants, and what an answer tells of those that its caller may not know. */
-import { fromBinary } from "@bufbuild/protobuf";
+import { type DescMessage, fromBinary } from "@bufbuild/protobuf";
 import type { Answer } from "../caller.ts";
 import type { PlannedCall } from "../plan.ts";
-import { treeOf } from "../tree.ts";
+import { type Tree, treeOf } from "../tree.ts";
 
 /** What the callers of the run may use. */
 export const OUR = {
@@ -61,9 +61,12 @@ export function leaksOf(call: PlannedCall, answer: Answer, of: { uids: Uids; spo
   return [...unspoken.map((word) => around(text, word)), ...told.map((name) => around(text, name))];
 }
 
-/** The names of the other tenant in a request. */
-export function spokenIn(request: Buffer, uids: Uids): readonly string[] {
-  const text = request.toString("latin1");
+/**
+ * The names of the other tenant in a request. Its bytes may be no message. In a message, each text counts by itself too:
+ * the tag of the field after it can look like the end of a name.
+ */
+export function spokenIn({ method, request }: Pick<PlannedCall, "method" | "request">, uids: Uids): readonly string[] {
+  const text = [request.toString("latin1"), ...textsIn(decoded(method.input, request))].join("\n");
   const names = [...text.matchAll(NAME)].map(([name]) => name);
   // An answer may cut a name that is too long, or name a part of it.
   return [...names, ...uids.theirs.filter((uid) => text.includes(uid))];
@@ -79,17 +82,24 @@ function textOf({ method }: PlannedCall, answer: Answer): string {
   const parts = [answer.headers, answer.message, answer.details?.toString("latin1") ?? ""];
   for (const message of answer.messages) {
     parts.push(message.toString("latin1"));
-    try {
-      parts.push(...encodedIn(treeOf(fromBinary(method.output, message))));
-    } catch {
-      // The verdict on the answer tells of it.
-    }
+    const encoded = textsIn(decoded(method.output, message)).filter((text) => ENCODED.test(text));
+    parts.push(...encoded.map((text) => Buffer.from(text, "base64").toString("latin1")));
   }
   return parts.join("\n");
 }
 
-function encodedIn(value: unknown): readonly string[] {
-  if (typeof value === "string") return ENCODED.test(value) ? [Buffer.from(value, "base64").toString("latin1")] : [];
+/** A message as plain data. Null: the bytes are none; the verdict on the call tells of that. */
+function decoded(schema: DescMessage, bytes: Buffer): Tree | null {
+  try {
+    return treeOf(fromBinary(schema, bytes));
+  } catch {
+    return null;
+  }
+}
+
+/** The texts of a message, but the keys of its maps. */
+function textsIn(value: unknown): readonly string[] {
+  if (typeof value === "string") return [value];
   if (typeof value !== "object" || value === null) return [];
-  return Object.values(value).flatMap(encodedIn);
+  return Object.values(value).flatMap(textsIn);
 }

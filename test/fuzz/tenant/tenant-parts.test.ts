@@ -15,6 +15,7 @@ const UIDS: Uids = {
   unspoken: ["01900000-0000-7000-8000-00000000b001"],
 };
 const GET_JOB = methodNamed("JobService.GetJob");
+const UPDATE_JOB = methodNamed("JobService.UpdateJob");
 const LIST_JOBS = methodNamed("JobService.ListJobs");
 const ANSWER: Answer = {
   status: 0,
@@ -29,6 +30,8 @@ const ANSWER: Answer = {
 };
 const callOf = (request: Buffer, method = GET_JOB): PlannedCall => ({ number: 0, method, style: "valid", request });
 const asked = encode(GET_JOB, { namespace: `${THEIRS}-space`, name: `${THEIRS}-job` });
+const metadata = { namespace: `${THEIRS}-space`, name: `${THEIRS}-job`, labels: { team: "b" } };
+const labelled = encode(UPDATE_JOB, { job: { metadata } });
 const jobNamed = (name: string) =>
   Buffer.from(toBinary(GetJobResponseSchema, create(GetJobResponseSchema, { job: { metadata: { name } } })));
 const page = (nextPageToken: string) =>
@@ -37,6 +40,11 @@ const page = (nextPageToken: string) =>
 const told: Readonly<Record<string, { answer: Partial<Answer>; call?: PlannedCall; leaks: number }>> = {
   nothing: { answer: { messages: [jobNamed("job-1")] }, leaks: 0 },
   "a name that its call has": { answer: { status: 5, message: `job ${THEIRS}-space/${THEIRS}-job` }, leaks: 0 },
+  "a name that its call has before a field whose tag is a digit": {
+    call: callOf(labelled, UPDATE_JOB),
+    answer: { status: 5, message: `job ${THEIRS}-space/${THEIRS}-job does not exist` },
+    leaks: 0,
+  },
   "another name": { answer: { status: 5, message: `job ${THEIRS}-other` }, leaks: 1 },
   "a name that no call has, in a message": { answer: { messages: [jobNamed(`${UNSPOKEN}-job`)] }, leaks: 1 },
   "in details": { answer: { status: 9, details: Buffer.from(`x ${UNSPOKEN}-queue`) }, leaks: 1 },
@@ -50,7 +58,7 @@ const told: Readonly<Record<string, { answer: Partial<Answer>; call?: PlannedCal
 };
 for (const [name, { answer, call = callOf(asked), leaks }] of Object.entries(told)) {
   test(`an answer tells of the other tenant: ${name}`, () => {
-    const spoken = new Set(spokenIn(asked, UIDS));
+    const spoken = new Set(spokenIn(call, UIDS));
     assert.equal(leaksOf(call, { ...ANSWER, ...answer }, { uids: UIDS, spoken }).length, leaks);
   });
 }
