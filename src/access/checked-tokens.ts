@@ -20,7 +20,7 @@ export class CheckedTokens {
     this.#clock = clock;
   }
 
-  /** What was answered to these headers. Null: it is not remembered. */
+  /** The answer that these headers got before. Null: it is not remembered. */
   find(authorization: readonly string[]): Promise<Authentication> | null {
     if (authorization.length === 0) return null;
     const kept = this.#kept.get(keyOf(authorization));

@@ -1,7 +1,7 @@
 /**
  * Callers of tokens, in a process of their own: each takes a token and gives it back, again and again. The messages
- * `start` and `stop` begin and end a measurement; `stop` is answered with the times of the grants, in milliseconds, once
- * there is at least one.
+ * `start` and `stop` begin and end a measurement; `stop` is answered with the times of the grants, in milliseconds,
+ * once there is at least one.
  */
 import assert from "node:assert/strict";
 import { redisCounters } from "../../src/adapters/counters/redis/redis-counters.ts";

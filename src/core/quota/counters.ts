@@ -236,7 +236,7 @@ export type StandOutcome =
   | Full
   | Closed;
 
-/** A token to give back. Null: whatever the token has. */
+/** A token to give back. A null member may be anything. */
 export type GiveBack = {
   readonly pool: string;
   readonly token: string;

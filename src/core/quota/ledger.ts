@@ -2,6 +2,7 @@ import type {
   Allocation,
   AllocationRef,
   CountersMoment,
+  GiveBack,
   Holder,
   LedgerRow,
   Limits,
@@ -58,19 +59,7 @@ export type CommitOutcome =
 
 export type ReleaseReason = "released" | "expired" | "voided" | "forced" | "reconciled";
 
-export type ReleaseRequest = {
-  readonly pool: string;
-  readonly token: string;
-  /** Null: any holder. */
-  readonly holder: Holder | null;
-  /** Null: any project. */
-  readonly project: string | null;
-  /** Null: any namespace. */
-  readonly namespace: string | null;
-  /** Null: any fence. */
-  readonly fence: bigint | null;
-  readonly reason: ReleaseReason;
-} & Pick<RequestedBy, "lease">;
+export type ReleaseRequest = GiveBack & { readonly reason: ReleaseReason } & Pick<RequestedBy, "lease">;
 
 /**
  * The record of a release whose token the ledger did not hold, at a time when the counters could not say whether a

@@ -13,7 +13,7 @@ import { Draw, randomPolicy } from "./random-world.ts";
 const HISTORIES = 8;
 const ROUNDS = 20;
 
-/** A fleet whose queues have random policies and little quota, so that gangs of several queues want the same victims. */
+/** A fleet whose queues have random policies and little quota, so that gangs of several queues want one victim. */
 class PolicyFleet {
   readonly fleet: Fleet;
   readonly #draw: Draw;

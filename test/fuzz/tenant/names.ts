@@ -62,8 +62,8 @@ export function leaksOf(call: PlannedCall, answer: Answer, of: { uids: Uids; spo
 }
 
 /**
- * The names of the other tenant in a request. Its bytes may be no message. In a message, each text counts by itself too:
- * the tag of the field after it can look like the end of a name.
+ * The names of the other tenant in a request. Its bytes may be no message. In a message, each text counts by itself
+ * too: the tag of the field after it can look like the end of a name.
  */
 export function spokenIn({ method, request }: Pick<PlannedCall, "method" | "request">, uids: Uids): readonly string[] {
   const text = [request.toString("latin1"), ...textsIn(decoded(method.input, request))].join("\n");

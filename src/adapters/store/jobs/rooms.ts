@@ -19,7 +19,7 @@ type Amounts = Readonly<Record<RoomLimit, number>>;
 
 export const NO_ROOMS: Rooms = new Map();
 
-/** What a transaction knows of the places of its new jobs, before it locks more than their namespaces. */
+/** The facts about the places of new jobs that a transaction reads before it locks more than their namespaces. */
 type Places = {
   /** The namespaces that exist. Nobody deletes them until the transaction ends. */
   readonly namespaces: ReadonlySet<string>;

@@ -89,7 +89,7 @@ select l.head, l.pruned_to, d.epoch, d.limits_version as "limitsVersion",
        )) as listed
   from job_log l cross join quota_domains d where d.name = 'default'`;
 
-/** What has changed since a place. One statement looks first, so that a fleet at rest costs no more. */
+/** The changes since a place. One statement looks first, so that a fleet at rest costs no more. */
 async function follow(db: Db, place: FleetPlace, known: KnownFleet, reading: GangReading): Promise<FleetRead> {
   const rests = await atRest(db, place);
   if (rests !== null) return rests;

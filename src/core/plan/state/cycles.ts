@@ -110,7 +110,7 @@ export class Cycles {
 
   run(): RoundResult {
     this.#admitNominees();
-    // What is kept for nominees is not for those that sleep.
+    // Sleeping lanes do not get the room and quota that are kept for nominees.
     if (this.#parts.lines.nominees.size > 0) this.#decide.closeHopeful();
     wakeHopeful(this.#parts);
     this.#parts.lines.noteFullTenants(this.#running, { begins: true });

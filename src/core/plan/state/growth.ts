@@ -1,4 +1,4 @@
-/** What elastic gangs have grown beyond their minimum: others may take it, and the gangs run on with the rest. */
+/** The growth of elastic gangs: members beyond their minimum. Others may take them, and the gangs run on without. */
 import { liveAdmission } from "../../job/job.ts";
 import { addedMembers, type MemberCounts } from "../gang.ts";
 import type { PlannedFrom } from "../plan-gang.ts";

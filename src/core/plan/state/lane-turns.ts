@@ -1,4 +1,4 @@
-/** What a round's turns ask of lanes, and let them forget. */
+/** Reads and resets the parts of lanes and queues on which the turns of a round depend. */
 import type { Lane, LaneOption, Line } from "./gang-lines.ts";
 import type { Parts } from "./state-parts.ts";
 

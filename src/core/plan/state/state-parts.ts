@@ -33,7 +33,7 @@ export type Parts = {
   readonly excludes: (one: string, other: string) => boolean;
   /** The tokens that a waiting gang holds, by pool. They are off the use during a round. Null: none. */
   readonly holdsOf: (uid: string) => Readonly<Record<string, number>> | null;
-  /** What an admission of a gang takes of each pool. */
+  /** The amounts of each pool that an admission of a gang takes. */
   readonly usesOf: (entry: Entry, admission: PlannedFrom) => PoolAmounts;
   /** What the round keeps for reservations, the first one first. */
   readonly kept: KeptRoom[];
