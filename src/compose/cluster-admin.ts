@@ -1,10 +1,12 @@
 /** Connects the API that registers clusters with the store and the cluster adapter. */
 import type { AllowedHosts } from "../adapters/cluster/allowed-hosts.ts";
+import type { KubeconfigSecrets } from "../adapters/cluster/kubeconfig-secrets.ts";
 import type { ClusterRegistry } from "../adapters/cluster/registry.ts";
 import type { createStore } from "../adapters/store/store.ts";
 import { createClusterAdmin } from "../api/cluster/cluster-admin.ts";
 import { createKeyAdmin } from "../api/cluster/key-admin.ts";
 import type { ClusterAdmin } from "../api/ports.ts";
+import type { SecretReference } from "../core/admin/cluster.ts";
 import { type CredentialKeys, currentKey } from "../core/admin/credential-keys.ts";
 import type { Clock } from "../runtime/clock.ts";
 
@@ -14,6 +16,8 @@ export type ClusterAdminParts = {
   readonly clock: Clock;
   /** Encrypt kubeconfigs. */
   readonly keys: () => CredentialKeys;
+  /** Reads kubeconfigs in Secrets. Omitted: each reference to one is refused. */
+  readonly secrets?: Pick<KubeconfigSecrets, "read">;
   readonly allowLocal: boolean;
   /** The addresses that clusters may have. Omitted: all but link-local ones and their like. */
   readonly hosts?: AllowedHosts | undefined;
@@ -27,13 +31,16 @@ const files = () => import("../adapters/cluster/kubeconfig-files.ts");
 const checks = () => import("../adapters/cluster/check-cluster.ts");
 
 export function connectClusterAdmin(parts: ClusterAdminParts): ClusterAdmin {
-  const { store, registry, clock, keys, allowLocal, hosts, simulated } = parts;
+  const { store, registry, clock, keys, secrets, allowLocal, hosts, simulated } = parts;
+  const readSecret = (of: SecretReference) =>
+    secrets?.read(of) ?? Promise.reject(new Error("this process reads no Secrets"));
   return createClusterAdmin({
     table: { ...store.clusters, getCluster: store.admin.getCluster },
     refresh: () => registry.refresh(),
     problemOf: (name) => registry.problemOf?.(name) ?? null,
     allowLocal,
     readFile: async (path) => (await files()).readLocalFile(path).catch(() => null),
+    readSecret,
     pickContext: async (text, context) => (await acceptance()).acceptKubeconfig(text, { context, allowLocal, hosts }),
     seal: async (cluster, text) => {
       const { sealKubeconfig } = await credentials();
@@ -41,7 +48,7 @@ export function connectClusterAdmin(parts: ClusterAdminParts): ClusterAdmin {
       return key === null ? null : sealKubeconfig(key, cluster, text);
     },
     open: async (cluster, stored) =>
-      (await credentials()).openCredentials(stored, { cluster, keys: keys(), allowLocal }),
+      (await credentials()).openCredentials(stored, { cluster, keys: keys(), allowLocal, readSecret }),
     keys: createKeyAdmin({
       keys,
       table: store.clusters,

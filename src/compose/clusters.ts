@@ -1,6 +1,7 @@
 /** Connects this process with its clusters: those that it simulates, and those that the table names. */
 import { parseAllowedHosts } from "../adapters/cluster/allowed-hosts.ts";
 import { type Cluster, connectCluster, type KubeClusterOptions } from "../adapters/cluster/cluster.ts";
+import { KubeconfigSecrets } from "../adapters/cluster/kubeconfig-secrets.ts";
 import { ClusterRegistry } from "../adapters/cluster/registry.ts";
 import { observerLease } from "../adapters/store/fleet/leases.ts";
 import type { Config } from "../config.ts";
@@ -73,6 +74,17 @@ export async function followClusters(base: Base, options: FollowOptions) {
   const { allowLocalKubeconfigs: allowLocal } = options.config;
   const keys = followCredentialKeys(base, options.config, () => registry.wake());
   const hosts = parseAllowedHosts(options.config.clusterHosts);
+  const secrets = new KubeconfigSecrets({
+    clock,
+    allowLocal,
+    readObject: (name, path, signal) =>
+      registry
+        .connected()
+        .find((cluster) => cluster.name === name)
+        ?.read(path, signal) ?? null,
+    onChanged: () => registry.wake(),
+    onError: (error) => telemetry.clusterFailed({ cluster: null, what: "kubeconfig in a Secret", error }),
+  });
   const registry = new ClusterRegistry({
     clock,
     list: async () => {
@@ -80,13 +92,19 @@ export async function followClusters(base: Base, options: FollowOptions) {
       const { registered, simulated, forgotten } = await store.clusters.listCredentials();
       keys.reportMissing(registered);
       const here = simulated.filter((name) => simulations.kubeconfigOf(name) !== null);
-      return { registered: [...registered, ...here.map((name) => ({ name, credentials: {} }))], forgotten };
+      const simulatedHere = here.map((name) => ({ name, credentials: {} }));
+      return { registered: [...secrets.connectable(registered), ...simulatedHere], forgotten };
     },
     connect: async ({ name, credentials, gangScheduler }) => {
       const simulated = simulations.kubeconfigOf(name);
       if (simulated !== null) return connectSimulation(base, { name, kubeconfig: simulated }, simulations);
       const { openCredentials } = await import("../adapters/cluster/credentials.ts");
-      const kubeconfig = await openCredentials(credentials, { cluster: name, keys: keys.now(), allowLocal });
+      const kubeconfig = await openCredentials(credentials, {
+        cluster: name,
+        keys: keys.now(),
+        allowLocal,
+        readSecret: (reference) => secrets.textInForce(reference),
+      });
       const cluster = { name, kubeconfig, gangScheduler: gangSchedulerOf(gangScheduler), hosts };
       return connect(base, cluster, { observes: listens });
     },
@@ -101,8 +119,18 @@ export async function followClusters(base: Base, options: FollowOptions) {
   instrumentation.clusters(() => registry.connected());
   await registry.refresh();
   runLoops(parts, (signal) => registry.run(signal));
+  runLoops(parts, (signal) => secrets.run(signal));
   const simulated = simulations.kubeconfigOf;
-  const admin = connectClusterAdmin({ store, registry, clock, keys: keys.now, allowLocal, hosts, simulated });
+  const admin = connectClusterAdmin({
+    store,
+    registry,
+    clock,
+    keys: keys.now,
+    secrets,
+    allowLocal,
+    hosts,
+    simulated,
+  });
   return { clusters: registry.clusters, admin };
 }
 

@@ -73,6 +73,7 @@ export class MemoryStore {
     }),
     register: async (cluster, { kubeconfig }) => {
       if (kubeconfig.kind === "path") return { kind: "refusedCredentials", problems: ["names a file"] };
+      if (kubeconfig.kind === "secret") return { kind: "unknownSource", source: kubeconfig.cluster };
       if (kubeconfig.text === "no key") return { kind: "noKey" };
       if (this.clusters.has(cluster.name)) return { kind: "exists" };
       const record = clusterRecord(cluster);

@@ -5,10 +5,10 @@ import { run } from "./harness.ts";
 const files = { "east.yaml": "kind: Config" };
 
 const mistakes: Record<string, { argv: readonly string[]; says: RegExp }> = {
-  "no kubeconfig": { argv: ["east"], says: /give either --kubeconfig or --server-file/ },
+  "no kubeconfig": { argv: ["east"], says: /give one of --kubeconfig, --secret and --server-file/ },
   "two kubeconfigs": {
     argv: ["east", "--kubeconfig", "east.yaml", "--server-file", "/etc/east.yaml"],
-    says: /give either --kubeconfig or --server-file/,
+    says: /give one of --kubeconfig, --secret and --server-file/,
   },
   "a missing file": { argv: ["east", "--kubeconfig", "west.yaml"], says: /west\.yaml does not exist/ },
   "a flavor without a resource": {

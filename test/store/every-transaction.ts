@@ -390,6 +390,14 @@ export async function everyTransaction(db: Db, random: () => number): Promise<Re
         credentials: null,
         uid: pick(UIDS),
       }),
+    refer: () => {
+      const [name, cluster] = pick([
+        ["a-real", "z-real"],
+        ["z-real", "a-real"],
+      ] as const);
+      const credentials = { kind: "secret", cluster, namespace: "default", name: "k", key: "value", context: "" };
+      return store.clusters.update({ name, labels: {}, flavors: FLAVORS, version: 0, credentials });
+    },
     rotateKeys: async () => {
       const credentials = { kind: "sealed", key: pick(["old", "new"]) };
       await store.clusters.update({ name: "a-real", labels: {}, flavors: FLAVORS, version: 0, credentials });

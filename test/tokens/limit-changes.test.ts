@@ -57,6 +57,7 @@ function clusterAdmin(store: TestStore) {
     refresh: async () => undefined,
     allowLocal: false,
     readFile: async () => null,
+    readSecret: async () => "",
     pickContext: async (kubeconfig) => ({ kind: "ok", kubeconfig }),
     seal: async () => ({}),
     open: async () => "",

@@ -18,7 +18,7 @@ import type { AllowedHosts } from "./allowed-hosts.ts";
 import { AnchorEventWriter } from "./anchor-event-writer.ts";
 import type { CapacitySource } from "./capacity-changes.ts";
 import { CapacityObserver, type CapacityReport } from "./capacity-observer.ts";
-import { createKubeClient, type KubeClient } from "./client.ts";
+import { createKubeClient, type KubeClient, type KubeResult } from "./client.ts";
 import { guardIdentity } from "./identity.ts";
 import {
   compactNode,
@@ -129,6 +129,8 @@ export type Cluster = {
   readonly claim: (action: ClaimAction, signal: AbortSignal) => Promise<ActOutcome>;
   readonly anchorLives: (of: Pick<ClaimAction, "namespace" | "anchor">, signal: AbortSignal) => Promise<boolean>;
   readonly logs: Pick<PodLogs, "look" | "open">;
+  /** Reads one object by its path, such as a Secret. */
+  readonly read: (path: string, signal: AbortSignal) => Promise<KubeResult>;
   /** Writes these as Kubernetes events if it can. Does not wait for the outcome. */
   readonly writeEvents: (events: AnchorEvents) => void;
 };
@@ -215,6 +217,7 @@ export function connectCluster(options: KubeClusterOptions): Cluster {
     claim: (action, signal) => actions.claim(action, signal),
     anchorLives: ({ namespace, anchor }, signal) => actions.anchors.lives({ namespace, ...anchor }, signal),
     logs,
+    read: (path, signal) => client.request({ method: "GET", path }, signal),
   };
 }
 

@@ -9,7 +9,7 @@ import {
 import { canonicalJson, type JsonObject, stringAt } from "../../runtime/json.ts";
 import { pickContext } from "./kubeconfig.ts";
 import { readLocalFile, withFiles } from "./kubeconfig-files.ts";
-import { contentOf, type StoredCredentials } from "./stored-credentials.ts";
+import { contentOf, referenceOf, type StoredCredentials, type StoredReference } from "./stored-credentials.ts";
 
 const CIPHER = "aes-256-gcm";
 /** The nonce size that GCM is made for. */
@@ -38,26 +38,43 @@ export function resealCredentials(stored: JsonObject, cluster: string, keys: Cre
   return { ...sealKubeconfig(key, cluster, unseal(stored, cluster, keys)), origin: contentOf(stored) };
 }
 
+type OpenedBy = {
+  readonly cluster: string;
+  readonly keys: CredentialKeys;
+  readonly allowLocal: boolean;
+  /** The kubeconfig in a Secret. Throws an error that says why it cannot be read. Omitted: Secrets are not read. */
+  readonly readSecret?: (of: StoredReference) => string | Promise<string>;
+};
+
 /**
- * Returns the kubeconfig of stored credentials. Throws if their key is missing or differs, if a file cannot be read,
- * and if this process would not accept the kubeconfig today: it may be older than this process' rules and settings. No
- * message contains a credential.
+ * Returns the kubeconfig of stored credentials. Throws if their key is missing or differs, if a file or a Secret cannot
+ * be read, and if this process would not accept the kubeconfig today: it may be older than this process' rules and
+ * settings. No message contains a credential.
  */
-export async function openCredentials(
-  stored: JsonObject,
-  of: { readonly cluster: string; readonly keys: CredentialKeys; readonly allowLocal: boolean },
-): Promise<string> {
-  const { cluster, keys, allowLocal } = of;
+export async function openCredentials(stored: JsonObject, of: OpenedBy): Promise<string> {
+  const { allowLocal } = of;
   const isSealed = stringAt(stored, "kind") === "sealed";
-  if (!isSealed && !allowLocal)
-    throw new Error(
-      "the cluster's kubeconfig is a file, and this process does not allow files: register the kubeconfig itself",
-    );
-  const text = isSealed ? unseal(stored, cluster, keys) : await readLocalFile(stringAt(stored, "path") ?? "");
   const context = isSealed ? "" : (stringAt(stored, "context") ?? "");
+  const text = await textOf(stored, of);
   const picked = pickContext(text, { context, allowLocal });
   if (picked.kind === "refused") throw new Error(picked.problems.join("; "));
-  return allowLocal ? withFiles(picked.kubeconfig) : text;
+  if (allowLocal) return withFiles(picked.kubeconfig);
+  // Only one context was encrypted.
+  return isSealed ? text : picked.kubeconfig;
+}
+
+async function textOf(stored: JsonObject, { cluster, keys, allowLocal, readSecret }: OpenedBy): Promise<string> {
+  if (stringAt(stored, "kind") === "sealed") return unseal(stored, cluster, keys);
+  const reference = referenceOf(stored);
+  if (reference !== null) {
+    if (readSecret === undefined)
+      throw new Error("the cluster's kubeconfig is in a Secret, and this process reads none");
+    return readSecret(reference);
+  }
+  if (allowLocal) return readLocalFile(stringAt(stored, "path") ?? "");
+  throw new Error(
+    "the cluster's kubeconfig is a file, and this process does not allow files: register the kubeconfig itself",
+  );
 }
 
 function unseal(stored: JsonObject, cluster: string, { keys }: CredentialKeys): string {

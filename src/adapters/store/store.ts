@@ -34,6 +34,7 @@ import * as queues from "./admin/queues.ts";
 import * as grants from "./admin/quota-grants.ts";
 import * as registered from "./admin/registered-clusters.ts";
 import * as robots from "./admin/robot-tokens.ts";
+import { sourceRefusal } from "./admin/secret-sources.ts";
 import { noteSettings, type ReadSettings } from "./admin/settings-notes.ts";
 import * as simulated from "./admin/simulated-clusters.ts";
 import * as tenants from "./admin/tenant-limits.ts";
@@ -304,6 +305,7 @@ function clusterStore(db: Db, options: StoreOptions) {
     claimUid: (told: TellsUid) => db.tx((tx) => claimUid(tx, told)),
     setUid: (told: TellsUid) => db.tx((tx) => setUid(tx, told)),
     uidRefusal: (told: TellsUid) => uidRefusal(db, told),
+    sourceRefusal: (of: Parameters<typeof sourceRefusal>[1]) => sourceRefusal(db, of),
     credentialsOf: (name: string) => registered.credentialsOf(db, name),
     listKeyUses: () => credentialKeys.listKeyUses(db),
     resealCredentials: (page: { readonly key: string; readonly after: string }, reseal: Reseal) =>

@@ -7,8 +7,10 @@ import {
   type CredentialsRefusal,
   describeUidRefusal,
   type RegistrationOutcome,
+  type SecretReference,
   type SentCluster,
   type SentCredentials,
+  type SourceRefusal,
   type UidRefusal,
 } from "../../core/admin/cluster.ts";
 import type { ClusterFlavor } from "../../core/plan/snapshot.ts";
@@ -29,7 +31,12 @@ export type ClusterTable = {
       readonly credentials: JsonObject | null;
       readonly uid?: string;
     },
-  ) => Promise<ChangeOutcome<ClusterRecord> | UidRefusal>;
+  ) => Promise<ChangeOutcome<ClusterRecord> | UidRefusal | SourceRefusal>;
+  /** Why the kubeconfig of a cluster cannot be in the Secret to which credentials refer. Null: it can. */
+  readonly sourceRefusal: (of: {
+    readonly cluster: string;
+    readonly credentials: JsonObject;
+  }) => Promise<SourceRefusal | null>;
   /** Why a cluster cannot have a uid. Null: it can. */
   readonly uidRefusal: (of: { readonly cluster: string; readonly uid: string }) => Promise<UidRefusal | null>;
   readonly remove: (name: string, forget: boolean) => Promise<ChangeOutcome<null>>;
@@ -47,6 +54,8 @@ export type ClusterAdminPorts = {
   readonly allowLocal: boolean;
   /** The text of a file of this machine; null if it cannot be read. */
   readonly readFile: (path: string) => Promise<string | null>;
+  /** The text of a value in a Secret. Throws an error that says why it cannot be read, without any content. */
+  readonly readSecret: (of: SecretReference) => Promise<string>;
   /** Judges a kubeconfig, and takes one context out of it; an empty name means the current context. */
   readonly pickContext: (text: string, context: string) => Promise<PickedKubeconfig>;
   /** Encrypts a kubeconfig for the table. Null: this process has no key. */
@@ -150,28 +159,47 @@ function uidOf(check: ClusterCheck | null): { readonly uid?: string } {
 
 /** Returns the form in which credentials are stored and the kubeconfig to use, or why they are refused. */
 async function prepare(
-  { allowLocal, readFile, pickContext, seal }: ClusterAdminPorts,
+  ports: ClusterAdminPorts,
   cluster: string,
   { kubeconfig, context }: SentCredentials,
 ): Promise<Prepared | CredentialsRefusal> {
+  const read = await readSent(ports, cluster, { kubeconfig, context });
+  if (read.kind !== "read") return read;
+  const picked = await ports.pickContext(read.text, context);
+  if (picked.kind === "refused") return { kind: "refusedCredentials", problems: picked.problems };
+  const stored = read.stored ?? (await ports.seal(cluster, picked.kubeconfig));
+  return stored === null
+    ? { kind: "noKey" }
+    : { kind: "ready", stored, kubeconfig: picked.usable ?? picked.kubeconfig };
+}
+
+type ReadCredentials = {
+  readonly kind: "read";
+  readonly text: string;
+  /** What is stored of a reference. Null: the text itself, encrypted. */
+  readonly stored: JsonObject | null;
+};
+
+async function readSent(
+  { allowLocal, readFile, readSecret, table }: ClusterAdminPorts,
+  cluster: string,
+  { kubeconfig, context }: SentCredentials,
+): Promise<ReadCredentials | CredentialsRefusal> {
+  if (kubeconfig.kind === "text") return { kind: "read", text: kubeconfig.text, stored: null };
   if (kubeconfig.kind === "path") {
     if (!allowLocal) return refused("names a file of the server's machine, which this server does not allow");
     const text = await readFile(kubeconfig.path);
     if (text === null) return refused(`the server cannot read the file ${kubeconfig.path}`);
-    const picked = await pickContext(text, context);
-    if (picked.kind === "refused") return { kind: "refusedCredentials", problems: picked.problems };
-    return {
-      kind: "ready",
-      stored: { kind: "file", path: kubeconfig.path, context },
-      kubeconfig: picked.usable ?? picked.kubeconfig,
-    };
+    return { kind: "read", text, stored: { kind: "file", path: kubeconfig.path, context } };
   }
-  const picked = await pickContext(kubeconfig.text, context);
-  if (picked.kind === "refused") return { kind: "refusedCredentials", problems: picked.problems };
-  const stored = await seal(cluster, picked.kubeconfig);
-  return stored === null
-    ? { kind: "noKey" }
-    : { kind: "ready", stored, kubeconfig: picked.usable ?? picked.kubeconfig };
+  const stored = { ...kubeconfig, context };
+  const unfit = await table.sourceRefusal({ cluster, credentials: stored });
+  if (unfit !== null) return unfit;
+  try {
+    return { kind: "read", text: await readSecret(kubeconfig), stored };
+  } catch (error) {
+    return { kind: "unreadSecret", problem: error instanceof Error ? error.message : String(error) };
+  }
 }
 
 function refused(problem: string): CredentialsRefusal {

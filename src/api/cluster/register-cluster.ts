@@ -59,6 +59,7 @@ export function registration(ports: {
 /** Returns the outcome, unless the credentials or the cluster that they lead to were refused: then throws. */
 function accepted<T extends object>(outcome: T | CredentialsRefusal | UidRefusal, { name }: SentCluster): T {
   if (!("kind" in outcome)) return outcome;
+  throwSecretRefusal(outcome as CredentialsRefusal);
   const refusal = outcome as CredentialsRefusal | UidRefusal;
   if (refusal.kind === "sameCluster") {
     throw alreadyExists("SAME_CLUSTER", `cluster ${name} ${describeUidRefusal(refusal)}`);
@@ -79,6 +80,17 @@ function accepted<T extends object>(outcome: T | CredentialsRefusal | UidRefusal
   return outcome as T;
 }
 
+function throwSecretRefusal(refusal: CredentialsRefusal): void {
+  if (refusal.kind === "unknownSource") throw notFound(clusterRef(refusal.source));
+  if (refusal.kind === "refusedSource") {
+    const message = `cluster ${refusal.source} ${refusal.why}`;
+    throw invalidFields([{ field: "credentials.secret.cluster", message }]);
+  }
+  if (refusal.kind === "unreadSecret") {
+    throw invalidFields([{ field: "credentials.secret", message: refusal.problem }]);
+  }
+}
+
 function checkOf({ check }: { readonly check?: ClusterCheck }) {
   return check === undefined ? {} : { check: toProtoCheck(check) };
 }
@@ -94,8 +106,15 @@ function sentCluster(cluster: Cluster | undefined): SentCluster {
   };
 }
 
+/** The key of a Secret's data that holds a kubeconfig, unless the request names another one. */
+const DEFAULT_SECRET_KEY = "kubeconfig";
+
 function sentCredentials(credentials: ClusterCredentials | undefined): SentCredentials {
   const { kubeconfig, context = "" } = credentials ?? {};
+  if (kubeconfig?.case === "secret") {
+    const { cluster, namespace, name, key } = kubeconfig.value;
+    return { kubeconfig: { kind: "secret", cluster, namespace, name, key: key || DEFAULT_SECRET_KEY }, context };
+  }
   if (kubeconfig?.case === "path") return { kubeconfig: { kind: "path", path: kubeconfig.value }, context };
   return { kubeconfig: { kind: "text", text: kubeconfig?.value ?? "" }, context };
 }

@@ -71,7 +71,11 @@ function judgeNeed(need: Need, of: Judged): CallVerdict {
   const at = place === "anywhere" ? null : place;
   if (hidden === undefined) return { kind: "denied", permission: need.permission, at, name: at?.name ?? "" };
   const name = missingName(hidden.as, of.item);
-  const isSeen = has(hidden.unless, hidden.at === undefined ? place : placeOf(hidden.at, of), of);
+  // Everyone knows of the installation.
+  const isSeen =
+    hidden.at === undefined
+      ? at?.kind === "installation" || has(hidden.unless, place, of)
+      : has(hidden.unless, placeOf(hidden.at, of), of);
   return isSeen ? { kind: "denied", permission: need.permission, at, name } : { kind: "unseen", as: hidden.as, name };
 }
 
@@ -110,6 +114,10 @@ function placeOf(at: NeedAt, { item, copy }: Judged): Place | "anywhere" {
     case "queueAbove": {
       const above = copy.directory.parents.get(textIn(item, at.field)) ?? null;
       return above === null ? INSTALLATION : { kind: "queue", name: above };
+    }
+    case "clusterIfNamed": {
+      const name = textIn(item, at.field);
+      return name === "" ? INSTALLATION : { kind: "cluster", name };
     }
     case "share":
       return {

@@ -18,6 +18,8 @@ export type NeedAt =
     }
   /** At the queue above the one that the field names; at the installation for a root. */
   | { readonly kind: "queueAbove"; readonly field: FieldPath }
+  /** At the cluster that the field names; at the installation if it names none. */
+  | { readonly kind: "clusterIfNamed"; readonly field: FieldPath }
   /** At a share of pools. */
   | { readonly kind: "share"; readonly project: FieldPath; readonly namespace: FieldPath }
   /** At a scope in the request, as of a binding. */
@@ -189,8 +191,9 @@ export const RPC_TABLE: Readonly<Record<string, RpcEntry>> = {
   "gangway.v1.ClusterService/UncordonCluster": audited([ofCluster("clusters.drain", "name")]),
   "gangway.v1.ClusterService/RegisterCluster": audited([
     { permission: "clusters.register", at: { kind: "installation" } },
+    secretSource(),
   ]),
-  "gangway.v1.ClusterService/UpdateCluster": audited([ofCluster("clusters.update", "cluster.name")]),
+  "gangway.v1.ClusterService/UpdateCluster": audited([ofCluster("clusters.update", "cluster.name"), secretSource()]),
   "gangway.v1.ClusterService/DeleteCluster": audited([ofCluster("clusters.delete", "name")]),
   "gangway.v1.ClusterService/ListCredentialKeys": reading([{ permission: "keys.get", at: { kind: "installation" } }]),
   "gangway.v1.ClusterService/RotateCredentialKeys": audited([
@@ -317,6 +320,17 @@ function ofPool(permission: CallPermission, field: FieldPath): Need {
 function ofCluster(permission: CallPermission, field: FieldPath): Need {
   const as: Missing = { kind: "notFound", type: "cluster", name: [field] };
   return { permission, at: { kind: "cluster", field }, hidden: { unless: "clusters.get", as } };
+}
+
+/** The cluster whose Secret holds a kubeconfig: the service reads it by what it may do there. */
+function secretSource(): Need {
+  const field = "credentials.kubeconfig.value.cluster";
+  return {
+    permission: "clusters.update",
+    at: { kind: "clusterIfNamed", field },
+    when: { kind: "set", fields: ["credentials.kubeconfig.value.namespace"] },
+    hidden: { unless: "clusters.get", as: { kind: "notFound", type: "cluster", name: [field] } },
+  };
 }
 
 /** A queue that a request names to be charged. */

@@ -26,7 +26,8 @@ export type ClusterRecord = {
 /** How a registration ended. `retired`: the simulated clusters that take no gangs from now on. */
 export type RegistrationOutcome =
   | (ChangeOutcome<ClusterRecord> & { readonly retired?: readonly string[] })
-  | UidRefusal;
+  | UidRefusal
+  | SourceRefusal;
 
 /** A cluster as a client sends it. */
 export type SentCluster = Pick<ClusterRecord, "name" | "labels" | "flavors"> & {
@@ -37,11 +38,26 @@ export type SentCluster = Pick<ClusterRecord, "name" | "labels" | "flavors"> & {
 /** The longest kubeconfig, in bytes: room for a few certificates and tokens. */
 export const KUBECONFIG_BYTES_MAX = 64 * 1024;
 
-/** How to reach a cluster, as a client sends it: the text of a kubeconfig, or a file on the server. */
+/** A value in a Secret of Kubernetes. */
+export type SecretReference = {
+  /** The registered cluster that has the Secret. Empty: the cluster in which Gangway runs. */
+  readonly cluster: string;
+  readonly namespace: string;
+  readonly name: string;
+  readonly key: string;
+};
+
+/** `the Secret ops/east of cluster hub`. */
+export function secretText({ cluster, namespace, name }: SecretReference): string {
+  return `the Secret ${namespace}/${name} of ${cluster === "" ? "the cluster of this service" : `cluster ${cluster}`}`;
+}
+
+/** How to reach a cluster, as a client sends it: the text of a kubeconfig, a file on the server, or a Secret. */
 export type SentCredentials = {
   readonly kubeconfig:
     | { readonly kind: "text"; readonly text: string }
-    | { readonly kind: "path"; readonly path: string };
+    | { readonly kind: "path"; readonly path: string }
+    | ({ readonly kind: "secret" } & SecretReference);
   /** Empty: the current context of the kubeconfig. */
   readonly context: string;
 };
@@ -49,8 +65,45 @@ export type SentCredentials = {
 export type CredentialsRefusal =
   /** Each problem names an error in the kubeconfig, and never quotes a credential. */
   | { readonly kind: "refusedCredentials"; readonly problems: readonly string[] }
+  /** The Secret that should hold the kubeconfig cannot be read. */
+  | { readonly kind: "unreadSecret"; readonly problem: string }
+  | SourceRefusal
   /** The server has no key to encrypt the credentials with. */
   | { readonly kind: "noKey" };
+
+/** Why a cluster's kubeconfig cannot be in a Secret of the cluster that the reference names. */
+export type SourceRefusal =
+  | { readonly kind: "unknownSource"; readonly source: string }
+  /** `why`: the end of a sentence that begins with the source. */
+  | { readonly kind: "refusedSource"; readonly source: string; readonly why: string };
+
+/** A cluster whose kubeconfig is in a Secret, or the cluster that has the Secret, as `judgeSource` sees it. */
+export type KnownSource = {
+  readonly name: string;
+  readonly simulated: boolean;
+  /** The cluster whose Secret holds its kubeconfig. Null: its kubeconfig is in no Secret. */
+  readonly source: string | null;
+};
+
+/**
+ * Decides whether a cluster's kubeconfig may be in a Secret of `source`; empty: of the cluster where Gangway runs. One
+ * Secret never leads to another, so no circle of clusters waits for each other. `known`: the source, and the clusters
+ * whose kubeconfigs are in Secrets of `cluster`.
+ */
+export function judgeSource(
+  { cluster, source }: { readonly cluster: string; readonly source: string },
+  known: readonly KnownSource[],
+): SourceRefusal | null {
+  const refused = (why: string) => ({ kind: "refusedSource", source, why }) as const;
+  if (source === cluster) return refused("cannot have the Secret with its own kubeconfig");
+  const found = known.find(({ name }) => name === source);
+  if (source !== "" && found === undefined) return { kind: "unknownSource", source };
+  if (found?.simulated === true) return refused("is simulated: name a real cluster");
+  if (found !== undefined && found.source !== null) return refused("has its own kubeconfig in a Secret, too");
+  const dependent = known.find((one) => one.source === cluster);
+  if (dependent === undefined) return null;
+  return refused(`cannot serve ${cluster}, which has the Secret with the kubeconfig of cluster ${dependent.name}`);
+}
 
 /** Why a cluster cannot have the uid that its API server tells. */
 export type UidRefusal =

@@ -3,15 +3,16 @@
  * is used, one that is deleted or forgotten is left, without a restart.
  */
 import type { ChangeOutcome } from "../../../core/admin/change-outcome.ts";
-import type { ClusterRecord, RegistrationOutcome, UidRefusal } from "../../../core/admin/cluster.ts";
+import type { ClusterRecord, RegistrationOutcome, SourceRefusal, UidRefusal } from "../../../core/admin/cluster.ts";
 import type { GangSchedulerName } from "../../../core/pods/pod-group.ts";
-import type { JsonObject } from "../../../runtime/json.ts";
+import type { Json, JsonObject } from "../../../runtime/json.ts";
 import { type Db, type Executor, json, onlyRow, undoable } from "../db/db.ts";
 import { appendAudit } from "./audit.ts";
 import { claimUid, freeUid } from "./cluster-uids.ts";
 import { getCluster } from "./clusters.ts";
 import { forgetClusters, recheckPlaced } from "./forget-clusters.ts";
 import { ensurePools, type PoolBounds } from "./pools.ts";
+import { dependentsOf, sourceRefusal, takeSources } from "./secret-sources.ts";
 import { retireSimulated, takeRegistrations, takeWithSimulated } from "./simulated-clusters.ts";
 
 export type NewCluster = Pick<ClusterRecord, "name" | "labels" | "flavors"> & {
@@ -40,11 +41,13 @@ export function registerCluster(db: Db, cluster: NewCluster, bounds: PoolBounds)
       cluster.gangScheduler ?? "none",
     ]);
     if (made.length === 0) return { kind: "exists" };
+    const unfit = await sourceRefusal(tx, { cluster: cluster.name, credentials: cluster.credentials });
+    if (unfit !== null) return undo(unfit);
     await freeUid(tx, cluster.name);
     const retired = await retireSimulated(tx);
     const outcome = await claimed(tx, cluster, bounds);
     if (outcome.kind !== "done") return undo(outcome);
-    const after = { ...settingsOf(outcome.record), credentials: cluster.credentials["kind"] };
+    const after = { ...settingsOf(outcome.record), credentials: shownCredentials(cluster.credentials) };
     const details = { before: null, after, retired };
     await appendAudit(tx, { timeMs: bounds.nowMs, action: "RegisterCluster", subject: cluster.name, details });
     return { ...outcome, retired };
@@ -75,8 +78,9 @@ export function updateCluster(
     readonly gangScheduler?: GangSchedulerName;
   },
   bounds: PoolBounds,
-): Promise<ChangeOutcome<ClusterRecord> | UidRefusal> {
-  return undoable<ChangeOutcome<ClusterRecord> | UidRefusal>(db, async (tx, undo) => {
+): Promise<ChangeOutcome<ClusterRecord> | UidRefusal | SourceRefusal> {
+  return undoable<ChangeOutcome<ClusterRecord> | UidRefusal | SourceRefusal>(db, async (tx, undo) => {
+    await takeSources(tx, cluster.credentials);
     await tx.query(LOCK_TO_CHANGE, [cluster.name]);
     const before = await getCluster(tx, cluster.name);
     const changed = await tx.query(UPDATE_CLUSTER, [
@@ -88,9 +92,11 @@ export function updateCluster(
       cluster.gangScheduler ?? null,
     ]);
     if (changed.length === 0) return undo(unchanged(before));
+    const unfit = await sourceRefusal(tx, { cluster: cluster.name, credentials: cluster.credentials });
+    if (unfit !== null) return undo(unfit);
     const outcome = await claimed(tx, cluster, bounds);
     if (outcome.kind !== "done") return undo(outcome);
-    const replaced = cluster.credentials === null ? {} : { credentials: cluster.credentials["kind"] };
+    const replaced = cluster.credentials === null ? {} : { credentials: shownCredentials(cluster.credentials) };
     const after = { ...settingsOf(outcome.record), ...replaced };
     const details = { before: before && settingsOf(before), after };
     await appendAudit(tx, { timeMs: bounds.nowMs, action: "UpdateCluster", subject: cluster.name, details });
@@ -143,6 +149,11 @@ async function remove(
     const gangs = placed === 1 ? "1 gang that is" : `${placed} gangs that are`;
     return { kind: "inUse", by: `${gangs} placed there; wait for their end, or forget it if it is gone for good` };
   }
+  const [dependent] = forget ? [] : await dependentsOf(tx, name);
+  if (dependent !== undefined) {
+    const by = `cluster ${dependent}, whose kubeconfig is in a Secret there; update or remove that cluster first`;
+    return { kind: "inUse", by };
+  }
   if (forget || simulated) await forgetClusters(tx, { names: [name], simulation: "removed", nowMs });
   else await tx.query("delete from clusters where name = $1", [name]);
   const details = { before: { simulated }, forgotten: forget, placedGangs: placed };
@@ -150,9 +161,13 @@ async function remove(
   return { kind: "done", record: null };
 }
 
-/** Credentials are told by their kind alone. */
 function settingsOf({ labels, flavors, gangScheduler }: ClusterRecord) {
   return { labels, flavors, gangScheduler };
+}
+
+/** Credentials are told by their kind alone, a reference to a Secret by its names. */
+function shownCredentials(credentials: JsonObject): Json {
+  return (credentials["kind"] === "secret" ? credentials : credentials["kind"]) ?? null;
 }
 
 const LOCK_CLUSTER = "select simulated from clusters where name = $1 and forgotten_ms is null for update";

@@ -49,6 +49,7 @@ export function registerAddCluster(registrar: Registrar): void {
       examples(
         `gangway cluster add east --kubeconfig east.yaml --flavor ${EXAMPLE_FLAVOR}`,
         "gangway cluster add east --kubeconfig east.yaml --dry-run",
+        "gangway cluster add west --secret fleet/west-kubeconfig/value --secret-cluster east",
       ),
     );
   onRun<AddClusterOptions>(registrar, command, async (run, [name = ""], options) => {

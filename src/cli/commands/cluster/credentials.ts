@@ -1,5 +1,5 @@
 /** The options that say how to reach a cluster, and what a command says after it has registered or changed one. */
-import type { Command } from "commander";
+import { type Command, InvalidArgumentError } from "commander";
 import { KUBECONFIG_BYTES_MAX } from "../../../core/admin/cluster.ts";
 import type { Cluster, ClusterCheck } from "../../../gen/gangway/v1/cluster_service_pb.ts";
 import { CommandFailure, EXIT, usageFailure } from "../../exit.ts";
@@ -14,21 +14,43 @@ import { warnOfFlavors } from "./flags.ts";
 export type CredentialOptions = {
   readonly kubeconfig?: string;
   readonly serverFile?: string;
+  readonly secret?: SecretFlag;
+  readonly secretCluster?: string;
   readonly context?: string;
 };
+
+type SecretFlag = { readonly namespace: string; readonly name: string; readonly key: string };
 
 export function addCredentialOptions(command: Command): Command {
   return command
     .option("--kubeconfig <file>", "kubeconfig to send, or - for stdin; the service stores it encrypted")
     .option("--server-file <path>", "path of a kubeconfig on the server's disk, if the server allows that")
+    .option("--secret <namespace/name[/key]>", "Secret that holds a kubeconfig (default key: kubeconfig)", parseSecret)
+    .option("--secret-cluster <name>", "registered cluster that has the Secret (default: the one the service runs in)")
     .option("--context <name>", "context of the kubeconfig (default: its current context)");
 }
 
-/** Reads the credentials of the options, of which there must be exactly one. */
-export async function credentialsOf(io: SourceIo, { kubeconfig, serverFile, context = "" }: CredentialOptions) {
-  if ((kubeconfig === undefined) === (serverFile === undefined)) {
-    throw usageFailure("give either --kubeconfig or --server-file");
+function parseSecret(text: string): SecretFlag {
+  const [namespace = "", name = "", key = "", ...more] = text.split("/");
+  if (namespace === "" || name === "" || more.length > 0) {
+    throw new InvalidArgumentError("It must be NAMESPACE/NAME or NAMESPACE/NAME/KEY.");
   }
+  return { namespace, name, key };
+}
+
+/** True if an option says how to reach a cluster. */
+export function hasCredentials({ kubeconfig, serverFile, secret, secretCluster }: CredentialOptions): boolean {
+  return [kubeconfig, serverFile, secret, secretCluster].some((option) => option !== undefined);
+}
+
+/** Reads the credentials of the options, of which there must be exactly one. */
+export async function credentialsOf(io: SourceIo, options: CredentialOptions) {
+  const { kubeconfig, serverFile, secret, secretCluster: cluster = "", context = "" } = options;
+  if ([kubeconfig, serverFile, secret].filter((option) => option !== undefined).length !== 1) {
+    throw usageFailure("give one of --kubeconfig, --secret and --server-file");
+  }
+  if (cluster !== "" && secret === undefined) throw usageFailure("--secret-cluster needs --secret");
+  if (secret !== undefined) return { kubeconfig: { case: "secret", value: { ...secret, cluster } } as const, context };
   if (serverFile !== undefined) return { kubeconfig: { case: "path", value: serverFile } as const, context };
   const [file, ...more] = await readSources([kubeconfig ?? ""], io, KUBECONFIG_BYTES_MAX);
   if (file === undefined || more.length > 0) throw usageFailure(`--kubeconfig must name one file, not ${kubeconfig}`);

@@ -7,6 +7,7 @@ import {
   type CredentialOptions,
   callOrUnknown,
   credentialsOf,
+  hasCredentials,
   printChecked,
 } from "./credentials.ts";
 import {
@@ -50,12 +51,13 @@ export function registerUpdateCluster(registrar: Registrar): void {
     readonly gangScheduler?: GangSchedulerFlag;
   };
   onRun<UpdateClusterOptions>(registrar, command, async (run, [name = ""], options) => {
-    const { flavor, label, gangScheduler, kubeconfig, serverFile } = options;
-    if ([flavor, label, gangScheduler, kubeconfig, serverFile].every((option) => option === undefined)) {
-      throw usageFailure("there is nothing to change; give --flavor, --label, --gang-scheduler or --kubeconfig");
+    const { flavor, label, gangScheduler } = options;
+    if ([flavor, label, gangScheduler].every((option) => option === undefined) && !hasCredentials(options)) {
+      throw usageFailure(
+        "there is nothing to change; give --flavor, --label, --gang-scheduler, --kubeconfig or --secret",
+      );
     }
-    const hasCredentials = kubeconfig !== undefined || serverFile !== undefined;
-    const sent = hasCredentials ? { credentials: await credentialsOf(run.deps, options) } : {};
+    const sent = hasCredentials(options) ? { credentials: await credentialsOf(run.deps, options) } : {};
     const { cluster } = await run.client.call(ClusterService.method.getCluster, { name });
     const { resourceVersion = "", labels = {}, flavors = [] } = cluster ?? {};
     const call = run.client.call(ClusterService.method.updateCluster, {

@@ -13,7 +13,7 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file gangway/v1/cluster_service.proto.
  */
 export const file_gangway_v1_cluster_service: GenFile = /*@__PURE__*/
-  fileDesc("CiBnYW5nd2F5L3YxL2NsdXN0ZXJfc2VydmljZS5wcm90bxIKZ2FuZ3dheS52MSLnCwoHQ2x1c3RlchKmAQoEbmFtZRgBIAEoCUKXAbpIkwG6AY8BCgxjbHVzdGVyLm5hbWUSSG11c3QgYmUgYSBETlMgbmFtZSBvZiBhdCBtb3N0IDYzIGxvd2VyLWNhc2UgbGV0dGVycywgZGlnaXRzLCAnLScgYW5kICcuJxo1dGhpcy5tYXRjaGVzKCdeW2EtejAtOV0oWy1hLXowLTkuXXswLDYxfVthLXowLTldKT8kJykS4gQKBmxhYmVscxgCIAMoCzIfLmdhbmd3YXkudjEuQ2x1c3Rlci5MYWJlbHNFbnRyeUKwBLpIrASaAagEEEAivwK6AbsCChJjbHVzdGVyLmxhYmVscy5rZXkSuwFtdXN0IGJlIGEgbGFiZWwga2V5IG9mIEt1YmVybmV0ZXMsIHN1Y2ggYXMgdGVhbSBvciBleGFtcGxlLmNvbS90ZWFtOiBhdCBtb3N0IDYzIGxldHRlcnMsIGRpZ2l0cywgJy0nLCAnXycgYW5kICcuJywgd2l0aCBhIGxldHRlciBvciBkaWdpdCBhdCBib3RoIGVuZHM7IG9wdGlvbmFsbHkgYWZ0ZXIgYSBETlMgbmFtZSBhbmQgJy8nGmd0aGlzLm1hdGNoZXMoJ14oW2EtejAtOV0oWy1hLXowLTkuXXswLDI1MX1bYS16MC05XSk/Lyk/W0EtWmEtejAtOV0oWy1BLVphLXowLTlfLl17MCw2MX1bQS1aYS16MC05XSk/JCcpKuEBugHdAQoUY2x1c3Rlci5sYWJlbHMudmFsdWUSgAFtdXN0IGJlIGEgbGFiZWwgdmFsdWUgb2YgS3ViZXJuZXRlczogZW1wdHksIG9yIGF0IG1vc3QgNjMgbGV0dGVycywgZGlnaXRzLCAnLScsICdfJyBhbmQgJy4nLCB3aXRoIGEgbGV0dGVyIG9yIGRpZ2l0IGF0IGJvdGggZW5kcxpCdGhpcy5tYXRjaGVzKCdeKFtBLVphLXowLTldKFstQS1aYS16MC05Xy5dezAsNjF9W0EtWmEtejAtOV0pPyk/JCcpEqUBCgdmbGF2b3JzGAMgAygLMhkuZ2FuZ3dheS52MS5DbHVzdGVyRmxhdm9yQnm6SHa6AW4KFWNsdXN0ZXIuZmxhdm9ycy5uYW1lcxIabXVzdCBuYW1lIGVhY2ggZmxhdm9yIG9uY2UaOXNpemUodGhpcykgPiA2NCB8fCB0aGlzLm1hcChmbGF2b3IsIGZsYXZvci5uYW1lKS51bmlxdWUoKZIBAhBAEhAKCGNvcmRvbmVkGAQgASgIEhEKCXJlYWNoYWJsZRgFIAEoCBIRCglzaW11bGF0ZWQYBiABKAgSGAoQcmVzb3VyY2VfdmVyc2lvbhgHIAEoCRIvCgtjcmVhdGVfdGltZRgIIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASMAoMb2JzZXJ2ZV90aW1lGAkgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBI5CgthbGxvY2F0YWJsZRgKIAMoCzIkLmdhbmd3YXkudjEuQ2x1c3Rlci5BbGxvY2F0YWJsZUVudHJ5EisKBGZyZWUYCyADKAsyHS5nYW5nd2F5LnYxLkNsdXN0ZXIuRnJlZUVudHJ5Eg0KBW5vZGVzGAwgASgFEjsKDmdhbmdfc2NoZWR1bGVyGA0gASgOMhkuZ2FuZ3dheS52MS5HYW5nU2NoZWR1bGVyQgi6SAWCAQIQARIPCgdwcm9ibGVtGA4gASgJEgsKA3VpZBgPIAEoCRIPCgdyZXRpcmVkGBAgASgIGi0KC0xhYmVsc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEaMgoQQWxsb2NhdGFibGVFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBGisKCUZyZWVFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBIpYLCg1DbHVzdGVyRmxhdm9yErACCgRuYW1lGAEgASgJQqECukidAroBmQIKE2NsdXN0ZXJfZmxhdm9yLm5hbWUSmAFtdXN0IGJlIGEgZmxhdm9yIHN1Y2ggYXMgZ3B1L2gxMDA6IGF0IG1vc3QgMTI4IGxvd2VyLWNhc2UgbGV0dGVycywgZGlnaXRzLCAnLScgYW5kICcuJywgd2l0aCAnLycgYmV0d2VlbiBwYXJ0cyB0aGF0IGJlZ2luIGFuZCBlbmQgd2l0aCBhIGxldHRlciBvciBkaWdpdBpnc2l6ZSh0aGlzKSA8PSAxMjggJiYgdGhpcy5tYXRjaGVzKCdeW2EtejAtOV0oWy1hLXowLTkuXSpbYS16MC05XSk/KC9bYS16MC05XShbLWEtejAtOS5dKlthLXowLTldKT8pKiQnKRLPAgoIcmVzb3VyY2UYAiABKAlCvAK6SLgCugG0AgoXY2x1c3Rlcl9mbGF2b3IucmVzb3VyY2USrwFtdXN0IGJlIGEgcmVzb3VyY2Ugb2YgS3ViZXJuZXRlcyBzdWNoIGFzIG52aWRpYS5jb20vZ3B1OiBhdCBtb3N0IDYzIGxldHRlcnMsIGRpZ2l0cywgJy0nLCAnXycgYW5kICcuJywgd2l0aCBhIGxldHRlciBvciBkaWdpdCBhdCBib3RoIGVuZHM7IG9wdGlvbmFsbHkgYWZ0ZXIgYSBETlMgbmFtZSBhbmQgJy8nGmd0aGlzLm1hdGNoZXMoJ14oW2EtejAtOV0oWy1hLXowLTkuXXswLDI1MX1bYS16MC05XSk/Lyk/W0EtWmEtejAtOV0oWy1BLVphLXowLTlfLl17MCw2MX1bQS1aYS16MC05XSk/JCcpEokFCgtub2RlX2xhYmVscxgDIAMoCzIpLmdhbmd3YXkudjEuQ2x1c3RlckZsYXZvci5Ob2RlTGFiZWxzRW50cnlCyAS6SMQEmgHABBBAIssCugHHAgoeY2x1c3Rlcl9mbGF2b3Iubm9kZV9sYWJlbHMua2V5ErsBbXVzdCBiZSBhIGxhYmVsIGtleSBvZiBLdWJlcm5ldGVzLCBzdWNoIGFzIHRlYW0gb3IgZXhhbXBsZS5jb20vdGVhbTogYXQgbW9zdCA2MyBsZXR0ZXJzLCBkaWdpdHMsICctJywgJ18nIGFuZCAnLicsIHdpdGggYSBsZXR0ZXIgb3IgZGlnaXQgYXQgYm90aCBlbmRzOyBvcHRpb25hbGx5IGFmdGVyIGEgRE5TIG5hbWUgYW5kICcvJxpndGhpcy5tYXRjaGVzKCdeKFthLXowLTldKFstYS16MC05Ll17MCwyNTF9W2EtejAtOV0pPy8pP1tBLVphLXowLTldKFstQS1aYS16MC05Xy5dezAsNjF9W0EtWmEtejAtOV0pPyQnKSrtAboB6QEKIGNsdXN0ZXJfZmxhdm9yLm5vZGVfbGFiZWxzLnZhbHVlEoABbXVzdCBiZSBhIGxhYmVsIHZhbHVlIG9mIEt1YmVybmV0ZXM6IGVtcHR5LCBvciBhdCBtb3N0IDYzIGxldHRlcnMsIGRpZ2l0cywgJy0nLCAnXycgYW5kICcuJywgd2l0aCBhIGxldHRlciBvciBkaWdpdCBhdCBib3RoIGVuZHMaQnRoaXMubWF0Y2hlcygnXihbQS1aYS16MC05XShbLUEtWmEtejAtOV8uXXswLDYxfVtBLVphLXowLTldKT8pPyQnKRINCgVub2RlcxgEIAEoBRITCgthbGxvY2F0YWJsZRgFIAEoCRIMCgRmcmVlGAYgASgJEg8KB3Byb2JsZW0YByABKAkaMQoPTm9kZUxhYmVsc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEiKgoRR2V0Q2x1c3RlclJlcXVlc3QSFQoEbmFtZRgBIAEoCUIHukgEcgIQASI6ChJHZXRDbHVzdGVyUmVzcG9uc2USJAoHY2x1c3RlchgBIAEoCzITLmdhbmd3YXkudjEuQ2x1c3RlciIVChNMaXN0Q2x1c3RlcnNSZXF1ZXN0Ij0KFExpc3RDbHVzdGVyc1Jlc3BvbnNlEiUKCGNsdXN0ZXJzGAEgAygLMhMuZ2FuZ3dheS52MS5DbHVzdGVyIi0KFENvcmRvbkNsdXN0ZXJSZXF1ZXN0EhUKBG5hbWUYASABKAlCB7pIBHICEAEiPQoVQ29yZG9uQ2x1c3RlclJlc3BvbnNlEiQKB2NsdXN0ZXIYASABKAsyEy5nYW5nd2F5LnYxLkNsdXN0ZXIiLwoWVW5jb3Jkb25DbHVzdGVyUmVxdWVzdBIVCgRuYW1lGAEgASgJQge6SARyAhABIj8KF1VuY29yZG9uQ2x1c3RlclJlc3BvbnNlEiQKB2NsdXN0ZXIYASABKAsyEy5nYW5nd2F5LnYxLkNsdXN0ZXIiKwoSR2V0Q2FwYWNpdHlSZXF1ZXN0EhUKBG5hbWUYASABKAlCB7pIBHICEAEieQoTR2V0Q2FwYWNpdHlSZXNwb25zZRIPCgdjbHVzdGVyGAEgASgJEh8KBW5vZGVzGAIgAygLMhAuZ2FuZ3dheS52MS5Ob2RlEjAKDG9ic2VydmVfdGltZRgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAi2wIKBE5vZGUSDAoEbmFtZRgBIAEoCRIsCgZsYWJlbHMYAiADKAsyHC5nYW5nd2F5LnYxLk5vZGUuTGFiZWxzRW50cnkSDgoGdGFpbnRzGAMgAygJEhUKDXVuc2NoZWR1bGFibGUYBCABKAgSNgoLYWxsb2NhdGFibGUYBSADKAsyIS5nYW5nd2F5LnYxLk5vZGUuQWxsb2NhdGFibGVFbnRyeRIoCgRmcmVlGAYgAygLMhouZ2FuZ3dheS52MS5Ob2RlLkZyZWVFbnRyeRotCgtMYWJlbHNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBGjIKEEFsbG9jYXRhYmxlRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4ARorCglGcmVlRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4ASJwChJDbHVzdGVyQ3JlZGVudGlhbHMSGwoEdGV4dBgBIAEoCUILukgIcgYQASiAgARIABIXCgRwYXRoGAIgASgJQge6SARyAhABSAASDwoHY29udGV4dBgDIAEoCUITCgprdWJlY29uZmlnEgW6SAIIASKaAQoWUmVnaXN0ZXJDbHVzdGVyUmVxdWVzdBIsCgdjbHVzdGVyGAEgASgLMhMuZ2FuZ3dheS52MS5DbHVzdGVyQga6SAPIAQESOwoLY3JlZGVudGlhbHMYAiABKAsyHi5nYW5nd2F5LnYxLkNsdXN0ZXJDcmVkZW50aWFsc0IGukgDyAEBEhUKDXZhbGlkYXRlX29ubHkYAyABKAgieQoXUmVnaXN0ZXJDbHVzdGVyUmVzcG9uc2USJAoHY2x1c3RlchgBIAEoCzITLmdhbmd3YXkudjEuQ2x1c3RlchInCgVjaGVjaxgCIAEoCzIYLmdhbmd3YXkudjEuQ2x1c3RlckNoZWNrEg8KB3JldGlyZWQYAyADKAkieQoUVXBkYXRlQ2x1c3RlclJlcXVlc3QSLAoHY2x1c3RlchgBIAEoCzITLmdhbmd3YXkudjEuQ2x1c3RlckIGukgDyAEBEjMKC2NyZWRlbnRpYWxzGAIgASgLMh4uZ2FuZ3dheS52MS5DbHVzdGVyQ3JlZGVudGlhbHMiZgoVVXBkYXRlQ2x1c3RlclJlc3BvbnNlEiQKB2NsdXN0ZXIYASABKAsyEy5nYW5nd2F5LnYxLkNsdXN0ZXISJwoFY2hlY2sYAiABKAsyGC5nYW5nd2F5LnYxLkNsdXN0ZXJDaGVjayIsChNDaGVja0NsdXN0ZXJSZXF1ZXN0EhUKBG5hbWUYASABKAlCB7pIBHICEAEiPwoUQ2hlY2tDbHVzdGVyUmVzcG9uc2USJwoFY2hlY2sYASABKAsyGC5nYW5nd2F5LnYxLkNsdXN0ZXJDaGVjayK8AgoMQ2x1c3RlckNoZWNrEhoKEmt1YmVybmV0ZXNfdmVyc2lvbhgBIAEoCRItCgpjbG9ja19za2V3GAIgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uEjIKCGZpbmRpbmdzGAMgAygLMiAuZ2FuZ3dheS52MS5DbHVzdGVyQ2hlY2suRmluZGluZxpdCgdGaW5kaW5nEjMKCHNldmVyaXR5GAEgASgOMiEuZ2FuZ3dheS52MS5DbHVzdGVyQ2hlY2suU2V2ZXJpdHkSDAoEY29kZRgCIAEoCRIPCgdtZXNzYWdlGAMgASgJIk4KCFNldmVyaXR5EhgKFFNFVkVSSVRZX1VOU1BFQ0lGSUVEEAASEgoOU0VWRVJJVFlfRVJST1IQARIUChBTRVZFUklUWV9XQVJOSU5HEAIiPQoURGVsZXRlQ2x1c3RlclJlcXVlc3QSFQoEbmFtZRgBIAEoCUIHukgEcgIQARIOCgZmb3JnZXQYAiABKAgiFwoVRGVsZXRlQ2x1c3RlclJlc3BvbnNlIhsKGUxpc3RDcmVkZW50aWFsS2V5c1JlcXVlc3QiRQoaTGlzdENyZWRlbnRpYWxLZXlzUmVzcG9uc2USJwoEa2V5cxgBIAMoCzIZLmdhbmd3YXkudjEuQ3JlZGVudGlhbEtleSJPCg1DcmVkZW50aWFsS2V5EgwKBG5hbWUYASABKAkSDwoHY3VycmVudBgCIAEoCBINCgVrbm93bhgDIAEoCBIQCghjbHVzdGVycxgEIAMoCSIyChtSb3RhdGVDcmVkZW50aWFsS2V5c1JlcXVlc3QSEwoCdG8YASABKAlCB7pIBHICGD8iyQEKHFJvdGF0ZUNyZWRlbnRpYWxLZXlzUmVzcG9uc2USDwoHY2hhbmdlZBgBIAEoBRInCgRrZXlzGAIgAygLMhkuZ2FuZ3dheS52MS5DcmVkZW50aWFsS2V5EkIKCHByb2JsZW1zGAMgAygLMjAuZ2FuZ3dheS52MS5Sb3RhdGVDcmVkZW50aWFsS2V5c1Jlc3BvbnNlLlByb2JsZW0aKwoHUHJvYmxlbRIPCgdjbHVzdGVyGAEgASgJEg8KB21lc3NhZ2UYAiABKAkqigEKDUdhbmdTY2hlZHVsZXISHgoaR0FOR19TQ0hFRFVMRVJfVU5TUEVDSUZJRUQQABIXChNHQU5HX1NDSEVEVUxFUl9OT05FEAESGgoWR0FOR19TQ0hFRFVMRVJfVk9MQ0FOTxACEiQKIEdBTkdfU0NIRURVTEVSX1NDSEVEVUxFUl9QTFVHSU5TEAMy3QcKDkNsdXN0ZXJTZXJ2aWNlEksKCkdldENsdXN0ZXISHS5nYW5nd2F5LnYxLkdldENsdXN0ZXJSZXF1ZXN0Gh4uZ2FuZ3dheS52MS5HZXRDbHVzdGVyUmVzcG9uc2USUQoMTGlzdENsdXN0ZXJzEh8uZ2FuZ3dheS52MS5MaXN0Q2x1c3RlcnNSZXF1ZXN0GiAuZ2FuZ3dheS52MS5MaXN0Q2x1c3RlcnNSZXNwb25zZRJUCg1Db3Jkb25DbHVzdGVyEiAuZ2FuZ3dheS52MS5Db3Jkb25DbHVzdGVyUmVxdWVzdBohLmdhbmd3YXkudjEuQ29yZG9uQ2x1c3RlclJlc3BvbnNlEloKD1VuY29yZG9uQ2x1c3RlchIiLmdhbmd3YXkudjEuVW5jb3Jkb25DbHVzdGVyUmVxdWVzdBojLmdhbmd3YXkudjEuVW5jb3Jkb25DbHVzdGVyUmVzcG9uc2USTgoLR2V0Q2FwYWNpdHkSHi5nYW5nd2F5LnYxLkdldENhcGFjaXR5UmVxdWVzdBofLmdhbmd3YXkudjEuR2V0Q2FwYWNpdHlSZXNwb25zZRJaCg9SZWdpc3RlckNsdXN0ZXISIi5nYW5nd2F5LnYxLlJlZ2lzdGVyQ2x1c3RlclJlcXVlc3QaIy5nYW5nd2F5LnYxLlJlZ2lzdGVyQ2x1c3RlclJlc3BvbnNlElQKDVVwZGF0ZUNsdXN0ZXISIC5nYW5nd2F5LnYxLlVwZGF0ZUNsdXN0ZXJSZXF1ZXN0GiEuZ2FuZ3dheS52MS5VcGRhdGVDbHVzdGVyUmVzcG9uc2USUQoMQ2hlY2tDbHVzdGVyEh8uZ2FuZ3dheS52MS5DaGVja0NsdXN0ZXJSZXF1ZXN0GiAuZ2FuZ3dheS52MS5DaGVja0NsdXN0ZXJSZXNwb25zZRJUCg1EZWxldGVDbHVzdGVyEiAuZ2FuZ3dheS52MS5EZWxldGVDbHVzdGVyUmVxdWVzdBohLmdhbmd3YXkudjEuRGVsZXRlQ2x1c3RlclJlc3BvbnNlEmMKEkxpc3RDcmVkZW50aWFsS2V5cxIlLmdhbmd3YXkudjEuTGlzdENyZWRlbnRpYWxLZXlzUmVxdWVzdBomLmdhbmd3YXkudjEuTGlzdENyZWRlbnRpYWxLZXlzUmVzcG9uc2USaQoUUm90YXRlQ3JlZGVudGlhbEtleXMSJy5nYW5nd2F5LnYxLlJvdGF0ZUNyZWRlbnRpYWxLZXlzUmVxdWVzdBooLmdhbmd3YXkudjEuUm90YXRlQ3JlZGVudGlhbEtleXNSZXNwb25zZWIGcHJvdG8z", [file_buf_validate_validate, file_google_protobuf_duration, file_google_protobuf_timestamp]);
+  fileDesc("CiBnYW5nd2F5L3YxL2NsdXN0ZXJfc2VydmljZS5wcm90bxIKZ2FuZ3dheS52MSLnCwoHQ2x1c3RlchKmAQoEbmFtZRgBIAEoCUKXAbpIkwG6AY8BCgxjbHVzdGVyLm5hbWUSSG11c3QgYmUgYSBETlMgbmFtZSBvZiBhdCBtb3N0IDYzIGxvd2VyLWNhc2UgbGV0dGVycywgZGlnaXRzLCAnLScgYW5kICcuJxo1dGhpcy5tYXRjaGVzKCdeW2EtejAtOV0oWy1hLXowLTkuXXswLDYxfVthLXowLTldKT8kJykS4gQKBmxhYmVscxgCIAMoCzIfLmdhbmd3YXkudjEuQ2x1c3Rlci5MYWJlbHNFbnRyeUKwBLpIrASaAagEEEAivwK6AbsCChJjbHVzdGVyLmxhYmVscy5rZXkSuwFtdXN0IGJlIGEgbGFiZWwga2V5IG9mIEt1YmVybmV0ZXMsIHN1Y2ggYXMgdGVhbSBvciBleGFtcGxlLmNvbS90ZWFtOiBhdCBtb3N0IDYzIGxldHRlcnMsIGRpZ2l0cywgJy0nLCAnXycgYW5kICcuJywgd2l0aCBhIGxldHRlciBvciBkaWdpdCBhdCBib3RoIGVuZHM7IG9wdGlvbmFsbHkgYWZ0ZXIgYSBETlMgbmFtZSBhbmQgJy8nGmd0aGlzLm1hdGNoZXMoJ14oW2EtejAtOV0oWy1hLXowLTkuXXswLDI1MX1bYS16MC05XSk/Lyk/W0EtWmEtejAtOV0oWy1BLVphLXowLTlfLl17MCw2MX1bQS1aYS16MC05XSk/JCcpKuEBugHdAQoUY2x1c3Rlci5sYWJlbHMudmFsdWUSgAFtdXN0IGJlIGEgbGFiZWwgdmFsdWUgb2YgS3ViZXJuZXRlczogZW1wdHksIG9yIGF0IG1vc3QgNjMgbGV0dGVycywgZGlnaXRzLCAnLScsICdfJyBhbmQgJy4nLCB3aXRoIGEgbGV0dGVyIG9yIGRpZ2l0IGF0IGJvdGggZW5kcxpCdGhpcy5tYXRjaGVzKCdeKFtBLVphLXowLTldKFstQS1aYS16MC05Xy5dezAsNjF9W0EtWmEtejAtOV0pPyk/JCcpEqUBCgdmbGF2b3JzGAMgAygLMhkuZ2FuZ3dheS52MS5DbHVzdGVyRmxhdm9yQnm6SHa6AW4KFWNsdXN0ZXIuZmxhdm9ycy5uYW1lcxIabXVzdCBuYW1lIGVhY2ggZmxhdm9yIG9uY2UaOXNpemUodGhpcykgPiA2NCB8fCB0aGlzLm1hcChmbGF2b3IsIGZsYXZvci5uYW1lKS51bmlxdWUoKZIBAhBAEhAKCGNvcmRvbmVkGAQgASgIEhEKCXJlYWNoYWJsZRgFIAEoCBIRCglzaW11bGF0ZWQYBiABKAgSGAoQcmVzb3VyY2VfdmVyc2lvbhgHIAEoCRIvCgtjcmVhdGVfdGltZRgIIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASMAoMb2JzZXJ2ZV90aW1lGAkgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBI5CgthbGxvY2F0YWJsZRgKIAMoCzIkLmdhbmd3YXkudjEuQ2x1c3Rlci5BbGxvY2F0YWJsZUVudHJ5EisKBGZyZWUYCyADKAsyHS5nYW5nd2F5LnYxLkNsdXN0ZXIuRnJlZUVudHJ5Eg0KBW5vZGVzGAwgASgFEjsKDmdhbmdfc2NoZWR1bGVyGA0gASgOMhkuZ2FuZ3dheS52MS5HYW5nU2NoZWR1bGVyQgi6SAWCAQIQARIPCgdwcm9ibGVtGA4gASgJEgsKA3VpZBgPIAEoCRIPCgdyZXRpcmVkGBAgASgIGi0KC0xhYmVsc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEaMgoQQWxsb2NhdGFibGVFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBGisKCUZyZWVFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBIpYLCg1DbHVzdGVyRmxhdm9yErACCgRuYW1lGAEgASgJQqECukidAroBmQIKE2NsdXN0ZXJfZmxhdm9yLm5hbWUSmAFtdXN0IGJlIGEgZmxhdm9yIHN1Y2ggYXMgZ3B1L2gxMDA6IGF0IG1vc3QgMTI4IGxvd2VyLWNhc2UgbGV0dGVycywgZGlnaXRzLCAnLScgYW5kICcuJywgd2l0aCAnLycgYmV0d2VlbiBwYXJ0cyB0aGF0IGJlZ2luIGFuZCBlbmQgd2l0aCBhIGxldHRlciBvciBkaWdpdBpnc2l6ZSh0aGlzKSA8PSAxMjggJiYgdGhpcy5tYXRjaGVzKCdeW2EtejAtOV0oWy1hLXowLTkuXSpbYS16MC05XSk/KC9bYS16MC05XShbLWEtejAtOS5dKlthLXowLTldKT8pKiQnKRLPAgoIcmVzb3VyY2UYAiABKAlCvAK6SLgCugG0AgoXY2x1c3Rlcl9mbGF2b3IucmVzb3VyY2USrwFtdXN0IGJlIGEgcmVzb3VyY2Ugb2YgS3ViZXJuZXRlcyBzdWNoIGFzIG52aWRpYS5jb20vZ3B1OiBhdCBtb3N0IDYzIGxldHRlcnMsIGRpZ2l0cywgJy0nLCAnXycgYW5kICcuJywgd2l0aCBhIGxldHRlciBvciBkaWdpdCBhdCBib3RoIGVuZHM7IG9wdGlvbmFsbHkgYWZ0ZXIgYSBETlMgbmFtZSBhbmQgJy8nGmd0aGlzLm1hdGNoZXMoJ14oW2EtejAtOV0oWy1hLXowLTkuXXswLDI1MX1bYS16MC05XSk/Lyk/W0EtWmEtejAtOV0oWy1BLVphLXowLTlfLl17MCw2MX1bQS1aYS16MC05XSk/JCcpEokFCgtub2RlX2xhYmVscxgDIAMoCzIpLmdhbmd3YXkudjEuQ2x1c3RlckZsYXZvci5Ob2RlTGFiZWxzRW50cnlCyAS6SMQEmgHABBBAIssCugHHAgoeY2x1c3Rlcl9mbGF2b3Iubm9kZV9sYWJlbHMua2V5ErsBbXVzdCBiZSBhIGxhYmVsIGtleSBvZiBLdWJlcm5ldGVzLCBzdWNoIGFzIHRlYW0gb3IgZXhhbXBsZS5jb20vdGVhbTogYXQgbW9zdCA2MyBsZXR0ZXJzLCBkaWdpdHMsICctJywgJ18nIGFuZCAnLicsIHdpdGggYSBsZXR0ZXIgb3IgZGlnaXQgYXQgYm90aCBlbmRzOyBvcHRpb25hbGx5IGFmdGVyIGEgRE5TIG5hbWUgYW5kICcvJxpndGhpcy5tYXRjaGVzKCdeKFthLXowLTldKFstYS16MC05Ll17MCwyNTF9W2EtejAtOV0pPy8pP1tBLVphLXowLTldKFstQS1aYS16MC05Xy5dezAsNjF9W0EtWmEtejAtOV0pPyQnKSrtAboB6QEKIGNsdXN0ZXJfZmxhdm9yLm5vZGVfbGFiZWxzLnZhbHVlEoABbXVzdCBiZSBhIGxhYmVsIHZhbHVlIG9mIEt1YmVybmV0ZXM6IGVtcHR5LCBvciBhdCBtb3N0IDYzIGxldHRlcnMsIGRpZ2l0cywgJy0nLCAnXycgYW5kICcuJywgd2l0aCBhIGxldHRlciBvciBkaWdpdCBhdCBib3RoIGVuZHMaQnRoaXMubWF0Y2hlcygnXihbQS1aYS16MC05XShbLUEtWmEtejAtOV8uXXswLDYxfVtBLVphLXowLTldKT8pPyQnKRINCgVub2RlcxgEIAEoBRITCgthbGxvY2F0YWJsZRgFIAEoCRIMCgRmcmVlGAYgASgJEg8KB3Byb2JsZW0YByABKAkaMQoPTm9kZUxhYmVsc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEiKgoRR2V0Q2x1c3RlclJlcXVlc3QSFQoEbmFtZRgBIAEoCUIHukgEcgIQASI6ChJHZXRDbHVzdGVyUmVzcG9uc2USJAoHY2x1c3RlchgBIAEoCzITLmdhbmd3YXkudjEuQ2x1c3RlciIVChNMaXN0Q2x1c3RlcnNSZXF1ZXN0Ij0KFExpc3RDbHVzdGVyc1Jlc3BvbnNlEiUKCGNsdXN0ZXJzGAEgAygLMhMuZ2FuZ3dheS52MS5DbHVzdGVyIi0KFENvcmRvbkNsdXN0ZXJSZXF1ZXN0EhUKBG5hbWUYASABKAlCB7pIBHICEAEiPQoVQ29yZG9uQ2x1c3RlclJlc3BvbnNlEiQKB2NsdXN0ZXIYASABKAsyEy5nYW5nd2F5LnYxLkNsdXN0ZXIiLwoWVW5jb3Jkb25DbHVzdGVyUmVxdWVzdBIVCgRuYW1lGAEgASgJQge6SARyAhABIj8KF1VuY29yZG9uQ2x1c3RlclJlc3BvbnNlEiQKB2NsdXN0ZXIYASABKAsyEy5nYW5nd2F5LnYxLkNsdXN0ZXIiKwoSR2V0Q2FwYWNpdHlSZXF1ZXN0EhUKBG5hbWUYASABKAlCB7pIBHICEAEieQoTR2V0Q2FwYWNpdHlSZXNwb25zZRIPCgdjbHVzdGVyGAEgASgJEh8KBW5vZGVzGAIgAygLMhAuZ2FuZ3dheS52MS5Ob2RlEjAKDG9ic2VydmVfdGltZRgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAi2wIKBE5vZGUSDAoEbmFtZRgBIAEoCRIsCgZsYWJlbHMYAiADKAsyHC5nYW5nd2F5LnYxLk5vZGUuTGFiZWxzRW50cnkSDgoGdGFpbnRzGAMgAygJEhUKDXVuc2NoZWR1bGFibGUYBCABKAgSNgoLYWxsb2NhdGFibGUYBSADKAsyIS5nYW5nd2F5LnYxLk5vZGUuQWxsb2NhdGFibGVFbnRyeRIoCgRmcmVlGAYgAygLMhouZ2FuZ3dheS52MS5Ob2RlLkZyZWVFbnRyeRotCgtMYWJlbHNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBGjIKEEFsbG9jYXRhYmxlRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4ARorCglGcmVlRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4ASKfAQoSQ2x1c3RlckNyZWRlbnRpYWxzEhsKBHRleHQYASABKAlCC7pICHIGEAEogIAESAASFwoEcGF0aBgCIAEoCUIHukgEcgIQAUgAEi0KBnNlY3JldBgEIAEoCzIbLmdhbmd3YXkudjEuU2VjcmV0UmVmZXJlbmNlSAASDwoHY29udGV4dBgDIAEoCUITCgprdWJlY29uZmlnEgW6SAIIASLRBQoPU2VjcmV0UmVmZXJlbmNlErcBCgdjbHVzdGVyGAEgASgJQqUBukihAboBnQEKDnNlY3JldC5jbHVzdGVyElFtdXN0IGJlIGVtcHR5IG9yIGEgRE5TIG5hbWUgb2YgYXQgbW9zdCA2MyBsb3dlci1jYXNlIGxldHRlcnMsIGRpZ2l0cywgJy0nIGFuZCAnLicaOHRoaXMubWF0Y2hlcygnXihbYS16MC05XShbLWEtejAtOS5dezAsNjF9W2EtejAtOV0pPyk/JCcpEtgBCgluYW1lc3BhY2UYAiABKAlCxAG6SMABugG8AQoQc2VjcmV0Lm5hbWVzcGFjZRJybXVzdCBiZSBhIEROUyBsYWJlbDogYXQgbW9zdCA2MyBsb3dlci1jYXNlIGxldHRlcnMsIGRpZ2l0cyBhbmQgJy0nLCBiZWdpbm5pbmcgYW5kIGVuZGluZyB3aXRoIG9uZSBvZiB0aGUgZmlyc3QgdHdvGjR0aGlzLm1hdGNoZXMoJ15bYS16MC05XShbLWEtejAtOV17MCw2MX1bYS16MC05XSk/JCcpEqcBCgRuYW1lGAMgASgJQpgBukiUAboBkAEKC3NlY3JldC5uYW1lEkltdXN0IGJlIGEgRE5TIG5hbWUgb2YgYXQgbW9zdCAyNTMgbG93ZXItY2FzZSBsZXR0ZXJzLCBkaWdpdHMsICctJyBhbmQgJy4nGjZ0aGlzLm1hdGNoZXMoJ15bYS16MC05XShbLWEtejAtOS5dezAsMjUxfVthLXowLTldKT8kJykSfwoDa2V5GAQgASgJQnK6SG+6AWwKCnNlY3JldC5rZXkSNW11c3QgYmUgYXQgbW9zdCAyNTMgbGV0dGVycywgZGlnaXRzLCAnLScsICdfJyBhbmQgJy4nGid0aGlzLm1hdGNoZXMoJ15bLS5fYS16QS1aMC05XXswLDI1M30kJykimgEKFlJlZ2lzdGVyQ2x1c3RlclJlcXVlc3QSLAoHY2x1c3RlchgBIAEoCzITLmdhbmd3YXkudjEuQ2x1c3RlckIGukgDyAEBEjsKC2NyZWRlbnRpYWxzGAIgASgLMh4uZ2FuZ3dheS52MS5DbHVzdGVyQ3JlZGVudGlhbHNCBrpIA8gBARIVCg12YWxpZGF0ZV9vbmx5GAMgASgIInkKF1JlZ2lzdGVyQ2x1c3RlclJlc3BvbnNlEiQKB2NsdXN0ZXIYASABKAsyEy5nYW5nd2F5LnYxLkNsdXN0ZXISJwoFY2hlY2sYAiABKAsyGC5nYW5nd2F5LnYxLkNsdXN0ZXJDaGVjaxIPCgdyZXRpcmVkGAMgAygJInkKFFVwZGF0ZUNsdXN0ZXJSZXF1ZXN0EiwKB2NsdXN0ZXIYASABKAsyEy5nYW5nd2F5LnYxLkNsdXN0ZXJCBrpIA8gBARIzCgtjcmVkZW50aWFscxgCIAEoCzIeLmdhbmd3YXkudjEuQ2x1c3RlckNyZWRlbnRpYWxzImYKFVVwZGF0ZUNsdXN0ZXJSZXNwb25zZRIkCgdjbHVzdGVyGAEgASgLMhMuZ2FuZ3dheS52MS5DbHVzdGVyEicKBWNoZWNrGAIgASgLMhguZ2FuZ3dheS52MS5DbHVzdGVyQ2hlY2siLAoTQ2hlY2tDbHVzdGVyUmVxdWVzdBIVCgRuYW1lGAEgASgJQge6SARyAhABIj8KFENoZWNrQ2x1c3RlclJlc3BvbnNlEicKBWNoZWNrGAEgASgLMhguZ2FuZ3dheS52MS5DbHVzdGVyQ2hlY2sivAIKDENsdXN0ZXJDaGVjaxIaChJrdWJlcm5ldGVzX3ZlcnNpb24YASABKAkSLQoKY2xvY2tfc2tldxgCIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbhIyCghmaW5kaW5ncxgDIAMoCzIgLmdhbmd3YXkudjEuQ2x1c3RlckNoZWNrLkZpbmRpbmcaXQoHRmluZGluZxIzCghzZXZlcml0eRgBIAEoDjIhLmdhbmd3YXkudjEuQ2x1c3RlckNoZWNrLlNldmVyaXR5EgwKBGNvZGUYAiABKAkSDwoHbWVzc2FnZRgDIAEoCSJOCghTZXZlcml0eRIYChRTRVZFUklUWV9VTlNQRUNJRklFRBAAEhIKDlNFVkVSSVRZX0VSUk9SEAESFAoQU0VWRVJJVFlfV0FSTklORxACIj0KFERlbGV0ZUNsdXN0ZXJSZXF1ZXN0EhUKBG5hbWUYASABKAlCB7pIBHICEAESDgoGZm9yZ2V0GAIgASgIIhcKFURlbGV0ZUNsdXN0ZXJSZXNwb25zZSIbChlMaXN0Q3JlZGVudGlhbEtleXNSZXF1ZXN0IkUKGkxpc3RDcmVkZW50aWFsS2V5c1Jlc3BvbnNlEicKBGtleXMYASADKAsyGS5nYW5nd2F5LnYxLkNyZWRlbnRpYWxLZXkiTwoNQ3JlZGVudGlhbEtleRIMCgRuYW1lGAEgASgJEg8KB2N1cnJlbnQYAiABKAgSDQoFa25vd24YAyABKAgSEAoIY2x1c3RlcnMYBCADKAkiMgobUm90YXRlQ3JlZGVudGlhbEtleXNSZXF1ZXN0EhMKAnRvGAEgASgJQge6SARyAhg/IskBChxSb3RhdGVDcmVkZW50aWFsS2V5c1Jlc3BvbnNlEg8KB2NoYW5nZWQYASABKAUSJwoEa2V5cxgCIAMoCzIZLmdhbmd3YXkudjEuQ3JlZGVudGlhbEtleRJCCghwcm9ibGVtcxgDIAMoCzIwLmdhbmd3YXkudjEuUm90YXRlQ3JlZGVudGlhbEtleXNSZXNwb25zZS5Qcm9ibGVtGisKB1Byb2JsZW0SDwoHY2x1c3RlchgBIAEoCRIPCgdtZXNzYWdlGAIgASgJKooBCg1HYW5nU2NoZWR1bGVyEh4KGkdBTkdfU0NIRURVTEVSX1VOU1BFQ0lGSUVEEAASFwoTR0FOR19TQ0hFRFVMRVJfTk9ORRABEhoKFkdBTkdfU0NIRURVTEVSX1ZPTENBTk8QAhIkCiBHQU5HX1NDSEVEVUxFUl9TQ0hFRFVMRVJfUExVR0lOUxADMt0HCg5DbHVzdGVyU2VydmljZRJLCgpHZXRDbHVzdGVyEh0uZ2FuZ3dheS52MS5HZXRDbHVzdGVyUmVxdWVzdBoeLmdhbmd3YXkudjEuR2V0Q2x1c3RlclJlc3BvbnNlElEKDExpc3RDbHVzdGVycxIfLmdhbmd3YXkudjEuTGlzdENsdXN0ZXJzUmVxdWVzdBogLmdhbmd3YXkudjEuTGlzdENsdXN0ZXJzUmVzcG9uc2USVAoNQ29yZG9uQ2x1c3RlchIgLmdhbmd3YXkudjEuQ29yZG9uQ2x1c3RlclJlcXVlc3QaIS5nYW5nd2F5LnYxLkNvcmRvbkNsdXN0ZXJSZXNwb25zZRJaCg9VbmNvcmRvbkNsdXN0ZXISIi5nYW5nd2F5LnYxLlVuY29yZG9uQ2x1c3RlclJlcXVlc3QaIy5nYW5nd2F5LnYxLlVuY29yZG9uQ2x1c3RlclJlc3BvbnNlEk4KC0dldENhcGFjaXR5Eh4uZ2FuZ3dheS52MS5HZXRDYXBhY2l0eVJlcXVlc3QaHy5nYW5nd2F5LnYxLkdldENhcGFjaXR5UmVzcG9uc2USWgoPUmVnaXN0ZXJDbHVzdGVyEiIuZ2FuZ3dheS52MS5SZWdpc3RlckNsdXN0ZXJSZXF1ZXN0GiMuZ2FuZ3dheS52MS5SZWdpc3RlckNsdXN0ZXJSZXNwb25zZRJUCg1VcGRhdGVDbHVzdGVyEiAuZ2FuZ3dheS52MS5VcGRhdGVDbHVzdGVyUmVxdWVzdBohLmdhbmd3YXkudjEuVXBkYXRlQ2x1c3RlclJlc3BvbnNlElEKDENoZWNrQ2x1c3RlchIfLmdhbmd3YXkudjEuQ2hlY2tDbHVzdGVyUmVxdWVzdBogLmdhbmd3YXkudjEuQ2hlY2tDbHVzdGVyUmVzcG9uc2USVAoNRGVsZXRlQ2x1c3RlchIgLmdhbmd3YXkudjEuRGVsZXRlQ2x1c3RlclJlcXVlc3QaIS5nYW5nd2F5LnYxLkRlbGV0ZUNsdXN0ZXJSZXNwb25zZRJjChJMaXN0Q3JlZGVudGlhbEtleXMSJS5nYW5nd2F5LnYxLkxpc3RDcmVkZW50aWFsS2V5c1JlcXVlc3QaJi5nYW5nd2F5LnYxLkxpc3RDcmVkZW50aWFsS2V5c1Jlc3BvbnNlEmkKFFJvdGF0ZUNyZWRlbnRpYWxLZXlzEicuZ2FuZ3dheS52MS5Sb3RhdGVDcmVkZW50aWFsS2V5c1JlcXVlc3QaKC5nYW5nd2F5LnYxLlJvdGF0ZUNyZWRlbnRpYWxLZXlzUmVzcG9uc2ViBnByb3RvMw", [file_buf_validate_validate, file_google_protobuf_duration, file_google_protobuf_timestamp]);
 
 /**
  * A Kubernetes cluster. Administrators set name, labels, flavors and gang_scheduler; all other fields are output only,
@@ -451,7 +451,7 @@ export const NodeSchema: GenMessage<Node> = /*@__PURE__*/
   messageDesc(file_gangway_v1_cluster_service, 12);
 
 /**
- * How to reach a cluster, and as which user. The server stores a kubeconfig encrypted, and a path as it is. Never
+ * How to reach a cluster, and as which user. The server stores a kubeconfig encrypted, and a reference as it is. Never
  * returned.
  *
  * @generated from message gangway.v1.ClusterCredentials
@@ -479,6 +479,16 @@ export type ClusterCredentials = Message<"gangway.v1.ClusterCredentials"> & {
      */
     value: string;
     case: "path";
+  } | {
+    /**
+     * A Secret that holds the kubeconfig. The server reads it every ten seconds and connects anew when it has changed.
+     * The kubeconfig is accepted as if it were sent as text. The caller needs clusters.update for the cluster of the
+     * Secret, or for the installation if the Secret is in the cluster in which the server runs.
+     *
+     * @generated from field: gangway.v1.SecretReference secret = 4;
+     */
+    value: SecretReference;
+    case: "secret";
   } | { case: undefined; value?: undefined };
 
   /**
@@ -495,6 +505,49 @@ export type ClusterCredentials = Message<"gangway.v1.ClusterCredentials"> & {
  */
 export const ClusterCredentialsSchema: GenMessage<ClusterCredentials> = /*@__PURE__*/
   messageDesc(file_gangway_v1_cluster_service, 13);
+
+/**
+ * A value in a Secret of Kubernetes.
+ *
+ * @generated from message gangway.v1.SecretReference
+ */
+export type SecretReference = Message<"gangway.v1.SecretReference"> & {
+  /**
+   * The registered cluster that has the Secret. Its own kubeconfig must not be in a Secret. Empty: the cluster in which
+   * the server runs as a pod, by the pod's service account.
+   *
+   * @generated from field: string cluster = 1;
+   */
+  cluster: string;
+
+  /**
+   * Required.
+   *
+   * @generated from field: string namespace = 2;
+   */
+  namespace: string;
+
+  /**
+   * Required.
+   *
+   * @generated from field: string name = 3;
+   */
+  name: string;
+
+  /**
+   * The key of the Secret's data. Empty: kubeconfig.
+   *
+   * @generated from field: string key = 4;
+   */
+  key: string;
+};
+
+/**
+ * Describes the message gangway.v1.SecretReference.
+ * Use `create(SecretReferenceSchema)` to create a new message.
+ */
+export const SecretReferenceSchema: GenMessage<SecretReference> = /*@__PURE__*/
+  messageDesc(file_gangway_v1_cluster_service, 14);
 
 /**
  * @generated from message gangway.v1.RegisterClusterRequest
@@ -527,7 +580,7 @@ export type RegisterClusterRequest = Message<"gangway.v1.RegisterClusterRequest"
  * Use `create(RegisterClusterRequestSchema)` to create a new message.
  */
 export const RegisterClusterRequestSchema: GenMessage<RegisterClusterRequest> = /*@__PURE__*/
-  messageDesc(file_gangway_v1_cluster_service, 14);
+  messageDesc(file_gangway_v1_cluster_service, 15);
 
 /**
  * @generated from message gangway.v1.RegisterClusterResponse
@@ -558,7 +611,7 @@ export type RegisterClusterResponse = Message<"gangway.v1.RegisterClusterRespons
  * Use `create(RegisterClusterResponseSchema)` to create a new message.
  */
 export const RegisterClusterResponseSchema: GenMessage<RegisterClusterResponse> = /*@__PURE__*/
-  messageDesc(file_gangway_v1_cluster_service, 15);
+  messageDesc(file_gangway_v1_cluster_service, 16);
 
 /**
  * @generated from message gangway.v1.UpdateClusterRequest
@@ -584,7 +637,7 @@ export type UpdateClusterRequest = Message<"gangway.v1.UpdateClusterRequest"> & 
  * Use `create(UpdateClusterRequestSchema)` to create a new message.
  */
 export const UpdateClusterRequestSchema: GenMessage<UpdateClusterRequest> = /*@__PURE__*/
-  messageDesc(file_gangway_v1_cluster_service, 16);
+  messageDesc(file_gangway_v1_cluster_service, 17);
 
 /**
  * @generated from message gangway.v1.UpdateClusterResponse
@@ -608,7 +661,7 @@ export type UpdateClusterResponse = Message<"gangway.v1.UpdateClusterResponse"> 
  * Use `create(UpdateClusterResponseSchema)` to create a new message.
  */
 export const UpdateClusterResponseSchema: GenMessage<UpdateClusterResponse> = /*@__PURE__*/
-  messageDesc(file_gangway_v1_cluster_service, 17);
+  messageDesc(file_gangway_v1_cluster_service, 18);
 
 /**
  * @generated from message gangway.v1.CheckClusterRequest
@@ -627,7 +680,7 @@ export type CheckClusterRequest = Message<"gangway.v1.CheckClusterRequest"> & {
  * Use `create(CheckClusterRequestSchema)` to create a new message.
  */
 export const CheckClusterRequestSchema: GenMessage<CheckClusterRequest> = /*@__PURE__*/
-  messageDesc(file_gangway_v1_cluster_service, 18);
+  messageDesc(file_gangway_v1_cluster_service, 19);
 
 /**
  * @generated from message gangway.v1.CheckClusterResponse
@@ -644,7 +697,7 @@ export type CheckClusterResponse = Message<"gangway.v1.CheckClusterResponse"> & 
  * Use `create(CheckClusterResponseSchema)` to create a new message.
  */
 export const CheckClusterResponseSchema: GenMessage<CheckClusterResponse> = /*@__PURE__*/
-  messageDesc(file_gangway_v1_cluster_service, 19);
+  messageDesc(file_gangway_v1_cluster_service, 20);
 
 /**
  * The result of a check of a cluster.
@@ -679,7 +732,7 @@ export type ClusterCheck = Message<"gangway.v1.ClusterCheck"> & {
  * Use `create(ClusterCheckSchema)` to create a new message.
  */
 export const ClusterCheckSchema: GenMessage<ClusterCheck> = /*@__PURE__*/
-  messageDesc(file_gangway_v1_cluster_service, 20);
+  messageDesc(file_gangway_v1_cluster_service, 21);
 
 /**
  * A problem of the cluster.
@@ -712,7 +765,7 @@ export type ClusterCheck_Finding = Message<"gangway.v1.ClusterCheck.Finding"> & 
  * Use `create(ClusterCheck_FindingSchema)` to create a new message.
  */
 export const ClusterCheck_FindingSchema: GenMessage<ClusterCheck_Finding> = /*@__PURE__*/
-  messageDesc(file_gangway_v1_cluster_service, 20, 0);
+  messageDesc(file_gangway_v1_cluster_service, 21, 0);
 
 /**
  * @generated from enum gangway.v1.ClusterCheck.Severity
@@ -747,7 +800,7 @@ export type ClusterCheck_Severity = (typeof ClusterCheck_Severity)[keyof typeof 
  * Describes the enum gangway.v1.ClusterCheck.Severity.
  */
 export const ClusterCheck_SeveritySchema: GenEnum<ClusterCheck_Severity> = /*@__PURE__*/
-  enumDesc(file_gangway_v1_cluster_service, 20, 0);
+  enumDesc(file_gangway_v1_cluster_service, 21, 0);
 
 /**
  * @generated from message gangway.v1.DeleteClusterRequest
@@ -774,7 +827,7 @@ export type DeleteClusterRequest = Message<"gangway.v1.DeleteClusterRequest"> & 
  * Use `create(DeleteClusterRequestSchema)` to create a new message.
  */
 export const DeleteClusterRequestSchema: GenMessage<DeleteClusterRequest> = /*@__PURE__*/
-  messageDesc(file_gangway_v1_cluster_service, 21);
+  messageDesc(file_gangway_v1_cluster_service, 22);
 
 /**
  * @generated from message gangway.v1.DeleteClusterResponse
@@ -787,7 +840,7 @@ export type DeleteClusterResponse = Message<"gangway.v1.DeleteClusterResponse"> 
  * Use `create(DeleteClusterResponseSchema)` to create a new message.
  */
 export const DeleteClusterResponseSchema: GenMessage<DeleteClusterResponse> = /*@__PURE__*/
-  messageDesc(file_gangway_v1_cluster_service, 22);
+  messageDesc(file_gangway_v1_cluster_service, 23);
 
 /**
  * @generated from message gangway.v1.ListCredentialKeysRequest
@@ -800,7 +853,7 @@ export type ListCredentialKeysRequest = Message<"gangway.v1.ListCredentialKeysRe
  * Use `create(ListCredentialKeysRequestSchema)` to create a new message.
  */
 export const ListCredentialKeysRequestSchema: GenMessage<ListCredentialKeysRequest> = /*@__PURE__*/
-  messageDesc(file_gangway_v1_cluster_service, 23);
+  messageDesc(file_gangway_v1_cluster_service, 24);
 
 /**
  * @generated from message gangway.v1.ListCredentialKeysResponse
@@ -817,7 +870,7 @@ export type ListCredentialKeysResponse = Message<"gangway.v1.ListCredentialKeysR
  * Use `create(ListCredentialKeysResponseSchema)` to create a new message.
  */
 export const ListCredentialKeysResponseSchema: GenMessage<ListCredentialKeysResponse> = /*@__PURE__*/
-  messageDesc(file_gangway_v1_cluster_service, 24);
+  messageDesc(file_gangway_v1_cluster_service, 25);
 
 /**
  * A key that encrypts the credentials of clusters.
@@ -859,7 +912,7 @@ export type CredentialKey = Message<"gangway.v1.CredentialKey"> & {
  * Use `create(CredentialKeySchema)` to create a new message.
  */
 export const CredentialKeySchema: GenMessage<CredentialKey> = /*@__PURE__*/
-  messageDesc(file_gangway_v1_cluster_service, 25);
+  messageDesc(file_gangway_v1_cluster_service, 26);
 
 /**
  * @generated from message gangway.v1.RotateCredentialKeysRequest
@@ -879,7 +932,7 @@ export type RotateCredentialKeysRequest = Message<"gangway.v1.RotateCredentialKe
  * Use `create(RotateCredentialKeysRequestSchema)` to create a new message.
  */
 export const RotateCredentialKeysRequestSchema: GenMessage<RotateCredentialKeysRequest> = /*@__PURE__*/
-  messageDesc(file_gangway_v1_cluster_service, 26);
+  messageDesc(file_gangway_v1_cluster_service, 27);
 
 /**
  * @generated from message gangway.v1.RotateCredentialKeysResponse
@@ -912,7 +965,7 @@ export type RotateCredentialKeysResponse = Message<"gangway.v1.RotateCredentialK
  * Use `create(RotateCredentialKeysResponseSchema)` to create a new message.
  */
 export const RotateCredentialKeysResponseSchema: GenMessage<RotateCredentialKeysResponse> = /*@__PURE__*/
-  messageDesc(file_gangway_v1_cluster_service, 27);
+  messageDesc(file_gangway_v1_cluster_service, 28);
 
 /**
  * Credentials that do not decrypt.
@@ -936,7 +989,7 @@ export type RotateCredentialKeysResponse_Problem = Message<"gangway.v1.RotateCre
  * Use `create(RotateCredentialKeysResponse_ProblemSchema)` to create a new message.
  */
 export const RotateCredentialKeysResponse_ProblemSchema: GenMessage<RotateCredentialKeysResponse_Problem> = /*@__PURE__*/
-  messageDesc(file_gangway_v1_cluster_service, 27, 0);
+  messageDesc(file_gangway_v1_cluster_service, 28, 0);
 
 /**
  * A scheduler of the cluster that understands PodGroups. Jobs name its queues and priority classes by the names that
@@ -1059,7 +1112,8 @@ export const ClusterService: GenService<{
    * check finds errors. From this call on, simulated clusters take no gangs, unless the server was told to keep them;
    * they go away once their gangs have ended.
    *
-   * INVALID_ARGUMENT: fields are wrong, or the kubeconfig is refused. ALREADY_EXISTS: a cluster has the name
+   * INVALID_ARGUMENT: fields are wrong, the kubeconfig is refused, or a Secret that should hold it cannot be read.
+   * NOT_FOUND (CLUSTER_NOT_FOUND): the cluster of that Secret is not registered. ALREADY_EXISTS: a cluster has the name
    * (CLUSTER_EXISTS), or the same Kubernetes cluster is registered under another name (SAME_CLUSTER).
    * FAILED_PRECONDITION (NO_CREDENTIALS_KEY): the server has no key to encrypt the credentials with.
    * RESOURCE_EXHAUSTED (TOO_MANY_POOLS): its flavors would be more pools than the service may have.
@@ -1075,8 +1129,9 @@ export const ClusterService: GenService<{
    * Replaces labels and flavors; replaces the gang scheduler and the credentials if they are set. New credentials must
    * lead to the same Kubernetes cluster; they are also stored if the check finds errors.
    *
-   * NOT_FOUND (CLUSTER_NOT_FOUND): the cluster does not exist. ABORTED (STALE_RESOURCE_VERSION): it has another version
-   * than resource_version. INVALID_ARGUMENT: fields are wrong, or the kubeconfig is refused. FAILED_PRECONDITION: the
+   * NOT_FOUND (CLUSTER_NOT_FOUND): the cluster does not exist, or that of a Secret with its kubeconfig.
+   * ABORTED (STALE_RESOURCE_VERSION): it has another version than resource_version. INVALID_ARGUMENT: fields are wrong,
+   * the kubeconfig is refused, or a Secret that should hold it cannot be read. FAILED_PRECONDITION: the
    * server simulates the cluster (CLUSTER_IN_USE), has no key to encrypt credentials with (NO_CREDENTIALS_KEY), or the
    * credentials lead to another Kubernetes cluster than the registered one (OTHER_CLUSTER). ALREADY_EXISTS
    * (SAME_CLUSTER): they lead to a Kubernetes cluster that is registered under another name.
