@@ -6,6 +6,7 @@ import { addedMembers } from "../../src/core/plan/gang.ts";
 import type { PlannedVictim } from "../../src/core/plan/preemption.ts";
 import { DEFAULT_POLICY, FAIR_SHARING_STRATEGIES, type QueuePolicy } from "../../src/core/plan/queue-policy.ts";
 import type { PlanQueue } from "../../src/core/plan/snapshot.ts";
+import { RefusalWords } from "../../src/core/plan/state/refusal-words.ts";
 import { FLAVOR, RESOURCE, VirtualFleet } from "../support/virtual-fleet.ts";
 import { page, type Row, tablesOf } from "./pages.ts";
 
@@ -20,15 +21,20 @@ type Example = {
   readonly nominee: string;
   /** The victims with their reasons, as the page says it. */
   readonly said: string;
+  /** How the message for the nominee ends. Null: the page does not say it. */
+  readonly waits: string | null;
 };
 
 const examples = page("docs/preemption.md")
   .text.split(/^#{2,3} /m)
   .flatMap(exampleOf);
 
-test("the page has examples", () => assert.ok(examples.length >= 8, `${examples.length}`));
+test("the page has examples, of which some say why the nominee waits", () => {
+  assert.ok(examples.length >= 8, `${examples.length}`);
+  assert.ok(examples.filter(({ waits }) => waits !== null).length >= 3);
+});
 
-for (const { title, queues, gangs, nominee, said } of examples) {
+for (const { title, queues, gangs, nominee, said, waits } of examples) {
   test(`an example of preemption: ${title}`, () => {
     const fleet = new VirtualFleet([rootOf(queues), ...queues.filter(isLeaf).map(leafOf)]);
     for (const gang of gangs.filter(runs)) {
@@ -43,12 +49,19 @@ for (const { title, queues, gangs, nominee, said } of examples) {
       for (const admission of admissions) fleet.admit(admission, sinceMs);
     }
     for (const gang of gangs.filter((one) => !runs(one))) fleet.submit(gangOf(gang));
-    const { admissions, preemptions } = fleet.state.round(NOW_MS, { admissionsMax: 10 });
+    let message = "";
+    const { admissions, preemptions } = fleet.state.round(NOW_MS, { admissionsMax: 10 }, ({ refused }, parts) => {
+      const words = new RefusalWords(parts, { callers: [], admissions: [] });
+      for (const { gang, cause } of refused.filter((one) => one.gang.uid === nominee)) {
+        message = words.refusalOf(gang, cause).message;
+      }
+    });
     assert.deepEqual(admissions, []);
     const victims = preemptions
       .filter(({ planned }) => planned.jobUid === nominee)
       .flatMap((one) => one.victims.map(wordsOf));
     assert.equal(victims.length === 0 ? "nobody" : victims.sort().join(", "), said);
+    if (waits !== null) assert.ok(message.endsWith(`; ${waits}`), message);
   });
 }
 
@@ -61,7 +74,9 @@ function exampleOf(section: string): readonly Example[] {
   const [, nominee, said] = /^Preempted for (\w+): (.*)\.$/m.exec(section) ?? [];
   if (nominee === undefined || said === undefined) return [];
   const [queues = [], gangs = []] = tablesOf(section);
-  return [{ title: section.split("\n")[0] ?? "", queues, gangs, nominee, said }];
+  const [, quoted] = /^It waits, and the time is 22:13:20: "([^"]*)"\.$/m.exec(section) ?? [];
+  const waits = quoted?.replace(/\s+/g, " ") ?? null;
+  return [{ title: section.split("\n")[0] ?? "", queues, gangs, nominee, said, waits }];
 }
 
 function runs(gang: Row): boolean {

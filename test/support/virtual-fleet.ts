@@ -47,6 +47,7 @@ export class VirtualFleet {
   readonly #gangs = new Map<string, Held>();
   readonly #sums = new Map<string, { readonly scope: Scope; used: number; version: number }>();
   #sequence = 1;
+  #queueVersion = 0;
   #counter = 0;
   #nextNode = 0;
 
@@ -55,12 +56,17 @@ export class VirtualFleet {
     this.#nodes = Array.from({ length: Math.ceil((2 * units) / NODE_UNITS) + 1 }, (_, at) => {
       return { name: `node-${at}`, free: NODE_UNITS, members: [] };
     });
-    for (const queue of queues) this.#apply({ kind: "queue", name: queue.name, version: 1, queue });
+    for (const queue of queues) this.setQueue(queue);
     const pool = { pool: FLAVOR, quota: null, projectDefault: null, namespaceDefault: null };
     this.#apply({ kind: "pool", name: FLAVOR, version: 1, pool });
     this.#apply(this.#cluster());
     const changes = this.#nodes.map((node) => entryOf(node));
     this.#apply({ kind: "capacity", cluster: CLUSTER, epoch: 1, since: null, sequence: 1, changes });
+  }
+
+  setQueue(queue: PlanQueue): void {
+    this.#queueVersion += 1;
+    this.#apply({ kind: "queue", name: queue.name, version: this.#queueVersion, queue });
   }
 
   submit({ units, minimum, ...facts }: VirtualGang): void {

@@ -1,5 +1,6 @@
 import type { PlaceInLine, PlannedAdmission } from "../plan-types.ts";
-import type { Assignment, DecideLane, Preempted } from "./decide-lane.ts";
+import type { Assignment, Preempted } from "./assignment.ts";
+import type { DecideLane } from "./decide-lane.ts";
 import { type Entry, headOf, type Lane } from "./gang-lines.ts";
 import { type KeptRoom, mayPass, setLifted } from "./kept-room.ts";
 import { compareAged } from "./line-ageing.ts";

@@ -6,10 +6,11 @@ import type { PlaceInLine, PlannedAdmission } from "../plan-types.ts";
 import type { PlannedPreemption } from "../preemption.ts";
 import type { PlanQueue } from "../snapshot.ts";
 import { type SizedAsk, unitsOf } from "./ask-shape.ts";
+import { type Assignment, type Preempted, SERVICE } from "./assignment.ts";
 import type { PoolAmounts } from "./branch-use.ts";
 import { concernsTokens, type FlavorChoices, flavorChoices, flavorsOf } from "./choices.ts";
 import { FindRoom, type Placed } from "./find-room.ts";
-import type { FindVictims, FoundVictims, VictimsAnswer } from "./find-victims.ts";
+import type { FindVictims, VictimsAnswer } from "./find-victims.ts";
 import type { Entry, Lane, LaneOption } from "./gang-lines.ts";
 import { allocationsOf, amountsByPool, placeIn } from "./grow.ts";
 import { plannedVictims } from "./growth.ts";
@@ -21,26 +22,6 @@ import { isRanked, mayPreempt, rankedChoices } from "./ranked-choices.ts";
 import type { LaneRefusal } from "./refused.ts";
 import type { Request, RoomTry } from "./requests.ts";
 import type { Parts } from "./state-parts.ts";
-
-/** What the first gang of a lane would get now. */
-export type Assignment = {
-  /**
-   * `preempts`: it fits once others gave way. `inLine`: a cluster has room for it, and it lacks only tokens of pools.
-   * `service`: it needs no cluster.
-   */
-  readonly kind: "fits" | "preempts" | "inLine" | "service";
-  /** Null: it needs no cluster. */
-  readonly request: Request | null;
-  /** The amounts that it takes of each pool. */
-  readonly wants: PoolAmounts;
-  /** Who gives way for it, and where. Null: nobody does. */
-  readonly victims: FoundVictims | null;
-};
-
-/** How a gang that preempts others fared: `reserved`: it waits for victims of others. `skipped`: it no longer fits. */
-export type Preempted = PlannedPreemption | "reserved" | "skipped";
-
-const SERVICE: Assignment = { kind: "service", request: null, wants: new Map(), victims: null };
 
 export class DecideLane {
   readonly #parts: Parts;
@@ -316,7 +297,7 @@ export class DecideLane {
       quotas: options.blocks,
       clusters: this.#rooms.blocks(lane, requests),
       stoppedByQuota: options.choices.length === 0,
-      ...this.#victims.budget.refusalOf(entry),
+      ...this.#sparesOthers(lane, entry, sized),
     };
     const isExact = this.#wait(lane, tried);
     // Whether such a gang holds up a strict queue depends on more than a lane waits for.
@@ -327,6 +308,14 @@ export class DecideLane {
     const alone = preempts ? "victims" : lacksTokens ? "tokens" : null;
     this.#sleep(lane, { refusal, restless: isRestless ? "always" : alone });
     return inLine;
+  }
+
+  /** What keeps others from giving way for a gang although its queue's policy allows that. */
+  #sparesOthers(lane: Lane, entry: Entry, sized: SizedAsk): Pick<LaneRefusal, "budget" | "spared"> {
+    const queue = this.#queueOf(lane);
+    const find = () => (queue === undefined ? null : (this.#tryRanked(lane, entry, { sized, queue })?.victims ?? null));
+    const spared = this.#victims.protectedFrom({ lane, entry }, find);
+    return { ...this.#victims.budget.refusalOf(entry), ...(spared === null ? {} : { spared }) };
   }
 
   /** Lets a lane wait for all that can end its refusal. False: something that nothing watches can end it, too. */

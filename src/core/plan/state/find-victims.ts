@@ -3,15 +3,14 @@ import { memberCount } from "../../job/roles.ts";
 import type { PlannedFrom } from "../plan-gang.ts";
 import type { PlannedAdmission } from "../plan-types.ts";
 import { cheapestVictims, isCheaper } from "../preempt/cheapest-victims.ts";
-import { isSpared } from "../preempt/max-preemptions.ts";
-import { minRuntimeMs, protectedUntilMs } from "../preempt/min-runtime.ts";
+import { type Protected, type ProtectedBy, protectedBy, protectionOf } from "../preempt/protection.ts";
 import type { RunningGang, Taker, Victim, VictimSearch } from "../preempt/running-gang.ts";
 import { victimsFor } from "../preempt/victims.ts";
 import type { PoolAmounts } from "./branch-use.ts";
 import type { Branch } from "./branches.ts";
 import type { ClusterState, PlacedPod } from "./cluster-state.ts";
 import type { Entry, Lane } from "./gang-lines.ts";
-import { keptWithout, wholeGangs } from "./growth.ts";
+import { keptWithout, leastCount, wholeGangs } from "./growth.ts";
 import type { KeptRoom } from "./kept-room.ts";
 import { fitGroups, placeAll } from "./place-all.ts";
 import { type Request, type RoomTry, tryIn } from "./requests.ts";
@@ -55,6 +54,9 @@ export class FindVictims {
   readonly budget: RoundBudgets;
   /** When the first gang that was passed over may be preempted. Infinite: none was. */
   recheckAtMs = Number.POSITIVE_INFINITY;
+  /** The gangs whose search has left out others that are protected. */
+  readonly #metProtected = new Set<Entry>();
+  #heedsProtection = true;
 
   constructor(parts: Parts, nowMs: number) {
     this.#parts = parts;
@@ -73,6 +75,7 @@ export class FindVictims {
     quota.undo(mark);
     if (found === null || found === "waits") return found;
     const least = this.#withLeastGrowth(asking, found);
+    if (!this.#heedsProtection) return least;
     return this.budget.allows(asking.entry, wholeGangs(least.victims)) ? least : null;
   }
 
@@ -242,21 +245,52 @@ export class FindVictims {
   ): VictimSearch {
     const { quota } = this.#parts;
     const takerLeaf = entry.gang.neverPreempts === true ? null : quota.branches.leaf(lane.line.name);
-    const mayTake = (gang: RunningGang) => takerLeaf !== null && this.#mayTake(gang as Runner, takerLeaf);
+    const mayTake = (gang: RunningGang) => takerLeaf !== null && this.#mayTake(gang as Runner, takerLeaf, entry);
     return { quota, gangsOf, mayTake };
   }
 
-  #mayTake(gang: Runner, takerLeaf: Branch): boolean {
-    const leaf = this.#parts.quota.branches.leaf(gang.account.queue);
-    if (leaf === null || this.#chosenEntries.has(gang.entry)) return false;
-    if (isFrozen(this.#parts, gang.entry, gang.admission)) return false;
-    // Only what a gang needs to run is protected.
-    if (gang.isGrowth === true) return true;
-    if (isSpared(gang.entry.gang, leaf)) return false;
-    const untilMs = protectedUntilMs(gang.admitTimeMs, minRuntimeMs(leaf, takerLeaf, gang.entry.gang.preemptions));
-    if (untilMs <= this.#nowMs) return true;
-    this.recheckAtMs = Math.min(this.recheckAtMs, untilMs);
+  #mayTake(gang: Runner, takerLeaf: Branch, taker: Entry): boolean {
+    if (this.#chosenEntries.has(gang.entry) || this.#leafOf(gang) === null) return false;
+    const found = this.#heedsProtection ? this.#protectionOf(gang, takerLeaf) : null;
+    if (found === null) return true;
+    this.#metProtected.add(taker);
+    if (found.by === "minRuntime") this.recheckAtMs = Math.min(this.recheckAtMs, found.untilMs);
     return false;
+  }
+
+  #leafOf({ account }: Runner): Branch | null {
+    return this.#parts.quota.branches.leaf(account.queue);
+  }
+
+  #protectionOf(gang: Runner, taker: Branch): { readonly by: ProtectedBy; readonly untilMs: number } | null {
+    if (isFrozen(this.#parts, gang.entry, gang.admission)) return { by: "frozen", untilMs: Number.POSITIVE_INFINITY };
+    const victim = this.#leafOf(gang);
+    // Only what a gang needs to run is protected.
+    if (gang.isGrowth === true || victim === null) return null;
+    return protectionOf({ ...gang.entry.gang, admitTimeMs: gang.admitTimeMs }, { victim, taker }, this.#nowMs);
+  }
+
+  /**
+   * What protects the gangs that would give way for a gang if nobody were protected. `find` asks who that would be.
+   * Null: nobody would, or the search has met nobody who is protected.
+   */
+  protectedFrom(
+    { lane, entry }: Pick<AskingGang, "lane" | "entry">,
+    find: () => FoundVictims | null,
+  ): Protected | null {
+    const taker = this.#parts.quota.branches.leaf(lane.line.name);
+    if (taker === null || !this.#metProtected.has(entry)) return null;
+    this.#heedsProtection = false;
+    const gangs = gangsOf(find()?.victims ?? []);
+    this.#heedsProtection = true;
+    const found = gangs.flatMap((gang) => {
+      const protection = this.#protectionOf(gang, taker);
+      return protection === null ? [] : [{ ...protection, gang }];
+    });
+    if (found.length === 0) return null;
+    const last = found.filter(({ by }) => by === "minRuntime").sort((a, b) => b.untilMs - a.untilMs)[0]?.gang;
+    const by = protectedBy(found.map((one) => one.by));
+    return { by, ...(last === undefined ? {} : { last: { jobUid: last.uid, admission: last.admission.number } }) };
   }
 
   lacking({ lane, wants }: Pick<AskingGang, "lane" | "wants">): ReadonlySet<string> {
@@ -355,15 +389,4 @@ function gangsOf(victims: readonly Victim[]): readonly Runner[] {
 
 function takerOf({ lane, entry, wants }: Omit<AskingGang, "request">, needed: ReadonlySet<string>): Taker {
   return { account: lane.account, priority: lane.priority, createTimeMs: entry.gang.createTimeMs, wants, needed };
-}
-
-/** The least count from 1 on for which something holds that holds for every larger one up to `most`. */
-function leastCount(most: number, holds: (count: number) => boolean): number {
-  let [low, high] = [1, most];
-  while (low < high) {
-    const middle = (low + high) >> 1;
-    if (holds(middle)) high = middle;
-    else low = middle + 1;
-  }
-  return low;
 }

@@ -50,3 +50,14 @@ function plannedVictim({ gang, reason }: Victim & { readonly gang: Runner }): Pl
   const keeps = isGrowth ? { keeps: addedMembers(admission.members, members) } : {};
   return { jobUid, queue: entry.line.name, admission: admission.number, members, ...keeps, reason };
 }
+
+/** The least count from 1 on for which something holds that holds for every larger one up to `most`. */
+export function leastCount(most: number, holds: (count: number) => boolean): number {
+  let [low, high] = [1, most];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (holds(middle)) high = middle;
+    else low = middle + 1;
+  }
+  return low;
+}

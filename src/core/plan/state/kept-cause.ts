@@ -3,6 +3,7 @@ import { scopeKey } from "../../quota/scopes.ts";
 import type { PlanGang } from "../plan-gang.ts";
 import type { PlannedAdmission, Refusal } from "../plan-types.ts";
 import type { OverBudget } from "../preempt/budget.ts";
+import type { Protected } from "../preempt/protection.ts";
 import type { QuotaBlock } from "./quota-state.ts";
 import { type AmountInLine, type Cause, type ClusterBlock, causeKey, type KeptFor, keyOf } from "./refused.ts";
 
@@ -24,6 +25,7 @@ export type Lack = {
   readonly clusters: { readonly all: readonly ClusterBlock[] };
   readonly stoppedByQuota: boolean;
   readonly budget?: OverBudget;
+  readonly spared?: Protected;
   readonly keptFor?: KeptFor;
 };
 
@@ -47,11 +49,15 @@ function keptCause(cause: Cause): KeptCause {
       return { kind: "behindHead", head: { uid, namespace, name } };
     }
     case "lacks": {
-      const { tried, quotas, clusters, stoppedByQuota, budget, keptFor } = cause.refusal;
+      const { tried, quotas, clusters, stoppedByQuota, budget, spared, keptFor } = cause.refusal;
       const kept = quotas.map(({ pool, scope, reason, resource }) => ({ pool, scope, reason, resource }));
       const lacks = { tried, quotas: kept, clusters: { all: clusters.all }, stoppedByQuota };
-      const held = budget === undefined ? lacks : { ...lacks, budget };
-      const refusal = keptFor === undefined ? held : { ...held, keptFor };
+      const refusal = {
+        ...lacks,
+        ...(budget === undefined ? {} : { budget }),
+        ...(spared === undefined ? {} : { spared }),
+        ...(keptFor === undefined ? {} : { keptFor }),
+      };
       return { kind: "lacks", refusal, inLine: cause.inLine };
     }
     default:

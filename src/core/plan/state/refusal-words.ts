@@ -1,9 +1,11 @@
-import { drainingAdmission } from "../../job/job.ts";
+import { drainingAdmission, liveAdmission } from "../../job/job.ts";
 import type { Nomination } from "../../job/preemption.ts";
 import type { TenantName } from "../../job/tenant-limits.ts";
 import type { PlanGang } from "../plan-gang.ts";
 import type { QuotaRefusal, Refusal } from "../plan-types.ts";
 import { budgetWords } from "../preempt/budget.ts";
+import { minRuntimeMs, protectedUntilMs } from "../preempt/min-runtime.ts";
+import { type Protected, protectedWords } from "../preempt/protection.ts";
 import { isLeft } from "../preemption.ts";
 import {
   KEPT_FOR_RESERVATION,
@@ -174,7 +176,8 @@ export class RefusalWords {
     return made;
   }
 
-  #newLackOf(gang: PlanGang, { tried, quotas, clusters, stoppedByQuota, budget, keptFor }: Lack, more = ""): Refusal {
+  #newLackOf(gang: PlanGang, lack: Lack, more = ""): Refusal {
+    const { tried, quotas, clusters, stoppedByQuota, budget, spared, keptFor } = lack;
     const { all, fewest } = this.#shapeOf(gang);
     const sized = tried === "fewest" ? (fewest ?? all) : all;
     const made = refuseFor(gang, {
@@ -183,11 +186,24 @@ export class RefusalWords {
       stoppedByQuota,
     });
     if (keptFor !== undefined) return this.#keptFor(made, keptFor);
-    const heldBack = budget === undefined ? "" : `; ${budgetWords(budget)}`;
+    const overBudget = budget === undefined ? "" : `; ${budgetWords(budget)}`;
+    const heldBack = overBudget + (spared === undefined ? "" : this.#sparedWords(gang, spared));
     const retryAtMs = budget?.untilMs ?? made.retryAtMs;
     const refusal = { ...made, message: made.message + more + heldBack, retryAtMs };
     const areUsable = !stoppedByQuota && clusters.all.some((block) => this.#clusters.isUsable({ gang, sized }, block));
     return areUsable || areOpen(quotas, made.quotas) ? changed(refusal) : refusal;
+  }
+
+  /** The time of the gang that is protected for longest, if it still runs. */
+  #sparedWords({ queue }: PlanGang, spared: Protected): string {
+    const { jobUid = "", admission } = spared.last ?? {};
+    const gang = this.#parts.lines.entries.get(jobUid)?.gang;
+    const live = gang === undefined ? null : liveAdmission(gang);
+    const { branches } = this.#parts.quota;
+    const [victim, taker] = [branches.leaf(gang?.queue ?? ""), branches.leaf(queue)];
+    if (live?.number !== admission || victim === null || taker === null) return protectedWords(spared, null);
+    const untilMs = protectedUntilMs(live?.admitTimeMs ?? null, minRuntimeMs(victim, taker, gang?.preemptions));
+    return protectedWords(spared, untilMs);
   }
 
   #shapeOf(gang: PlanGang): AskShape {

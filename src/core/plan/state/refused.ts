@@ -2,6 +2,7 @@ import type { Nomination } from "../../job/preemption.ts";
 import type { TenantName } from "../../job/tenant-limits.ts";
 import type { PlanGang } from "../plan-gang.ts";
 import type { OverBudget } from "../preempt/budget.ts";
+import type { Protected } from "../preempt/protection.ts";
 import type { QueueStop } from "../queue-stop.ts";
 import { tenantKey } from "../running-jobs.ts";
 import { hashText } from "./fact-hash.ts";
@@ -37,6 +38,8 @@ export type LaneRefusal = {
   readonly stoppedByQuota: boolean;
   /** Others could give way for it, but its queue has used up its budget. Omitted: that is not in the way. */
   readonly budget?: OverBudget;
+  /** Others would give way for it, but they are protected. Omitted: that is not in the way. */
+  readonly spared?: Protected;
   /** The gang without whose reservation it would be admitted now. Omitted: reservations make no difference. */
   readonly keptFor?: KeptFor;
 };
@@ -106,9 +109,10 @@ function stopText({ queue, freeze }: QueueStop): string {
 }
 
 function refusalKey(refusal: LaneRefusal): string {
-  const { tried, quotas, clusters, stoppedByQuota, budget, keptFor } = refusal;
+  const { tried, quotas, clusters, stoppedByQuota, budget, spared, keptFor } = refusal;
   let key = `${tried} ${stoppedByQuota}`;
   if (budget !== undefined) key += ` ${budget.queue} ${budget.max} ${budget.untilMs}`;
+  if (spared !== undefined) key += ` spared ${spared.by.join()}`;
   if (keptFor !== undefined) key += ` ${keptFor.uid}`;
   for (const { level, pool, reason } of quotas) key += `\n${level} ${pool} ${reason}`;
   return `${key}\n\n${clusters.key}`;

@@ -1,0 +1,56 @@
+/** Why gangs that a policy would let give way are left alone. */
+import type { Branch } from "../state/branches.ts";
+import { isSpared } from "./max-preemptions.ts";
+import { minRuntimeMs, protectedUntilMs } from "./min-runtime.ts";
+
+/**
+ * `minRuntime`: it runs for too short a time. `maxPreemptions`: it was preempted often enough. `frozen`: its queue is,
+ * or a pool that it uses.
+ */
+export type ProtectedBy = "minRuntime" | "maxPreemptions" | "frozen";
+
+/** Gangs that would give way if nobody were protected. */
+export type Protected = {
+  /** In the order of the type. */
+  readonly by: readonly ProtectedBy[];
+  /** The one of them whose minimum run time ends last. Omitted: none has run for too short a time. */
+  readonly last?: { readonly jobUid: string; readonly admission: number };
+};
+
+const WORDS: Readonly<Record<ProtectedBy, string>> = {
+  minRuntime: "are protected by a minimum run time",
+  maxPreemptions: "were preempted as often as they may be",
+  frozen: "are frozen",
+};
+
+/** In the order in which they are said. */
+const ALL = Object.keys(WORDS) as readonly ProtectedBy[];
+
+type RunningFor = { readonly admitTimeMs: number; readonly preemptions?: number; readonly maxPreemptions?: number };
+
+/** What protects a gang that runs, but for freezes. `untilMs`: the end of its minimum run time. */
+export function protectionOf(
+  gang: RunningFor,
+  { victim, taker }: { readonly victim: Branch; readonly taker: Branch },
+  nowMs: number,
+): { readonly by: ProtectedBy; readonly untilMs: number } | null {
+  if (isSpared(gang, victim)) return { by: "maxPreemptions", untilMs: Number.POSITIVE_INFINITY };
+  const untilMs = protectedUntilMs(gang.admitTimeMs, minRuntimeMs(victim, taker, gang.preemptions));
+  return untilMs <= nowMs ? null : { by: "minRuntime", untilMs };
+}
+
+/** Sorts what protects gangs, each once. */
+export function protectedBy(found: Iterable<ProtectedBy>): readonly ProtectedBy[] {
+  const set = new Set(found);
+  return ALL.filter((one) => set.has(one));
+}
+
+/** `; gangs that would give way for it are protected by …`. `untilMs`: when the last one has run for long enough. */
+export function protectedWords({ by }: Protected, untilMs: number | null): string {
+  const words = by.map((one) => {
+    const until =
+      one !== "minRuntime" || untilMs === null ? "" : `, until ${new Date(untilMs).toISOString()} at the latest`;
+    return WORDS[one] + until;
+  });
+  return `; gangs that would give way for it ${words.join(", or ")}`;
+}
