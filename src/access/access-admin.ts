@@ -5,6 +5,7 @@ import type {
   AccessRefusal,
   BindingRecord,
   Given,
+  JudgedBinding,
   NewBinding,
   NewBindingOutcome,
   NewRoleOutcome,
@@ -42,6 +43,23 @@ export function createAccessAdmin({ clock, store, access, file, enforces }: Acce
     await access.refresh();
     return outcome;
   };
+  /** Judges a binding by the role that has its name now. */
+  const judgeBinding = async (
+    binding: NewBinding,
+    actor: Identity,
+  ): Promise<
+    { readonly kind: "judged"; readonly binding: JudgedBinding } | { readonly kind: "exists" } | AccessRefusal
+  > => {
+    if (file().only) return { kind: "onlyFile" };
+    await access.refresh();
+    const { roles, bindings } = access.copy();
+    const role = roles.get(binding.role);
+    const permissions = (role?.permissions ?? []).filter(isPermission);
+    const refused = notes(bindingNotes(binding, roles)) ?? excess(actor, { permissions, scope: binding.scope });
+    if (refused !== null) return refused;
+    if (bindings.get(binding.name)?.source === "file") return { kind: "exists" };
+    return { kind: "judged", binding: { ...binding, roleVersion: role?.source === "store" ? role.version : null } };
+  };
   return {
     /** All records, as they are now. */
     read: async () => {
@@ -69,15 +87,13 @@ export function createAccessAdmin({ clock, store, access, file, enforces }: Acce
       return refreshed(await store.deleteRole(role, by(actor)));
     },
     createBinding: async (binding: NewBinding, actor: Identity): Promise<NewBindingOutcome | AccessRefusal> => {
-      if (file().only) return { kind: "onlyFile" };
-      await access.refresh();
-      const { roles, bindings } = access.copy();
-      const role = roles.get(binding.role);
-      const permissions = (role?.permissions ?? []).filter(isPermission);
-      const refused = notes(bindingNotes(binding, roles)) ?? excess(actor, { permissions, scope: binding.scope });
-      if (refused !== null) return refused;
-      if (bindings.get(binding.name)?.source === "file") return { kind: "exists" };
-      return refreshed(await store.createBinding({ ...binding, isStored: role?.source === "store" }, by(actor)));
+      const attempt = async () => {
+        const judged = await judgeBinding(binding, actor);
+        return judged.kind === "judged" ? store.createBinding(judged.binding, by(actor)) : judged;
+      };
+      const first = await attempt();
+      // The role was replaced since it was judged: the new one may give more.
+      return refreshed(first.kind === "unknownRole" ? await attempt() : first);
     },
     deleteBinding: async (binding: AccessVersion, actor: Identity): Promise<AccessDeletion | AccessRefusal> => {
       const refused = fixed(access.copy().bindings.get(binding.name));

@@ -3,7 +3,7 @@ import type {
   AccessChange,
   AccessDeletion,
   BindingRecord,
-  NewBinding,
+  JudgedBinding,
   NewBindingOutcome,
   NewRole,
   NewRoleOutcome,
@@ -36,11 +36,8 @@ export type AccessStore = {
   } | null>;
   readonly createRole: (role: NewRole, by: AccessChange) => Promise<NewRoleOutcome>;
   readonly deleteRole: (role: AccessVersion, by: AccessChange) => Promise<AccessDeletion>;
-  /** `isStored`: the role must be one of the store. */
-  readonly createBinding: (
-    binding: NewBinding & { readonly isStored: boolean },
-    by: AccessChange,
-  ) => Promise<NewBindingOutcome>;
+  /** `unknownRole`: the store has no role of this name and version. */
+  readonly createBinding: (binding: JudgedBinding, by: AccessChange) => Promise<NewBindingOutcome>;
   readonly deleteBinding: (binding: AccessVersion, by: AccessChange) => Promise<AccessDeletion>;
 };
 

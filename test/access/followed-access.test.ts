@@ -21,7 +21,7 @@ const fail = (error: unknown) => assert.fail(String(error));
 test("records of the file come before those of the store, and with `only` without them", async () => {
   const { store } = memoryAccess();
   await store.createRole({ name: "reader", permissions: ["jobs.logs"] }, by);
-  await store.createBinding({ name: "stored", to: ann, role: "reader", scope: INSTALLATION, isStored: true }, by);
+  await store.createBinding({ name: "stored", to: ann, role: "reader", scope: INSTALLATION, roleVersion: null }, by);
   let file: AccessFile = NO_ACCESS_FILE;
   const access = followAccess({ clock: systemClock(), store, file: () => file, onError: fail });
   const may = (permission: "jobs.logs" | "jobs.get" | "jobs.cancel") =>
@@ -59,6 +59,35 @@ test("what the file gives is not changed by calls, and with `only` nothing is", 
   file = { ...file, only: true };
   assert.equal((await admin.createBinding({ ...binding, name: "third" }, root)).kind, "onlyFile");
   assert.equal((await admin.createRole({ name: "r", permissions: ["jobs.get"] }, root)).kind, "onlyFile");
+});
+
+test("a role that is replaced between the judgement of a binding and its record is judged again", async () => {
+  const { store, followed } = memoryAccess();
+  const of = { nowMs: 0, actor: "root" };
+  await store.createRole({ name: "binder", permissions: ["access.bind", "jobs.get"] }, of);
+  await store.createRole({ name: "team", permissions: ["jobs.get"] }, of);
+  await store.createBinding({ name: "ann", to: ann, role: "binder", scope: INSTALLATION, roleVersion: null }, of);
+  let replacements = 0;
+  const racing: typeof store = {
+    ...store,
+    createBinding: async (binding, change) => {
+      replacements += 1;
+      if (replacements === 1) {
+        await store.deleteRole({ name: "team", version: 0 }, of);
+        await store.createRole({ name: "team", permissions: ["jobs.get", "jobs.secrets"] }, of);
+      }
+      return store.createBinding(binding, change);
+    },
+  };
+  const file = () => NO_ACCESS_FILE;
+  const admin = createAccessAdmin({ clock: systemClock(), store: racing, access: followed, file, enforces: true });
+  const wanted = { name: "bob", to: { kind: "subject", name: "bob" }, role: "team", scope: INSTALLATION } as const;
+  assert.deepEqual(await admin.createBinding(wanted, identity("ann")), {
+    kind: "beyond",
+    permissions: ["jobs.secrets"],
+    scope: INSTALLATION,
+  });
+  assert.equal(followed.copy().bindings.has("bob"), false);
 });
 
 test("a wait ends at the next change, and a copy that is not compared for a minute is outdated", async () => {

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { after, before, beforeEach, test } from "node:test";
 import type { Db } from "../../src/adapters/store/db/db.ts";
 import type { NewBinding } from "../../src/core/access/binding.ts";
-import { onEachDatabase } from "../support/databases.ts";
+import { onEachDatabase, onPostgres } from "../support/databases.ts";
 import { freshStore, type TestStore } from "./db.ts";
 
 const by = { actor: "ann", nowMs: 100 };
@@ -12,7 +12,7 @@ const binding = (name: string, more: Partial<NewBinding> = {}) => ({
   to: { kind: "group", name: "ml" } as const,
   role: "viewer",
   scope: { kind: "namespace", name: "nlp" } as const,
-  isStored: false,
+  roleVersion: null as number | null,
   ...more,
 });
 
@@ -43,10 +43,10 @@ onEachDatabase((openDb) => {
     const made = await access.createRole({ name: "own", permissions: ["jobs.get"] }, by);
     assert.ok(made.kind === "done");
     assert.deepEqual(await access.createRole({ name: "own", permissions: ["jobs.logs"] }, by), { kind: "exists" });
-    assert.equal(
-      (await access.createBinding(binding("b", { role: "own", isStored: true } as object), by)).kind,
-      "done",
-    );
+    const own = { ...binding("b"), role: "own" };
+    const other = { ...own, roleVersion: made.record.version + 1 };
+    assert.deepEqual(await access.createBinding(other, by), { kind: "unknownRole" }, "another role of that name");
+    assert.equal((await access.createBinding({ ...own, roleVersion: made.record.version }, by)).kind, "done");
     assert.deepEqual(await access.deleteRole({ name: "own", version: 0 }, by), { kind: "inUse", by: "binding b" });
     assert.deepEqual(await access.deleteBinding({ name: "b", version: 0 }, by), { kind: "done" });
     const stale = { name: "own", version: made.record.version + 1 };
@@ -63,7 +63,7 @@ onEachDatabase((openDb) => {
 
   test("a refused change writes nothing, and a binding has a role that exists", async () => {
     const { access } = store;
-    const unknown = await access.createBinding({ ...binding("b"), role: "own", isStored: true }, by);
+    const unknown = await access.createBinding({ ...binding("b"), role: "own", roleVersion: 1 }, by);
     assert.deepEqual(unknown, { kind: "unknownRole" });
     assert.equal((await access.createBinding(binding("b"), by)).kind, "done");
     assert.deepEqual(await access.createBinding(binding("b"), by), { kind: "exists" });
@@ -109,3 +109,38 @@ onEachDatabase((openDb) => {
     assert.equal((await look()).directory.parents.get("dev"), "nlp");
   });
 });
+
+onPostgres((openDb) => {
+  test("a stamp tells a binding that was taken away while another one became visible late", async (t) => {
+    const db = await openDb();
+    t.after(() => db.close());
+    const { access } = (await freshStore(db)).store;
+    await access.createBinding(binding("taken"), by);
+    const committed = Promise.withResolvers<void>();
+    const inserted = Promise.withResolvers<void>();
+    const late = db.tx(async (tx) => {
+      await tx.query(INSERT_BINDING, ["late"]);
+      inserted.resolve();
+      await committed.promise;
+    });
+    await inserted.promise;
+    await access.createBinding(binding("newest"), by);
+    const read = await access.readAccess(null);
+    assert.deepEqual(
+      read?.bindings.map(({ name }) => name),
+      ["newest", "taken"],
+    );
+    await access.deleteBinding({ name: "taken", version: 0 }, by);
+    committed.resolve();
+    await late;
+    const again = await access.readAccess(read?.stamp ?? "");
+    assert.deepEqual(
+      again?.bindings.map(({ name }) => name),
+      ["late", "newest"],
+    );
+  });
+});
+
+const INSERT_BINDING = `
+insert into access_bindings (name, to_kind, to_name, role, scope_kind, scope_name, create_ms, created_by)
+values ($1, 'group', 'ml', 'viewer', 'namespace', 'nlp', 1, 'ann')`;

@@ -355,9 +355,10 @@ export async function everyTransaction(db: Db, random: () => number): Promise<Re
       const by = { actor: "ann", nowMs: NOW };
       const to = { kind: "group", name: "ml" } as const;
       const role = pick(["role-a", "role-b"]);
-      await store.access.createRole({ name: role, permissions: ["jobs.get"] }, by);
+      const made = await store.access.createRole({ name: role, permissions: ["jobs.get"] }, by);
+      const version = made.kind === "done" ? made.record.version : null;
       const scope = { kind: "queue", name: "nlp" } as const;
-      await store.access.createBinding({ name: pick(["bind-a", "bind-b"]), to, role, scope, isStored: true }, by);
+      await store.access.createBinding({ name: pick(["bind-a", "bind-b"]), to, role, scope, roleVersion: version }, by);
       await store.access.readAccess(null);
       await store.access.noteSettings({ variable: "X", file: "x.yaml", sha256: pick(["a", "b"]), settings: {} });
       await store.access.deleteBinding({ name: pick(["bind-a", "bind-b"]), version: 0 }, by);

@@ -44,8 +44,8 @@ export function memoryAccess({ enforces = false, clock = systemClock(), file = N
       const user = [...bindings.values()].find(({ role }) => role === name);
       return user === undefined ? remove(roles, name, wanted) : { kind: "inUse", by: `binding ${user.name}` };
     },
-    createBinding: async ({ isStored, ...binding }, by) => {
-      if (isStored && !roles.has(binding.role)) return { kind: "unknownRole" };
+    createBinding: async ({ roleVersion, ...binding }, by) => {
+      if (roleVersion !== null && roles.get(binding.role)?.version !== roleVersion) return { kind: "unknownRole" };
       if (bindings.has(binding.name)) return { kind: "exists" };
       const record = { ...binding, ...recorded(by) };
       bindings.set(binding.name, record);
@@ -68,7 +68,7 @@ export function memoryAccess({ enforces = false, clock = systemClock(), file = N
     const names = given.map((_, at) => `bound-${version}-${at}`);
     const by = { actor: "test", nowMs: 0 };
     for (const [at, one] of given.entries()) {
-      await store.createBinding({ ...one, name: names[at] ?? "", isStored: false }, by);
+      await store.createBinding({ ...one, name: names[at] ?? "", roleVersion: null }, by);
     }
     await followed.refresh();
     return async () => {

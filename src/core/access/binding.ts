@@ -31,6 +31,8 @@ export type BindingRecord = AccessBinding & Recorded;
 
 export type NewRole = AccessRole;
 export type NewBinding = AccessBinding;
+/** A binding whose role was judged. `roleVersion`: that of the stored role. Null: the store has no such role. */
+export type JudgedBinding = NewBinding & { readonly roleVersion: number | null };
 
 /** More roles than a person can tell apart. */
 export const ROLES_MAX = 1_000;
@@ -45,7 +47,7 @@ export type NewRoleOutcome =
   | { readonly kind: "exists" }
   | { readonly kind: "full"; readonly max: number };
 
-/** `unknownRole`: the role is not in the store. */
+/** `unknownRole`: the role is not in the store, or another one has its name now. */
 export type NewBindingOutcome =
   | { readonly kind: "done"; readonly record: BindingRecord }
   | { readonly kind: "exists" | "unknownRole" }

@@ -4,7 +4,7 @@ import {
   type AccessDeletion,
   BINDINGS_MAX,
   type BindingRecord,
-  type NewBinding,
+  type JudgedBinding,
   type NewBindingOutcome,
   type NewRole,
   type NewRoleOutcome,
@@ -61,15 +61,11 @@ export function deleteRole(
 const LOCK_ROLE = `select ${ROLE_COLUMNS} from access_roles where name = $1 for update`;
 const ROLE_USER = "select name from access_bindings where role = $1 order by name limit 1";
 
-/** Creates a binding. `isStored`: its role is one of the store, and nobody deletes it meanwhile. */
-export function createBinding(
-  db: Db,
-  binding: NewBinding & { readonly isStored: boolean },
-  change: AccessChange,
-): Promise<NewBindingOutcome> {
+/** Creates a binding. Its role stays as the caller has seen it: a stored role is not deleted meanwhile. */
+export function createBinding(db: Db, binding: JudgedBinding, change: AccessChange): Promise<NewBindingOutcome> {
   return undoable<NewBindingOutcome>(db, async (tx, undo) => {
-    const { name, to, role, scope, isStored } = binding;
-    const kept = isStored ? await tx.query(KEEP_ROLE, [role]) : [null];
+    const { name, to, role, scope, roleVersion } = binding;
+    const kept = roleVersion === null ? [null] : await tx.query(KEEP_ROLE, [role, roleVersion]);
     if (kept.length === 0) return undo({ kind: "unknownRole" });
     const params = [name, to.kind, to.name, role, scope.kind, scope.name, change.nowMs, storable(change.actor)];
     const [row] = await tx.query<BindingRow>(CREATE_BINDING, [...params, BINDINGS_MAX]);
@@ -79,7 +75,7 @@ export function createBinding(
   });
 }
 
-const KEEP_ROLE = "select 1 from access_roles where name = $1 for key share";
+const KEEP_ROLE = "select 1 from access_roles where name = $1 and version = $2 for key share";
 
 const BINDING_COLUMNS = `
 name, to_kind as "toKind", to_name as "toName", role, scope_kind as "scopeKind", scope_name as "scopeName", version,
@@ -151,10 +147,16 @@ export function readAccess(db: Db, known: string | null): Promise<StoredAccess |
   });
 }
 
+/**
+ * Rows of roles and bindings never change, and no version is given twice. All versions count, not the newest alone:
+ * transactions may commit in another order than they got theirs.
+ */
 const STAMP = `
 select concat_ws(' ',
-  (select count(*) || '/' || coalesce(max(version), 0) from access_roles),
-  (select count(*) || '/' || coalesce(max(version), 0) from access_bindings),
+  (select md5(string_agg(version::text, ',' order by version)) from access_roles),
+  '/',
+  (select md5(string_agg(version::text, ',' order by version)) from access_bindings),
+  '/',
   (select md5(string_agg(name || ' ' || project || ' ' || default_queue, ',' order by name)) from namespaces),
   (select md5(string_agg(name || ' ' || coalesce(parent, ''), ',' order by name)) from queues)) as stamp`;
 
