@@ -76,6 +76,16 @@ onEachDatabase((openDb) => {
     assert.deepEqual([changed.record.version, changed.record.description, await defaults()], [2, "d", ["a"]]);
   });
 
+  test("an update that changes nothing leaves no entry and no new version", async () => {
+    await create("a", { description: "d", globalDefault: true });
+    const before = await store.priorityClasses.get("a");
+    assert.deepEqual(await change("a", true), { kind: "done", record: before });
+    const filter = { actor: null, action: "UpdatePriorityClass" as const, subject: "a" };
+    const page = await store.pools.listAudit({ filter, pageSize: 10, after: null });
+    assert.ok(page !== "badCursor");
+    assert.deepEqual([page.entries, await store.priorityClasses.get("a")], [[], before]);
+  });
+
   test("each change leaves who made it, and the class before and after it", async () => {
     await create("a");
     await change("a", true);

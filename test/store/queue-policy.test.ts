@@ -119,6 +119,21 @@ onEachDatabase((openDb) => {
     ]);
   });
 
+  test("an update that changes nothing leaves no entry and no new version", async () => {
+    const quotas = [{ flavor: "gpu/b", resource: "nvidia.com/gpu", nominal: 4, lendingLimit: 1 }];
+    const policy: QueuePolicy = { ...DEFAULT_POLICY, weight: 2, ageing: { intervalMs: 60_000, step: 1, limit: 5 } };
+    const made = { ...batch, parent: "research", stopPolicy: "HOLD" as const, quotas, policy, maxWaitingJobs: 7 };
+    await store.admin.createQueue(made, "ann");
+    const before = await store.admin.getQueue("batch");
+    for (const same of [made, { ...batch, parent: "research", quotas, policy, maxWaitingJobs: 7 }]) {
+      assert.deepEqual(await store.admin.updateQueue({ ...same, version: 1 }, "bob"), { kind: "done", record: before });
+    }
+    assert.deepEqual([await store.admin.getQueue("batch"), (await audited()).length], [before, 1]);
+    const other = await store.admin.updateQueue({ ...made, quotas: [], version: 1 }, "bob");
+    assert.deepEqual([other.kind, (await audited()).length], ["done", 2]);
+    assert.equal((await store.admin.updateQueue({ ...made, quotas: [], version: 1 }, "bob")).kind, "stale");
+  });
+
   test("a change of a queue that is refused leaves no entry", async () => {
     await store.admin.createQueue(batch, "ann");
     const refused = [

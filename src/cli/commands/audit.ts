@@ -10,6 +10,7 @@ import {
 import { parseDurationMs } from "../../runtime/duration.ts";
 import { EXIT } from "../exit.ts";
 import { limitOption, type OutputFormat, outputOption } from "../options.ts";
+import { auditText } from "../output/audit-text.ts";
 import { ageCell } from "../output/job-text.ts";
 import { printResponse } from "../output/print.ts";
 import type { Column } from "../output/table.ts";
@@ -103,7 +104,7 @@ function auditTable(entries: readonly AuditEntry[], nowMs: number, isWide: boole
     entry.action,
     entry.subject,
     entry.reason,
-    entry.details === undefined ? "" : JSON.stringify(entry.details),
+    auditText(entry.details),
     ...(isWide ? [entry.method, entry.peer, entry.rpc, entry.requestId, entry.outcome] : []),
   ]);
   return {

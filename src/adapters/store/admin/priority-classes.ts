@@ -48,17 +48,29 @@ values ($1, $2, $3, $4, $5, $5)`;
 
 export function updatePriorityClass(db: Db, change: PriorityClassChange, by: ChangeBy): Promise<PriorityClassOutcome> {
   return db.tx(async (tx) => {
-    const { name, description, globalDefault } = change;
+    const { name, globalDefault } = change;
     const other = await takeDefault(tx);
     const before = await getPriorityClass(tx, name);
     if (before === null) return { kind: "notFound" };
     const refused = changeRefusal(before, change);
     if (refused !== null) return refused;
     if (globalDefault && other !== null && other !== name) return { kind: "otherDefault", name: other };
-    if (globalDefault !== before.globalDefault) await setDefault(tx, globalDefault ? name : null);
-    await tx.query(UPDATE, [name, storable(description), by.nowMs]);
-    return changed(tx, { action: "UpdatePriorityClass", before, name }, by);
+    return writeChange(tx, { before, change }, by);
   });
+}
+
+/** A change that changes nothing leaves no trace. */
+async function writeChange(
+  tx: Executor,
+  { before, change }: { readonly before: PriorityClassRecord; readonly change: PriorityClassChange },
+  by: ChangeBy,
+): Promise<PriorityClassOutcome> {
+  const { name, description, globalDefault } = change;
+  const isDefaultKept = globalDefault === before.globalDefault;
+  if (isDefaultKept && storable(description) === before.description) return { kind: "done", record: before };
+  if (!isDefaultKept) await setDefault(tx, globalDefault ? name : null);
+  await tx.query(UPDATE, [name, storable(description), by.nowMs]);
+  return changed(tx, { action: "UpdatePriorityClass", before, name }, by);
 }
 
 const UPDATE = `

@@ -48,6 +48,10 @@ export function changedSettings(before: WholeSettings | null, change: QueueSetti
   return { name, parent, strategy, stopPolicy, maxRunningJobs, maxWaitingJobs, policy, quotas };
 }
 
+export function isSameSettings(one: WholeSettings, other: WholeSettings): boolean {
+  return canonicalJson(one) === canonicalJson(other);
+}
+
 /** The settings of a queue that exists. Grants are none. */
 export async function readSettings(tx: Executor, name: string): Promise<WholeSettings> {
   const [row] = await tx.query<SettingsRow>(READ_SETTINGS, [name]);

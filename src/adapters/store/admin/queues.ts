@@ -13,6 +13,7 @@ import { auditParams, INSERT_AUDIT } from "./audit.ts";
 import { INSERT_POOLS, POOL_FACTS, type PoolBounds, type PoolFacts, poolRefusal } from "./pools.ts";
 import {
   changedSettings,
+  isSameSettings,
   policyJson,
   QUEUE_SETTINGS,
   readSettings,
@@ -41,8 +42,8 @@ on conflict (name) do nothing
 returning name`;
 
 /**
- * Changes a queue. Its limits bind the ledger from this transaction on; a limit below use takes nothing away. Version
- * 0: any version.
+ * Changes a queue. Its limits bind the ledger from this transaction on; a limit below use takes nothing away. Settings
+ * that change nothing leave no trace. Version 0: any version.
  */
 export function updateQueue(
   db: Db,
@@ -55,8 +56,10 @@ export function updateQueue(
     if (current === undefined) return { kind: "notFound" };
     if (queue.version !== 0 && queue.version !== current) return { kind: "stale" };
     const before = await readSettings(tx, queue.name);
+    const after = changedSettings(before, queue);
+    if (isSameSettings(before, after)) return { kind: "done", record: await existingQueue(tx, queue.name) };
     await tx.query("update queues set version = version + 1, update_ms = $2 where name = $1", [queue.name, by.nowMs]);
-    return writeQueue(tx, { before, after: changedSettings(before, queue), taken, by, undo });
+    return writeQueue(tx, { before, after, taken, by, undo });
   });
 }
 
@@ -108,9 +111,14 @@ async function writeQueue(
   await tx.query(WRITE_QUEUE, [flavors, by.nowMs, name, ...settings]);
   const noted = audited(tx, { action: before === null ? "CreateQueue" : "UpdateQueue", name, before, after }, by);
   await tx.query(WRITE_QUOTAS, [...noted, name, json(quotas.map((quota, position) => ({ ...quota, position })))]);
-  const [record] = await selectQueues(tx, name);
-  if (record === undefined) throw new Error(`queue ${name} is gone in the transaction that wrote it`);
-  return { kind: "done", record };
+  return { kind: "done", record: await existingQueue(tx, name) };
+}
+
+/** A queue whose row the transaction has locked. */
+async function existingQueue(tx: Executor, name: string): Promise<QueueRecord> {
+  const record = await getQueue(tx, name);
+  if (record === null) throw new Error(`queue ${name} is gone in the transaction that has locked it`);
+  return record;
 }
 
 /** The parameters of INSERT_AUDIT for a change of a queue. */
