@@ -79,10 +79,24 @@ export function parseCount(text: string): bigint {
   return BigInt(text);
 }
 
+export const INT32_MAX = 2_147_483_647;
+
 /** Reads a whole number that fits 32 bits with a sign. */
 export function parseInt32(text: string): number {
-  if (/^-?\d{1,10}$/.test(text) && Math.abs(Number(text)) < 2 ** 31) return Number(text);
-  throw new InvalidArgumentError("It must be a whole number between -2147483647 and 2147483647.");
+  return parseInt32Or([], text) as number;
+}
+
+/** The same, or one of these words. `least`: what the error says; the service refuses numbers below it. */
+export function parseInt32Or<Word extends string>(
+  words: readonly Word[],
+  text: string,
+  least = -INT32_MAX,
+): number | Word {
+  const word = words.find((one) => one === text);
+  if (word !== undefined) return word;
+  if (/^-?\d{1,10}$/.test(text) && Math.abs(Number(text)) <= INT32_MAX) return Number(text);
+  const range = least === -INT32_MAX ? `between ${least} and ${INT32_MAX}` : `from ${least} to ${INT32_MAX}`;
+  throw new InvalidArgumentError(`It must be ${words.map((one) => `"${one}" or `).join("")}a whole number ${range}.`);
 }
 
 const ADDRESS = /^(?:\[[0-9a-fA-F:.]+\]|[^:[\]/\s]+):\d{1,5}$/;

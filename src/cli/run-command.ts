@@ -27,6 +27,8 @@ export type Run = {
   readonly namespace: string;
   /** True: the user gave --namespace. */
   readonly isNamespaceGiven: boolean;
+  /** True: the user gave an option of the command, and not only global ones. */
+  readonly hasOwnOptions: boolean;
 };
 
 /** The options of every command, before or after its name. */
@@ -58,7 +60,8 @@ export function onRun<O extends object>(
     const { connect } = await import("./rpc/client.ts");
     const { addresses, namespace, security } = await calledService(options, deps);
     const client = connect(addresses.join(","), deps.signal, security);
-    const run = { deps, client, namespace, isNamespaceGiven: options.namespace !== undefined };
+    const hasOwnOptions = Object.keys(command.opts()).length > 0;
+    const run = { deps, client, namespace, isNamespaceGiven: options.namespace !== undefined, hasOwnOptions };
     try {
       finish(await body(run, command.args, options));
     } catch (error) {

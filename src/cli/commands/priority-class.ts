@@ -106,7 +106,7 @@ function registerUpdate(registrar: Registrar): void {
     examples("gangway priority-class update normal --default no", "gangway priority-class update low --description x"),
   );
   onRun<Settings>(registrar, command, async (run, [name = ""], settings) => {
-    if (Object.keys(settings).length === 0) {
+    if (!run.hasOwnOptions) {
       throw usageFailure("there is nothing to change; give --description or --default");
     }
     const { getPriorityClass, updatePriorityClass } = PriorityClassService.method;

@@ -17,7 +17,8 @@ import {
   WithinQueuePreemption,
 } from "../../gen/gangway/v1/queue_policy_pb.ts";
 import type { Queue } from "../../gen/gangway/v1/queue_service_pb.ts";
-import { durationOption, parseInt32, splitCommas } from "../options.ts";
+import { usageFailure } from "../exit.ts";
+import { durationOption, parseInt32, parseInt32Or, splitCommas } from "../options.ts";
 import { formatSpan } from "../output/duration.ts";
 
 const STRATEGIES = {
@@ -117,7 +118,7 @@ export function addPolicyFlags(command: Command): Command {
       new Option(
         "--borrow-within-max-priority <priority>",
         "with --borrow-within: only jobs up to this priority; none: of any lower priority (default: none)",
-      ).argParser((text) => (text === "none" ? text : parseInt32(text))),
+      ).argParser((text) => parseInt32Or(["none"], text)),
     )
     .addOption(choice("--when-can-borrow <then>", "for a flavor that fits only by borrowing", SEARCH, "stop"))
     .addOption(choice("--when-can-preempt <then>", "for a flavor that fits only by preempting", SEARCH, "try-next"))
@@ -151,13 +152,13 @@ function addAgeingFlags(command: Command): Command {
         "--max-preemptions <count>",
         "a job that was preempted so often is not preempted any more; inherit: as the queue above says " +
           "(default: inherit)",
-      ).argParser((text) => (text === "inherit" ? text : parseInt32(text))),
+      ).argParser((text) => parseInt32Or(["inherit"], text, 0)),
     )
     .addOption(
       new Option(
         "--preemptions-per-hour <count>",
         "how many jobs are preempted for jobs of the queue within an hour; any: no limit (default: any)",
-      ).argParser((text) => (text === "any" ? text : parseInt32(text))),
+      ).argParser((text) => parseInt32Or(["any"], text, 0)),
     )
     .addOption(
       durationOption(
@@ -196,10 +197,11 @@ function parseWeight(text: string): number {
 function parseStrategies(text: string): Strategies {
   if (text === "off") return "off";
   if (text === "on") return [];
-  return splitCommas(text).map((name) => {
-    if (Object.hasOwn(STRATEGIES, name)) return STRATEGIES[name as keyof typeof STRATEGIES];
-    throw new InvalidArgumentError(`It must be on, off, or a list of ${Object.keys(STRATEGIES).join(" and ")}.`);
-  });
+  const names = splitCommas(text);
+  if (names.length > 0 && names.every((name) => Object.hasOwn(STRATEGIES, name))) {
+    return names.map((name) => STRATEGIES[name as keyof typeof STRATEGIES]);
+  }
+  throw new InvalidArgumentError(`It must be on, off, or a list of ${Object.keys(STRATEGIES).join(" and ")}.`);
 }
 
 /** Changes a queue as the flags ask for. Flags that are omitted change nothing. */
@@ -244,7 +246,12 @@ function changeMinRuntime(queue: Queue, { minRuntimePreempt, minRuntimeReclaim }
 
 /** Only `--ageing` turns it on: without an interval, the service refuses a step or a limit. */
 function changeAgeing(queue: Queue, { ageing: intervalMs, ageingStep, ageingLimit }: PolicyOptions): void {
-  if (intervalMs === NO_AGEING_MS) delete queue.ageing;
+  if (intervalMs === NO_AGEING_MS) {
+    if ((ageingStep ?? ageingLimit) !== undefined) {
+      throw usageFailure("--ageing off cannot have --ageing-step or --ageing-limit");
+    }
+    delete queue.ageing;
+  }
   if (intervalMs === NO_AGEING_MS || (intervalMs ?? ageingStep ?? ageingLimit) === undefined) return;
   const ageing = queue.ageing ?? create(PriorityAgeingSchema);
   if (intervalMs !== undefined) ageing.interval = durationFromMs(intervalMs);

@@ -12,7 +12,7 @@ import {
   QueueStrategy,
 } from "../../gen/gangway/v1/queue_service_pb.ts";
 import { EXIT, usageFailure } from "../exit.ts";
-import { type OutputFormat, repeated } from "../options.ts";
+import { INT32_MAX, type OutputFormat, repeated } from "../options.ts";
 import { printLines } from "../output/print.ts";
 import type { Column } from "../output/table.ts";
 import { examples, onRun, type Registrar, type Run } from "../run-command.ts";
@@ -90,8 +90,8 @@ function strategyOption(): Option {
 
 function limitOption(flag: "--max-running-jobs" | "--max-waiting-jobs", help: string): Option {
   return new Option(`${flag} <count>`, `${help}; 0: any number`).argParser((text) => {
-    if (!/^\d{1,9}$/.test(text)) throw usageFailure(`${flag} must be a number from 0 up, not ${text}`);
-    return Number(text);
+    if (/^\d{1,10}$/.test(text) && Number(text) <= INT32_MAX) return Number(text);
+    throw usageFailure(`${flag} must be a number from 0 to ${INT32_MAX}, not ${text}`);
   });
 }
 
@@ -135,7 +135,7 @@ function registerUpdate(registrar: Registrar): void {
     ),
   );
   onRun<QueueSettings>(registrar, command, async (run, [name = ""], settings) => {
-    if (Object.keys(settings).length === 0) {
+    if (!run.hasOwnOptions) {
       throw usageFailure("there is nothing to change; give --quota, --parent, --strategy or another option");
     }
     await updateQueue(run, name, (before) => changedQueue(before, settings));
