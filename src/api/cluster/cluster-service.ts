@@ -3,10 +3,11 @@ import type { ClusterService } from "../../gen/gangway/v1/cluster_service_pb.ts"
 import { toTimestamp } from "../job/convert-job.ts";
 import type { Admin, ClusterAdmin } from "../ports.ts";
 import { changedRecord, existingRecord } from "../rpc/admin-outcome.ts";
+import type { CallContext } from "../rpc/call.ts";
 import type { ServiceHandlers } from "../rpc/handler.ts";
 import { clusterRef, toProtoCluster, toProtoNode } from "./convert-cluster.ts";
 import { keyHandlers } from "./credential-keys.ts";
-import { registration } from "./register-cluster.ts";
+import { registration, wordsFor } from "./register-cluster.ts";
 
 type ClusterPorts = {
   readonly admin: Admin;
@@ -18,27 +19,28 @@ type ClusterPorts = {
 
 export function clusterService(ports: ClusterPorts): ServiceHandlers<typeof ClusterService> {
   const { admin, wakePlanner } = ports;
-  const shown = (record: ClusterRecord) => ({
+  const shown = (record: ClusterRecord, { access }: Pick<CallContext, "access">) => ({
     ...toProtoCluster(record),
-    problem: ports.clusters.problemOf?.(record.name) ?? "",
+    problem: wordsFor(access)(ports.clusters.problemOf?.(record.name) ?? ""),
   });
-  const setCordoned = async (name: string, cordoned: boolean) => {
+  const setCordoned = async (name: string, cordoned: boolean, context: CallContext) => {
     const record = changedRecord(await admin.setCordoned(name, cordoned), clusterRef(name));
     wakePlanner();
-    return { cluster: shown(record) };
+    return { cluster: shown(record, context) };
   };
   return {
     ...registration(ports),
     ...keyHandlers(ports.clusters),
-    getCluster: async ({ name }) => ({
-      cluster: shown(existingRecord(await admin.getCluster(name), clusterRef(name))),
+    getCluster: async ({ name }, context) => ({
+      cluster: shown(existingRecord(await admin.getCluster(name), clusterRef(name)), context),
     }),
-    listClusters: async (_request, { access }) => {
-      const isSeen = ({ name }: ClusterRecord) => access.may("clusters.get", { kind: "cluster", name });
-      return { clusters: (await admin.listClusters()).filter(isSeen).map(shown) };
+    listClusters: async (_request, context) => {
+      const isSeen = ({ name }: ClusterRecord) => context.access.may("clusters.get", { kind: "cluster", name });
+      const seen = (await admin.listClusters()).filter(isSeen);
+      return { clusters: seen.map((record) => shown(record, context)) };
     },
-    cordonCluster: ({ name }) => setCordoned(name, true),
-    uncordonCluster: ({ name }) => setCordoned(name, false),
+    cordonCluster: ({ name }, context) => setCordoned(name, true, context),
+    uncordonCluster: ({ name }, context) => setCordoned(name, false, context),
     getCapacity: async ({ name }) => {
       const record = existingRecord(await admin.getCluster(name), clusterRef(name));
       const nodes = record.capacity?.nodes.map(toProtoNode) ?? [];

@@ -6,9 +6,11 @@ import {
   type SentCredentials,
   type UidRefusal,
 } from "../../core/admin/cluster.ts";
+import { withoutHiddenClusters } from "../../core/admin/hidden-clusters.ts";
 import type { Cluster, ClusterCredentials, ClusterService } from "../../gen/gangway/v1/cluster_service_pb.ts";
 import type { ClusterAdmin } from "../ports.ts";
 import { changedRecord } from "../rpc/admin-outcome.ts";
+import type { CallAccess } from "../rpc/call-access.ts";
 import type { ServiceHandlers } from "../rpc/handler.ts";
 import { alreadyExists, failedPrecondition, invalidFields, notFound } from "../rpc/rpc-error.ts";
 import { clusterRef, gangSchedulerFromProto, toProtoCheck, toProtoCluster } from "./convert-cluster.ts";
@@ -26,43 +28,62 @@ export function registration(ports: {
 }): Registration {
   const { clusters, limitsChanged, wakePlanner } = ports;
   return {
-    registerCluster: async ({ cluster, credentials, validateOnly }) => {
+    registerCluster: async ({ cluster, credentials, validateOnly }, { access }) => {
       const sent = sentCluster(cluster);
       const by = sentCredentials(credentials);
-      if (validateOnly) return { check: toProtoCheck(accepted(await clusters.tryOut(sent, by), sent)) };
-      const outcome = accepted(await clusters.register(sent, by), sent);
+      const words = wordsFor(access);
+      if (validateOnly) return { check: shownCheck(accepted(await clusters.tryOut(sent, by), { sent, words }), words) };
+      const outcome = accepted(await clusters.register(sent, by), { sent, words });
       const record = changedRecord(outcome, clusterRef(sent.name));
       await limitsChanged();
-      return { cluster: toProtoCluster(record), ...checkOf(outcome), retired: [...(outcome.retired ?? [])] };
+      return { cluster: toProtoCluster(record), ...checkOf(outcome, words), retired: [...(outcome.retired ?? [])] };
     },
-    updateCluster: async ({ cluster, credentials }) => {
+    updateCluster: async ({ cluster, credentials }, { access }) => {
       const sent = { ...sentCluster(cluster), version: versionOf(cluster?.resourceVersion ?? "") };
       const by = credentials === undefined ? null : sentCredentials(credentials);
-      const outcome = accepted(await clusters.update(sent, by), sent);
+      const words = wordsFor(access);
+      const outcome = accepted(await clusters.update(sent, by), { sent, words });
       const record = changedRecord(outcome, clusterRef(sent.name));
       await limitsChanged();
-      return { cluster: toProtoCluster(record), ...checkOf(outcome) };
+      return { cluster: toProtoCluster(record), ...checkOf(outcome, words) };
     },
-    checkCluster: async ({ name }) => {
+    checkCluster: async ({ name }, { access }) => {
       const check = await clusters.check(name);
       if (check === "notFound") throw notFound(clusterRef(name));
-      return { check: toProtoCheck(check) };
+      return { check: shownCheck(check, wordsFor(access)) };
     },
-    deleteCluster: async ({ name, forget }) => {
-      changedRecord(await clusters.remove(name, forget), clusterRef(name));
+    deleteCluster: async ({ name, forget }, { access }) => {
+      const outcome = await clusters.remove(name, forget);
+      const told = outcome.kind === "inUse" ? { ...outcome, by: wordsFor(access)(outcome.by) } : outcome;
+      changedRecord(told, clusterRef(name));
       wakePlanner();
       return {};
     },
   };
 }
 
+/** The words of an error or a finding, without the other clusters that the caller may not see. */
+type Words = (text: string) => string;
+
+export function wordsFor(access: Pick<CallAccess, "may">): Words {
+  return (text) => withoutHiddenClusters(text, (name) => access.may("clusters.get", { kind: "cluster", name }));
+}
+
+function shownCheck(check: ClusterCheck, words: Words) {
+  const findings = check.findings.map((finding) => ({ ...finding, message: words(finding.message) }));
+  return toProtoCheck({ ...check, findings });
+}
+
 /** Returns the outcome, unless the credentials or the cluster that they lead to were refused: then throws. */
-function accepted<T extends object>(outcome: T | CredentialsRefusal | UidRefusal, { name }: SentCluster): T {
+function accepted<T extends object>(
+  outcome: T | CredentialsRefusal | UidRefusal,
+  { sent: { name }, words }: { readonly sent: SentCluster; readonly words: Words },
+): T {
   if (!("kind" in outcome)) return outcome;
-  throwSecretRefusal(outcome as CredentialsRefusal);
+  throwSecretRefusal(outcome as CredentialsRefusal, words);
   const refusal = outcome as CredentialsRefusal | UidRefusal;
   if (refusal.kind === "sameCluster") {
-    throw alreadyExists("SAME_CLUSTER", `cluster ${name} ${describeUidRefusal(refusal)}`);
+    throw alreadyExists("SAME_CLUSTER", words(`cluster ${name} ${describeUidRefusal(refusal)}`));
   }
   if (refusal.kind === "otherCluster") {
     const description = describeUidRefusal(refusal);
@@ -80,10 +101,10 @@ function accepted<T extends object>(outcome: T | CredentialsRefusal | UidRefusal
   return outcome as T;
 }
 
-function throwSecretRefusal(refusal: CredentialsRefusal): void {
+function throwSecretRefusal(refusal: CredentialsRefusal, words: Words): void {
   if (refusal.kind === "unknownSource") throw notFound(clusterRef(refusal.source));
   if (refusal.kind === "refusedSource") {
-    const message = `cluster ${refusal.source} ${refusal.why}`;
+    const message = words(`cluster ${refusal.source} ${refusal.why}`);
     throw invalidFields([{ field: "credentials.secret.cluster", message }]);
   }
   if (refusal.kind === "unreadSecret") {
@@ -91,8 +112,8 @@ function throwSecretRefusal(refusal: CredentialsRefusal): void {
   }
 }
 
-function checkOf({ check }: { readonly check?: ClusterCheck }) {
-  return check === undefined ? {} : { check: toProtoCheck(check) };
+function checkOf({ check }: { readonly check?: ClusterCheck }, words: Words) {
+  return check === undefined ? {} : { check: shownCheck(check, words) };
 }
 
 function sentCluster(cluster: Cluster | undefined): SentCluster {
