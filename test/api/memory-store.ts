@@ -67,6 +67,7 @@ export class MemoryStore {
       keys: () => onlyDefault(Buffer.alloc(32)),
       table: {
         listKeyUses: async () => [],
+        readKeyUses: async () => [],
         resealCredentials: async () => ({ changed: 0, kept: [], last: null }),
       },
       loadReseal: async () => (stored) => stored,

@@ -106,7 +106,7 @@ test("without addresses, nothing is served", async () => {
   await http.close();
 });
 
-test("with a certificate, health speaks TLS alone, and shows a replaced certificate", {
+test("with a certificate, health speaks TLS 1.2 or later alone, and shows a replaced certificate", {
   skip: !hasOpenssl(),
 }, async (t) => {
   const certificates = new Certificates();
@@ -128,4 +128,15 @@ test("with a certificate, health speaks TLS alone, and shows a replaced certific
   tls.replace("second");
   assert.deepEqual(await shown(), ["second", "HTTP/1.1 200 OK"]);
   await assert.rejects(get(http.health, "/livez"), /fetch failed/);
+  // Also of the certificate that replaced another one.
+  const protocolUpTo = async (maxVersion: "TLSv1.1" | "TLSv1.2") => {
+    const [host = "", port] = (http.health ?? "").split(":");
+    const old = { minVersion: "TLSv1", maxVersion, ciphers: "DEFAULT@SECLEVEL=0" } as const;
+    const socket = connect({ host, port: Number(port), ca: certificates.read(certificates.caFile), ...old });
+    t.after(() => socket.destroy());
+    await once(socket, "secureConnect");
+    return socket.getProtocol();
+  };
+  assert.equal(await protocolUpTo("TLSv1.2"), "TLSv1.2");
+  await assert.rejects(protocolUpTo("TLSv1.1"), /protocol version/);
 });

@@ -308,6 +308,7 @@ function clusterStore(db: Db, options: StoreOptions) {
     sourceRefusal: (of: Parameters<typeof sourceRefusal>[1]) => sourceRefusal(db, of),
     credentialsOf: (name: string) => registered.credentialsOf(db, name),
     listKeyUses: () => credentialKeys.listKeyUses(db),
+    readKeyUses: () => credentialKeys.readKeyUses(db, options.clock.nowMs()),
     resealCredentials: (page: { readonly key: string; readonly after: string }, reseal: Reseal) =>
       credentialKeys.resealCredentials(db, { ...page, nowMs: clock.nowMs() }, reseal),
     markUnreachable: (cluster: string) => capacity.markUnreachable(db, cluster),

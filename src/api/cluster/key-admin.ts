@@ -15,6 +15,8 @@ export type KeyAdminPorts = {
   readonly keys: () => CredentialKeys;
   readonly table: {
     readonly listKeyUses: () => Promise<readonly KeyUse[]>;
+    /** The same, with an entry of the audit log. */
+    readonly readKeyUses: () => Promise<readonly KeyUse[]>;
     /** Encrypts some more credentials that another key encrypts: those of clusters after this name. */
     readonly resealCredentials: (
       page: { readonly key: string; readonly after: string },
@@ -27,9 +29,8 @@ export type KeyAdminPorts = {
 
 export function createKeyAdmin(ports: KeyAdminPorts): Pick<ClusterAdmin, "listKeys" | "rotateKeys"> {
   const { keys, table } = ports;
-  const listKeys = async () => keyRecords(keys(), await table.listKeyUses());
   return {
-    listKeys,
+    listKeys: async () => keyRecords(keys(), await table.readKeyUses()),
     rotateKeys: async (to, signal) => {
       const wanted = to === "" ? keys().current : to;
       const loaded = await ports.loadReseal();
@@ -46,7 +47,7 @@ export function createKeyAdmin(ports: KeyAdminPorts): Pick<ClusterAdmin, "listKe
         problems.push(...page.kept);
         after = page.last;
       }
-      return { kind: "done", changed, keys: await listKeys(), problems };
+      return { kind: "done", changed, keys: keyRecords(keys(), await table.listKeyUses()), problems };
     },
   };
 }

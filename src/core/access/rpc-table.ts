@@ -195,7 +195,10 @@ export const RPC_TABLE: Readonly<Record<string, RpcEntry>> = {
   ]),
   "gangway.v1.ClusterService/UpdateCluster": audited([ofCluster("clusters.update", "cluster.name"), secretSource()]),
   "gangway.v1.ClusterService/DeleteCluster": audited([ofCluster("clusters.delete", "name")]),
-  "gangway.v1.ClusterService/ListCredentialKeys": reading([{ permission: "keys.get", at: { kind: "installation" } }]),
+  "gangway.v1.ClusterService/ListCredentialKeys": {
+    ...reading([{ permission: "keys.get", at: { kind: "installation" } }]),
+    audited: true,
+  },
   "gangway.v1.ClusterService/RotateCredentialKeys": audited([
     { permission: "keys.rotate", at: { kind: "installation" } },
   ]),

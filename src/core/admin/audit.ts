@@ -35,6 +35,7 @@ export const AUDIT_ACTIONS = [
   "UncordonCluster",
   "DeleteCluster",
   "RotateCredentialKeys",
+  "ListCredentialKeys",
   "CreateRobotToken",
   "ListRobotTokens",
   "RevokeRobotToken",
@@ -54,7 +55,7 @@ export type AuditEntry = {
   /** The caller, or `system:gangway` for the service itself. */
   readonly actor: string;
   readonly action: AuditAction;
-  /** The thing that was changed, as `NAMESPACE/NAME`, `POOL/TOKEN` or a name. Empty: all pools, or all robots. */
+  /** The thing that was changed, as `NAMESPACE/NAME`, `POOL/TOKEN` or a name. Empty: all pools, robots or keys. */
   readonly subject: string;
   /** What the caller gave. Empty: none. */
   readonly reason: string;

@@ -9,6 +9,16 @@ export function listKeyUses(executor: Executor): Promise<readonly KeyUse[]> {
   return executor.query<KeyUse>(LIST_KEY_USES, [DEFAULT_KEY]);
 }
 
+/** The same for an administrator: who read of credentials is in the audit log. */
+export function readKeyUses(db: Db, nowMs: number): Promise<readonly KeyUse[]> {
+  return db.tx(async (tx) => {
+    const uses = await listKeyUses(tx);
+    const details = { keys: uses.map(({ name }) => name) };
+    await appendAudit(tx, { timeMs: nowMs, action: "ListCredentialKeys", subject: "", details });
+    return uses;
+  });
+}
+
 const LIST_KEY_USES = `
 select coalesce(credentials->>'key', $1) as name, json_agg(name order by name) as clusters
   from clusters where credentials->>'kind' = 'sealed' group by 1 order by 1`;
