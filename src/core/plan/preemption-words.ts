@@ -53,7 +53,7 @@ export function preemptingWords(cluster: string, victims: readonly string[]): st
 
 /**
  * Why a gang with a reservation waits. `victims`: those that have not ended. `startMs`: when they have at the latest.
- * Infinite: nobody knows.
+ * 0: all of them are ending. Infinite: nobody knows.
  */
 export function reservingWords(cluster: string, victims: readonly string[], startMs: number): string {
   const where = `it has a reservation on cluster ${cluster}`;
@@ -67,6 +67,7 @@ export function keptForWords(holder: string, cluster: string, startMs: number): 
 }
 
 function startWords(startMs: number): string {
+  if (startMs === 0) return "it starts once the pods that end now are gone";
   if (!Number.isFinite(startMs)) return "nobody knows when it starts";
   return `it starts at ${new Date(startMs).toISOString()} at the latest`;
 }

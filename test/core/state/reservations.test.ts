@@ -105,6 +105,18 @@ test("a gang that has ended and holds tokens still is waited for, but not named"
   assert.deepEqual(short(fleet.step()), ["wide admitted"]);
 });
 
+test("a reservation says when it starts, also if the gangs that it waits for are ending", () => {
+  const fleet = fullFleet(1, { queue: own(8), runs: [30 * MINUTE] });
+  fleet.submit({ name: "wide", queue: "q", gpus: 8 });
+  fleet.nowMs += 10 * MINUTE;
+  assert.deepEqual(short(fleet.step()), ["wide reserves after r0 on east"]);
+  const said = () => fleet.wordsOf("uid-wide").replace(/^.*these jobs have ended: /, "");
+  const admitMs = fleet.gangs.get("uid-r0")?.admissions[0]?.admitTimeMs ?? Number.NaN;
+  assert.match(said(), new RegExp(`/r0; it starts at ${new Date(admitMs + 30 * MINUTE).toISOString()} at the latest$`));
+  fleet.drain("uid-r0");
+  assert.match(said(), /\/r0; it starts once the pods that end now are gone$/);
+});
+
 test("a queue that may borrow waits until it has the quota of its own", () => {
   const fleet = new SmallFleet([
     queue("all", {}, {}),

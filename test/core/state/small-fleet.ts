@@ -4,6 +4,8 @@ import type { PlannedAdmission } from "../../../src/core/plan/plan-types.ts";
 import type { PlannedPreemption } from "../../../src/core/plan/preemption.ts";
 import type { BoundMember, PlanQueue } from "../../../src/core/plan/snapshot.ts";
 import { FleetState } from "../../../src/core/plan/state/fleet-state.ts";
+import { keyedCause } from "../../../src/core/plan/state/kept-cause.ts";
+import { RefusalWords } from "../../../src/core/plan/state/refusal-words.ts";
 import { causeOf, type FleetPlan } from "../../../src/core/plan/state/run-round.ts";
 import { contentHash } from "../../../src/runtime/content-hash.ts";
 import { amounts, cluster, job, node, planGang, pool } from "../plan-world.ts";
@@ -124,6 +126,16 @@ export class SmallFleet {
     if (cause?.kind === "behindHead") return `behind ${cause.head.uid}`;
     const keptFor = cause?.kind === "lacks" ? cause.refusal.keptFor : undefined;
     return keptFor === undefined ? (cause?.kind ?? null) : `kept for ${keptFor.uid}`;
+  }
+
+  /** The same in full words, with the numbers of now. */
+  wordsOf(uid: string): string {
+    const { parts } = this.state;
+    const entry = parts.lines.entries.get(uid);
+    const cause = entry === undefined ? null : causeOf(parts, entry, this.nowMs);
+    if (entry === undefined || cause === null) return "";
+    return new RefusalWords(parts, { callers: [], admissions: [] }).refusalOf(entry.gang, keyedCause(cause).cause)
+      .message;
   }
 
   /** One round, recorded. */

@@ -119,7 +119,7 @@ export class RefusalWords {
     });
   }
 
-  /** When the gangs that a reservation waits for have ended at the latest. Infinite: nobody knows. */
+  /** When the gangs that a reservation waits for have ended at the latest. 0: none runs. Infinite: nobody knows. */
   #startOf({ victims }: Nomination): number {
     const ends = victims.map(({ jobUid, admission }) => {
       const gang = this.#parts.lines.entries.get(jobUid)?.gang;
