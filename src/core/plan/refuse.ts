@@ -3,7 +3,7 @@ import type { Scope, Violation } from "../quota/counters.ts";
 import { freezeWords } from "../quota/freeze.ts";
 import type { PlanGang } from "./plan-gang.ts";
 import type { ClusterRefusal, QuotaRefusal, Refusal } from "./plan-types.ts";
-import { frozenReason } from "./state/quota-state.ts";
+import { frozenReason } from "./state/quota-levels.ts";
 
 /** Everything that keeps a gang from being admitted. */
 export type GangObstacles = {

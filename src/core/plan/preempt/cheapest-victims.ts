@@ -23,8 +23,17 @@ export function cheapestVictims(
   taker: Taker,
   { found, nowMs }: { readonly found: readonly Victim[]; readonly nowMs: number },
 ): readonly Victim[] {
+  if (found.length === 0) return found;
   const candidates = allCandidates(search, taker);
-  if (found.length === 0 || candidates.length > CANDIDATES_MAX) return found;
+  return candidates.length > CANDIDATES_MAX ? found : cheapestOf(search, taker, { candidates, found, nowMs });
+}
+
+function cheapestOf(
+  search: VictimSearch,
+  taker: Taker,
+  of: { readonly candidates: readonly RunningGang[]; readonly found: readonly Victim[]; readonly nowMs: number },
+): readonly Victim[] {
+  const { candidates, found, nowMs } = of;
   const known = costOf(gangsIn(found), nowMs);
   const sets = setsOf(candidates)
     .map((gangs) => ({ gangs, cost: costOf(gangs, nowMs) }))

@@ -1,6 +1,6 @@
 import { FAIR_SHARING_STRATEGIES, type FairSharingStrategy } from "../queue-policy.ts";
 import { childTowards, commonAncestor, isWithinQuota } from "../state/branch-use.ts";
-import { type Branch, rootOf } from "../state/branches.ts";
+import { type Branch, rootOf, upward } from "../state/branches.ts";
 import { compareShares, type Share, shareOf } from "../state/shares.ts";
 import { candidatesOf } from "./candidates.ts";
 import { candidateOrder, turnOf } from "./order.ts";
@@ -20,14 +20,17 @@ export function fairVictims(
 ): readonly Victim[] {
   const { quota } = search;
   const { mark } = quota;
-  const candidates = candidatesByLeaf(search, taker, of.takerLeaf);
+  const all = candidatesByLeaf(search, taker, of.takerLeaf);
   const taking = new Taking(search, taker, of.takerLeaf);
   for (const [pool, amount] of taker.wants) quota.charge(taker.account, pool, amount);
   const fair = new FairSearch({ search, taker, takerLeaf: of.takerLeaf, taking });
+  const hasGrowth = [...all.values()].some((gangs) => gangs.some(({ isGrowth }) => isGrowth === true));
+  const candidates = withinReach(search, taker, { all, takerLeaf: of.takerLeaf });
   const [first, second] = of.strategies.length === 0 ? FAIR_SHARING_STRATEGIES : of.strategies;
   const found =
-    [1, 2].some((turn) => fair.takeBy(first as FairSharingStrategy, upTo(candidates, turn))) ||
-    (second !== undefined && fair.takeKept());
+    (search.mayFitWithout?.([...candidates.values()].flat()) ?? true) &&
+    ([1, 2].some((turn) => fair.takeBy(first as FairSharingStrategy, upTo(candidates, { turn, hasGrowth }))) ||
+      (second !== undefined && fair.takeKept()));
   for (const [pool, amount] of taker.wants) quota.discharge(taker.account, pool, amount);
   const victims = found ? taking.fillBack({ borrowing: true }) : [];
   quota.undo(mark);
@@ -37,9 +40,8 @@ export function fairVictims(
 type Candidates = ReadonlyMap<Branch, readonly RunningGang[]>;
 
 /** In the first turn the growth of elastic gangs, and gangs that give way already; in the second one the others. */
-function upTo(candidates: Candidates, turn: number): Candidates {
+function upTo(candidates: Candidates, { turn, hasGrowth }: { turn: number; hasGrowth: boolean }): Candidates {
   const isNow = (gang: RunningGang) => Math.max(1, turnOf(gang)) === turn;
-  const hasGrowth = [...candidates.values()].some((gangs) => gangs.some(({ isGrowth }) => isGrowth === true));
   if (!hasGrowth) return turn === 1 ? new Map() : candidates;
   return new Map([...candidates].map(([leaf, gangs]) => [leaf, gangs.filter(isNow)]));
 }
@@ -54,6 +56,36 @@ function candidatesByLeaf(search: VictimSearch, taker: Taker, takerLeaf: Branch)
     byLeaf.set(leaf, [...candidatesOf(search, taker, { leaf, takerLeaf })].sort(order));
   }
   return byLeaf;
+}
+
+/**
+ * Leaves out the queues that surely give nothing, whatever the others give: the shares of victims only fall, so those
+ * that are not above the taker's share do not come above the least share that the taker can have.
+ */
+function withinReach(
+  { quota }: VictimSearch,
+  taker: Taker,
+  { all, takerLeaf }: { readonly all: Candidates; readonly takerLeaf: Branch },
+): Candidates {
+  const { mark } = quota;
+  const reached = new Map<Branch, readonly RunningGang[]>();
+  const reach = (leaf: Branch) => {
+    const gangs = all.get(leaf) ?? [];
+    if (gangs.length > 0) reached.set(leaf, gangs);
+    for (const { account, uses } of gangs) for (const [pool, n] of uses) quota.discharge(account, pool, n);
+  };
+  reach(takerLeaf);
+  const takesAny = isWithinQuota(quota, takerLeaf, taker.needed);
+  const others = [...all.keys()].filter((leaf) => leaf !== takerLeaf);
+  const byAncestor = Map.groupBy(others, (leaf) => commonAncestor(leaf, takerLeaf));
+  for (const branch of takesAny ? [] : upward(takerLeaf)) {
+    const least = shareOf(quota, branch);
+    const rivals = Map.groupBy(byAncestor.get(branch.parent) ?? [], (leaf) => childTowards(branch.parent, leaf));
+    const above = [...rivals].filter(([rival]) => compareShares(least, shareOf(quota, rival)) < 0);
+    for (const [, leaves] of above) leaves.forEach(reach);
+  }
+  quota.undo(mark);
+  return takesAny ? all : reached;
 }
 
 /** One search while the state counts the taker's wants as used. */

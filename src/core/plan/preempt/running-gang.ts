@@ -41,6 +41,8 @@ export type VictimSearch = {
   readonly mayTake?: (gang: RunningGang) => boolean;
   /** What must hold besides quota once these gangs are gone, such as room on nodes. Omitted: nothing. */
   readonly fitsWithout?: (gone: readonly Victim[]) => boolean;
+  /** False: surely that never holds, also if only some of these gangs are gone. Omitted: nothing is known. */
+  readonly mayFitWithout?: (gone: readonly RunningGang[]) => boolean;
   /** Orders gangs that are equal in all but their uids. Omitted: by uid. */
   readonly prefer?: (a: RunningGang, b: RunningGang) => number;
 };

@@ -1,5 +1,4 @@
 import type { Branch, BranchPool } from "./branches.ts";
-import { upward } from "./branches.ts";
 
 /** The use of a branch in one pool, which moves as gangs are charged: that of `QuotaState`. */
 export type BranchUse = { readonly usedIn: (pool: BranchPool) => number };
@@ -111,8 +110,9 @@ export function fitsInQuota(
 
 /** The lowest branch that holds both of two leaves. Null: they are in different trees, or are the same root. */
 export function commonAncestor(one: Branch, other: Branch): Branch | null {
-  const above = new Set(one.parent === null ? [] : upward(one.parent));
-  for (const branch of other.parent === null ? [] : upward(other.parent)) if (above.has(branch)) return branch;
+  for (let branch = other.parent; branch !== null; branch = branch.parent) {
+    for (let above = one.parent; above !== null; above = above.parent) if (above === branch) return branch;
+  }
   return null;
 }
 

@@ -2,7 +2,7 @@ import type { PlaceInLine, PlannedAdmission } from "../plan-types.ts";
 import type { Assignment, Preempted } from "./assignment.ts";
 import type { DecideLane } from "./decide-lane.ts";
 import { type Entry, headOf, type Lane } from "./gang-lines.ts";
-import { type KeptRoom, mayPass, setLifted } from "./kept-room.ts";
+import { type KeptRoom, mayPass, withLifted } from "./kept-room.ts";
 import { compareAged } from "./line-ageing.ts";
 import type { Parts } from "./state-parts.ts";
 
@@ -43,7 +43,15 @@ export class DecideBeside {
 
   /** What a lane that may pass a reservation waits for does not tell whether it fits. */
   staysRefused(lane: Lane): boolean {
-    return !this.#mayPassAny(lane) && this.#decide.staysRefused(lane);
+    if (this.#mayPassAny(lane) || !this.#decide.options.staysRefused(lane)) return false;
+    // Such a lane hears of no room that a reservation keeps.
+    return lane.restless !== "victims" || (lane.refusal?.keptFor === undefined && !this.#mayBeKeptOut(lane));
+  }
+
+  /** False: no reservation is in a lane's way. */
+  #mayBeKeptOut(lane: Lane): boolean {
+    const { kept } = this.#parts;
+    return kept.length > 0 && this.#without(kept, () => this.#decide.mayFit(lane));
   }
 
   /** Lets the round look at every lane that may pass a reservation. */
@@ -72,20 +80,17 @@ export class DecideBeside {
     return this.#without(passed, decide);
   }
 
-  #without<T>(passed: readonly KeptRoom[], decide: () => T): T {
-    for (const kept of passed) setLifted(this.#parts, kept, true);
-    const made = decide();
-    for (const kept of passed) setLifted(this.#parts, kept, false);
-    return made;
+  #without<T>(lifted: readonly KeptRoom[], decide: () => T): T {
+    return withLifted(this.#parts, lifted, decide);
   }
 
   /** The first reservation without which the gang would fit, together with those before it. */
   #noteKeptFor(lane: Lane, entry: Entry): void {
-    if (lane.refusal === null) return;
+    if (lane.refusal === null || !this.#mayBeKeptOut(lane)) return;
     const lifted: KeptRoom[] = [];
     for (const kept of this.#parts.kept) {
       lifted.push(kept);
-      if (!this.#without(lifted, () => this.#decide.fits(lane, entry))) continue;
+      if (!this.#without(lifted, () => this.#decide.mayFit(lane) && this.#decide.fits(lane, entry))) continue;
       const { uid, namespace, name } = kept.entry.gang;
       lane.refusal = { ...lane.refusal, keptFor: { uid, namespace, name, cluster: kept.cluster.name } };
       return;

@@ -8,30 +8,32 @@ import type { PlanQueue } from "../snapshot.ts";
 import { type SizedAsk, unitsOf } from "./ask-shape.ts";
 import { type Assignment, type Preempted, SERVICE } from "./assignment.ts";
 import type { PoolAmounts } from "./branch-use.ts";
-import { concernsTokens, type FlavorChoices, flavorChoices, flavorsOf } from "./choices.ts";
+import { concernsTokens, type FlavorChoices, flavorChoices } from "./choices.ts";
 import { FindRoom, type Placed } from "./find-room.ts";
 import type { FindVictims, VictimsAnswer } from "./find-victims.ts";
-import type { Entry, Lane, LaneOption } from "./gang-lines.ts";
-import { allocationsOf, amountsByPool, placeIn } from "./grow.ts";
+import type { Entry, Lane } from "./gang-lines.ts";
+import { allocationsOf, placeIn } from "./grow.ts";
 import { plannedVictims } from "./growth.ts";
-import { hearsOfRoom, leaveLists } from "./lane-turns.ts";
+import { LaneOptions } from "./lane-options.ts";
+import { leaveLists } from "./lane-turns.ts";
 import { newAdmission, serviceAdmission } from "./new-admission.ts";
 import { largestPart } from "./part-of-gang.ts";
-import type { QuotaBlock } from "./quota-state.ts";
 import { isRanked, mayPreempt, rankedChoices } from "./ranked-choices.ts";
 import type { LaneRefusal } from "./refused.ts";
-import type { Request, RoomTry } from "./requests.ts";
+import { type Request, type RoomTry, wantsOf } from "./requests.ts";
 import type { Parts } from "./state-parts.ts";
 
 export class DecideLane {
   readonly #parts: Parts;
   readonly #rooms: FindRoom;
   readonly #victims: FindVictims;
+  readonly options: LaneOptions;
 
   constructor(parts: Parts, round: number, victims: FindVictims) {
     this.#parts = parts;
     this.#rooms = new FindRoom(parts, round);
     this.#victims = victims;
+    this.options = new LaneOptions(parts, this.#rooms, victims);
   }
 
   /** Finds what the first gang of a lane would get. Null: it is refused, and the lane sleeps until that may end. */
@@ -77,6 +79,16 @@ export class DecideLane {
     return found !== null && "kind" in found && found.kind === "fits";
   }
 
+  /** False: no choice of flavors has the quota and the room for the fewest members, nor would it have with less. */
+  mayFit(lane: Lane): boolean {
+    const queue = this.#queueOf(lane);
+    if (queue === undefined || lane.shape.ask.service) return queue !== undefined;
+    const { resources, quota, excludes } = this.#parts;
+    const sized = lane.shape.fewest ?? lane.shape.all;
+    const { choices, cut } = flavorChoices(lane, queue, { sized, resources, quota, excludes });
+    return cut || choices.some((flavors) => this.#rooms.hasRoom(lane, this.#parts.requestOf(lane, sized, flavors)));
+  }
+
   /** Admits a gang with a reservation wherever it fits now, or lets others give way. Null: neither is possible. */
   boardAny(lane: Lane, entry: Entry): PlannedAdmission | PlannedPreemption | null {
     const found = this.#tryAll(lane, entry);
@@ -117,81 +129,6 @@ export class DecideLane {
     waits.closeHopeful(quota, clustersVersion);
   }
 
-  /**
-   * True if everything that kept a lane refused still does, or something else does now. A lane whose gang requests one
-   * flavored resource is then also set to wait for that.
-   */
-  staysRefused(lane: Lane): boolean {
-    const { quota } = this.#parts;
-    if (lane.refusal === null || lane.restless === "always" || lane.restless === "victims") return false;
-    // The first gang that lacks only tokens is still to be found.
-    if (lane.restless === "tokens" && quota.reserved === null) return false;
-    const options = this.#optionsOf(lane);
-    if (options === null) {
-      if (quota.reserved !== null) return false;
-      if (lane.requests.some((request) => !this.#rooms.closes(lane.shape, request))) return false;
-      return lane.closedBy.every(({ level, leastNeed }) => leastNeed > quota.roomAt(level));
-    }
-    for (const option of options) if (!this.#isShut(lane, option)) return false;
-    return true;
-  }
-
-  /** The alternatives for the fewest members of a lane's gang. Null: it requests no flavored resource, or several. */
-  #optionsOf(lane: Lane): readonly LaneOption[] | null {
-    if (lane.options !== undefined) return lane.options;
-    const { quota, resources } = this.#parts;
-    const queue = quota.queues.get(lane.line.name);
-    const flavors = queue === undefined ? null : flavorsOf(lane, queue, resources);
-    const sized = lane.shape.fewest ?? lane.shape.all;
-    const [need = 0] = Object.keys(unitsOf(lane.shape.all, resources)).map(
-      (name) => unitsOf(sized, resources)[name] ?? 0,
-    );
-    const options = flavors?.map((flavor) => {
-      const request = this.#parts.requestOf(lane, sized, [flavor]);
-      const block = lane.closedBy.find(({ pool }) => pool === flavor) ?? null;
-      return { flavor, need, request, waits: request.waiting.has(lane), block };
-    });
-    lane.options = options ?? null;
-    return lane.options;
-  }
-
-  /**
-   * True if quota or all clusters refuse an option of a lane, which waits for that then. A lane that was told of quotas
-   * alone is looked at again once they allow an option, so that it is told of clusters.
-   */
-  #isShut(lane: Lane, option: LaneOption): boolean {
-    const { quota } = this.#parts;
-    const { request, block, flavor, need } = option;
-    const of = { resource: request.resource, need, priority: lane.priority };
-    if (lane.refusal?.stoppedByQuota && quota.admits(lane.account, flavor, of)) return false;
-    if (hearsOfRoom(lane, option) && this.#rooms.isClosed(request)) return true;
-    if (block !== null && block.leastNeed > quota.roomAt(block.level)) return true;
-    if (quota.admits(lane.account, flavor, of)) return this.#isShutByRoom(lane, option);
-    // Each round looks at such a lane anyway.
-    if (lane.restless === "tokens") return true;
-    const blocks = quota.blocks(lane.account, flavor, of);
-    const [found] = blocks;
-    if (found === undefined || blocks.some(concernsTokens)) return false;
-    this.#waitForQuota(lane, option, found);
-    return true;
-  }
-
-  #isShutByRoom(lane: Lane, option: LaneOption): boolean {
-    if (!this.#rooms.closes(lane.shape, option.request)) return false;
-    if (hearsOfRoom(lane, option)) return true;
-    option.waits = this.#rooms.wait(lane, option.request);
-    return option.waits;
-  }
-
-  #waitForQuota(lane: Lane, option: LaneOption, block: QuotaBlock): void {
-    const { quota, waits } = this.#parts;
-    // A lane that was told of quotas alone is looked at once it has quota.
-    const request = lane.refusal?.stoppedByQuota ? null : option.request;
-    if (option.block !== null) waits.drop(lane, { block: option.block, quota, request });
-    waits.add(lane, { block, quota, request });
-    option.block = block;
-  }
-
   #queueOf({ line }: Lane): PlanQueue | undefined {
     return this.#parts.quota.queues.get(line.name);
   }
@@ -200,9 +137,8 @@ export class DecideLane {
     return { kind, request, wants: this.wantsOf(request), victims: null };
   }
 
-  /** The amounts that a request takes of each pool. */
-  wantsOf({ sized, choice }: Request): PoolAmounts {
-    return amountsByPool(unitsOf(sized, this.#parts.resources), choice);
+  wantsOf(request: Request): PoolAmounts {
+    return wantsOf(request, this.#parts.resources);
   }
 
   /** True if quotas allow a lane's gang what it was assigned. */
@@ -326,7 +262,7 @@ export class DecideLane {
     lane.closedBy = closedBy;
     let isExact = true;
     for (const request of requests) isExact = this.#rooms.wait(lane, request) && isExact;
-    const options = choices.length === 0 ? null : this.#optionsOf(lane);
+    const options = choices.length === 0 ? null : this.options.of(lane);
     for (const block of closedBy) {
       const request = options?.find(({ flavor }) => flavor === block.pool)?.request ?? null;
       waits.add(lane, { block, quota, request });

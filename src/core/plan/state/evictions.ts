@@ -3,9 +3,9 @@ import { liveAdmission } from "../../job/job.ts";
 import type { PlannedEviction } from "../plan-types.ts";
 import { QUEUE_STOPPED, stopWords } from "../queue-stop.ts";
 import { compareEntries } from "./entry-order.ts";
-import { isFrozen } from "./find-victims.ts";
 import type { FleetParts } from "./fleet-parts.ts";
 import type { Entry } from "./gang-lines.ts";
+import { isFrozen } from "./who-gives-way.ts";
 
 /**
  * The admissions to undo: those of gangs in queues that drain. Gangs that end or leave anyway, and those that use a

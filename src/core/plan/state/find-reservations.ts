@@ -3,13 +3,14 @@ import type { PlanQueue } from "../snapshot.ts";
 import { AfterEnds } from "./after-ends.ts";
 import { unitsOf } from "./ask-shape.ts";
 import { choicesOf } from "./choices.ts";
-import { type AskingGang, type FindVictims, isFrozen } from "./find-victims.ts";
+import type { AskingGang, FindVictims } from "./find-victims.ts";
 import type { Entry, Lane } from "./gang-lines.ts";
 import { amountsByPool } from "./grow.ts";
 import type { KeptRoom } from "./kept-room.ts";
 import { fitsEmpty, type RoomTry } from "./requests.ts";
 import type { Runner } from "./runners.ts";
 import type { Parts } from "./state-parts.ts";
+import { isFrozen } from "./who-gives-way.ts";
 
 /** A reservation waits for this many gangs at most, since its record names all of them. */
 const AWAITS_MAX = 512;

@@ -1,13 +1,11 @@
 import { liveAdmission } from "../../job/job.ts";
 import { memberCount } from "../../job/roles.ts";
-import type { PlannedFrom } from "../plan-gang.ts";
 import type { PlannedAdmission } from "../plan-types.ts";
 import { cheapestVictims, isCheaper } from "../preempt/cheapest-victims.ts";
-import { type Protected, type ProtectedBy, protectedBy, protectionOf } from "../preempt/protection.ts";
-import type { RunningGang, Taker, Victim, VictimSearch } from "../preempt/running-gang.ts";
+import type { Protected } from "../preempt/protection.ts";
+import type { RunningGang, Taker, Victim } from "../preempt/running-gang.ts";
 import { victimsFor } from "../preempt/victims.ts";
 import type { PoolAmounts } from "./branch-use.ts";
-import type { Branch } from "./branches.ts";
 import type { ClusterState, PlacedPod } from "./cluster-state.ts";
 import type { Entry, Lane } from "./gang-lines.ts";
 import { keptWithout, leastCount, wholeGangs } from "./growth.ts";
@@ -17,6 +15,8 @@ import { type Request, type RoomTry, tryIn } from "./requests.ts";
 import { RoundBudgets } from "./round-budgets.ts";
 import { type Runner, Runners } from "./runners.ts";
 import type { Parts } from "./state-parts.ts";
+import { VictimBounds } from "./victim-bounds.ts";
+import { WhoGivesWay } from "./who-gives-way.ts";
 
 /** Running gangs that give way, and the cluster that has room for a request once they are gone. */
 export type FoundVictims = {
@@ -42,63 +42,101 @@ export class FindVictims {
   readonly #parts: Parts;
   readonly #nowMs: number;
   readonly #runners: Runners;
+  readonly #who: WhoGivesWay;
   readonly #chosen = new Set<Runner>();
-  /** The gangs of these: nobody else takes anything of them. */
-  readonly #chosenEntries = new Set<Entry>();
   /** The gangs that the round has admitted. */
   readonly #boarding = new Map<Entry, Runner>();
   /** What the gangs are charged with for which the round has chosen victims. */
   readonly #booked: { readonly entry: Entry; readonly wants: PoolAmounts }[] = [];
   /** The gangs that stay, for so many that were chosen or admitted. Null: not known yet. */
   #staying: { readonly chosen: number; readonly boarding: number; readonly all: readonly Runner[] } | null = null;
+  readonly #bounds: VictimBounds;
+  /** Names the state of use, all of those that leave off it. */
+  #state = "";
   readonly budget: RoundBudgets;
-  /** When the first gang that was passed over may be preempted. Infinite: none was. */
-  recheckAtMs = Number.POSITIVE_INFINITY;
-  /** The gangs whose search has left out others that are protected. */
-  readonly #metProtected = new Set<Entry>();
-  #heedsProtection = true;
 
   constructor(parts: Parts, nowMs: number) {
     this.#parts = parts;
     this.#runners = new Runners(parts);
+    this.#who = new WhoGivesWay(parts, this.#runners, nowMs);
+    this.#bounds = new VictimBounds(parts, this.#runners);
     this.#nowMs = nowMs;
     this.budget = new RoundBudgets(parts.quota.queues, nowMs);
   }
 
+  /** When the first gang that was passed over may be preempted. Infinite: none was. */
+  get recheckAtMs(): number {
+    return this.#who.recheckAtMs;
+  }
+
   /** The victims for a request. Null: it does not fit, whoever gives way. */
   find(asking: AskingGang): VictimsAnswer {
-    const { quota } = this.#parts;
-    const { mark } = quota;
-    this.#dischargeGone();
-    const lacking = this.lacking(asking);
-    const found = lacking.size > 0 ? this.#forQuota(asking, lacking) : this.#forRoom(asking);
-    quota.undo(mark);
+    const found = this.#afterGone(() => {
+      const lacking = this.lacking(asking);
+      return lacking.size > 0 ? this.#forQuota(asking, lacking) : this.#forRoom(asking);
+    });
     if (found === null || found === "waits") return found;
     const least = this.#withLeastGrowth(asking, found);
-    if (!this.#heedsProtection) return least;
+    if (!this.#who.heedsProtection) return least;
     return this.budget.allows(asking.entry, wholeGangs(least.victims)) ? least : null;
+  }
+
+  /** True if a request that asks for one pool surely finds no victims, nor does one that asks for more of it. */
+  isHopeless(asking: AskingGang): boolean {
+    return this.#afterGone(() => this.#hopefulRooms(asking, poolsOf(asking.wants)).length === 0);
   }
 
   /** The gangs that would give way for an amount of one pool, if room did not matter. Null: nobody can. */
   forPool({ lane, entry }: Pick<AskingGang, "lane" | "entry">, pool: string, amount: number): readonly Victim[] | null {
     const { quota } = this.#parts;
+    const of = { need: amount, priority: lane.priority };
+    return this.#afterGone(() => {
+      if (quota.admits(lane.account, pool, of)) return [];
+      const taker = takerOf({ lane, entry, wants: new Map([[pool, amount]]) }, new Set([pool]));
+      const search = this.#who.search({ lane, entry }, this.#runners.staying);
+      const own = this.#bounds.own(this.#who.searchAll({ lane, entry }), taker);
+      const others = this.#bounds.reachesOthers(this.#state, search, { taker, own });
+      if (!others && !this.#without(own, () => quota.admits(lane.account, pool, of))) return null;
+      const victims = victimsFor(search, taker);
+      return victims.length > 0 ? victims : null;
+    });
+  }
+
+  /** Decides while all count as gone that leave. */
+  #afterGone<T>(decide: () => T): T {
+    const { quota } = this.#parts;
     const { mark } = quota;
+    this.#state = `${quota.useVersion} ${this.#chosen.size}`;
     this.#dischargeGone();
-    const wants = new Map([[pool, amount]]);
-    const isFree = quota.admits(lane.account, pool, { need: amount, priority: lane.priority });
-    const victims = isFree
-      ? []
-      : victimsFor(
-          this.#search({ lane, entry }, this.#runners.staying),
-          takerOf({ lane, entry, wants }, new Set([pool])),
-        );
+    const decided = decide();
     quota.undo(mark);
-    return isFree || victims.length > 0 ? victims : null;
+    return decided;
+  }
+
+  /** The clusters in which a request may fit once gangs have given way for it. No search finds it room in another. */
+  #hopefulRooms(asking: AskingGang, pools: ReadonlySet<string>): readonly RoomTry[] {
+    const search = this.#who.searchAll(asking);
+    const taker = takerOf(asking, pools);
+    const own = this.#bounds.own(search, taker);
+    const rooms = this.#bounds.roomsWith(this.#state, this.roomsOf(asking), own);
+    if (rooms.length === 0 || this.#bounds.reachesOthers(this.#state, search, { taker, own })) return rooms;
+    if (!this.#without(own, () => this.lacking(asking).size === 0)) return [];
+    return rooms.filter((room) => this.#mayFitIn(room, own));
+  }
+
+  /** Asks while the use does not count these gangs. */
+  #without(gone: readonly RunningGang[], ask: () => boolean): boolean {
+    const { quota } = this.#parts;
+    const { mark } = quota;
+    for (const { account, uses } of gone) this.#discharge(account, uses);
+    const answer = ask();
+    quota.undo(mark);
+    return answer;
   }
 
   /** True if the round has chosen one of these victims for another gang. */
   overlaps({ victims }: FoundVictims): boolean {
-    return victims.some(({ gang }) => this.#chosenEntries.has(gang.entry));
+    return victims.some(({ gang }) => this.#who.isChosen(gang.entry));
   }
 
   /** True if a request still fits once its victims, those of others and all that leave are gone. */
@@ -129,7 +167,7 @@ export class FindVictims {
     const boarding = this.#boarding.size;
     if (this.#staying?.chosen === chosen && this.#staying.boarding === boarding) return this.#staying.all;
     const all = [...this.#parts.lines.lines.keys()].flatMap((queue) => this.#runners.staying(queue));
-    const stays = ({ entry, isGrowth }: Runner) => isGrowth !== true && !this.#chosenEntries.has(entry);
+    const stays = ({ entry, isGrowth }: Runner) => isGrowth !== true && !this.#who.isChosen(entry);
     const gangs = [...all.filter(stays).map((gang) => this.#runners.wholeOf(gang)), ...this.#boarding.values()];
     this.#staying = { chosen, boarding, all: gangs };
     return gangs;
@@ -161,8 +199,9 @@ export class FindVictims {
   choose(victims: readonly Runner[]): void {
     for (const gang of victims) {
       this.#chosen.add(gang);
-      this.#chosenEntries.add(gang.entry);
+      this.#who.choose(gang.entry);
     }
+    this.#bounds.noteGone(victims);
   }
 
   /** Gives a request its tokens and its room, beside those of its victims, so that no other gang of the round does. */
@@ -209,26 +248,33 @@ export class FindVictims {
   }
 
   #forQuota(asking: AskingGang, lacking: ReadonlySet<string>): FoundVictims | null {
-    const search = this.#search(asking, this.#runners.staying);
-    const roomWithout = (gone: readonly Victim[]) => this.#roomWithout(asking, gone);
-    const victims = victimsFor(
-      { ...search, fitsWithout: (gone) => roomWithout(gone) !== null },
-      takerOf(asking, lacking),
-    );
+    const search = this.#who.search(asking, this.#runners.staying);
+    const rooms = this.#hopefulRooms(asking, lacking);
+    if (rooms.length === 0) return null;
+    const roomWithout = (gone: readonly Victim[]) => rooms.find((room) => this.fitsIn(room, gangsOf(gone))) ?? null;
+    const fitsWithout = (gone: readonly Victim[]) => roomWithout(gone) !== null;
+    const mayFitWithout = (gone: readonly RunningGang[]) =>
+      rooms.some((room) => this.#mayFitIn(room, gone as readonly Runner[]));
+    const victims = victimsFor({ ...search, fitsWithout, mayFitWithout }, takerOf(asking, lacking));
     const room = victims.length === 0 ? null : roomWithout(victims);
     return room === null ? null : { room, victims: victims as FoundVictims["victims"] };
   }
 
   /** If only nodes lack, the gangs of one cluster give way: where that costs least. */
   #forRoom(asking: AskingGang): VictimsAnswer {
-    if (this.#roomWithout(asking, []) !== null) return "waits";
-    const pools = new Set([...asking.wants].flatMap(([pool, amount]) => (amount > 0 ? [pool] : [])));
+    const pools = poolsOf(asking.wants);
+    const rooms = this.#hopefulRooms(asking, pools);
+    if (rooms.some((room) => this.fitsIn(room, []))) return "waits";
     let best: FoundVictims | null = null;
-    for (const room of this.roomsOf(asking)) {
+    for (const room of rooms) {
       const { name } = room.cluster;
       const inCluster = (queue: string) => this.#runners.inCluster(name, queue);
-      const search = this.#search(asking, inCluster);
-      const inRoom = { ...search, fitsWithout: (gone: readonly Victim[]) => this.fitsIn(room, gangsOf(gone)) };
+      const search = this.#who.search(asking, inCluster);
+      const inRoom = {
+        ...search,
+        fitsWithout: (gone: readonly Victim[]) => this.fitsIn(room, gangsOf(gone)),
+        mayFitWithout: (gone: readonly RunningGang[]) => this.#mayFitIn(room, gone as readonly Runner[]),
+      };
       const taker = takerOf(asking, pools);
       const of = { found: victimsFor(inRoom, taker), nowMs: this.#nowMs };
       const victims = cheapestVictims(inRoom, taker, of) as FoundVictims["victims"];
@@ -239,58 +285,9 @@ export class FindVictims {
     return best;
   }
 
-  #search(
-    { lane, entry }: Pick<AskingGang, "lane" | "entry">,
-    gangsOf: (queue: string) => readonly Runner[],
-  ): VictimSearch {
-    const { quota } = this.#parts;
-    const takerLeaf = entry.gang.neverPreempts === true ? null : quota.branches.leaf(lane.line.name);
-    const mayTake = (gang: RunningGang) => takerLeaf !== null && this.#mayTake(gang as Runner, takerLeaf, entry);
-    return { quota, gangsOf, mayTake };
-  }
-
-  #mayTake(gang: Runner, takerLeaf: Branch, taker: Entry): boolean {
-    if (this.#chosenEntries.has(gang.entry) || this.#leafOf(gang) === null) return false;
-    const found = this.#heedsProtection ? this.#protectionOf(gang, takerLeaf) : null;
-    if (found === null) return true;
-    this.#metProtected.add(taker);
-    if (found.by === "minRuntime") this.recheckAtMs = Math.min(this.recheckAtMs, found.untilMs);
-    return false;
-  }
-
-  #leafOf({ account }: Runner): Branch | null {
-    return this.#parts.quota.branches.leaf(account.queue);
-  }
-
-  #protectionOf(gang: Runner, taker: Branch): { readonly by: ProtectedBy; readonly untilMs: number } | null {
-    if (isFrozen(this.#parts, gang.entry, gang.admission)) return { by: "frozen", untilMs: Number.POSITIVE_INFINITY };
-    const victim = this.#leafOf(gang);
-    // Only what a gang needs to run is protected.
-    if (gang.isGrowth === true || victim === null) return null;
-    return protectionOf({ ...gang.entry.gang, admitTimeMs: gang.admitTimeMs }, { victim, taker }, this.#nowMs);
-  }
-
-  /**
-   * What protects the gangs that would give way for a gang if nobody were protected. `find` asks who that would be.
-   * Null: nobody would, or the search has met nobody who is protected.
-   */
-  protectedFrom(
-    { lane, entry }: Pick<AskingGang, "lane" | "entry">,
-    find: () => FoundVictims | null,
-  ): Protected | null {
-    const taker = this.#parts.quota.branches.leaf(lane.line.name);
-    if (taker === null || !this.#metProtected.has(entry)) return null;
-    this.#heedsProtection = false;
-    const gangs = gangsOf(find()?.victims ?? []);
-    this.#heedsProtection = true;
-    const found = gangs.flatMap((gang) => {
-      const protection = this.#protectionOf(gang, taker);
-      return protection === null ? [] : [{ ...protection, gang }];
-    });
-    if (found.length === 0) return null;
-    const last = found.filter(({ by }) => by === "minRuntime").sort((a, b) => b.untilMs - a.untilMs)[0]?.gang;
-    const by = protectedBy(found.map((one) => one.by));
-    return { by, ...(last === undefined ? {} : { last: { jobUid: last.uid, admission: last.admission.number } }) };
+  /** What protects the gangs that would give way for a gang if nobody were protected. `find` asks who that would be. */
+  protectedFrom(of: Pick<AskingGang, "lane" | "entry">, find: () => FoundVictims | null): Protected | null {
+    return this.#who.protectedFrom(of, () => gangsOf(find()?.victims ?? []));
   }
 
   lacking({ lane, wants }: Pick<AskingGang, "lane" | "wants">): ReadonlySet<string> {
@@ -298,11 +295,6 @@ export class FindVictims {
     const { account, priority } = lane;
     const lacking = [...wants].filter(([pool, need]) => !quota.admits(account, pool, { need, priority }));
     return new Set(lacking.map(([pool]) => pool));
-  }
-
-  /** A cluster with room for a request once these gangs are gone. Null: there is none. */
-  #roomWithout(asking: AskingGang, gone: readonly Victim[]): RoomTry | null {
-    return this.roomsOf(asking).find((room) => this.fitsIn(room, gangsOf(gone))) ?? null;
   }
 
   roomsOf({ lane, request }: Pick<AskingGang, "lane" | "request">): readonly RoomTry[] {
@@ -321,6 +313,16 @@ export class FindVictims {
     const fits = fitGroups(room, groups);
     room.undo(mark);
     return fits;
+  }
+
+  /** False: it has not, nor if fewer of these gangs are gone. */
+  #mayFitIn({ cluster, groups }: RoomTry, gone: readonly Runner[]): boolean {
+    const { room } = cluster;
+    const { mark } = room;
+    this.free(cluster, gone);
+    const mayFit = groups.every(({ fit, count }) => room.fitting(fit, count) >= count);
+    room.undo(mark);
+    return mayFit;
   }
 
   /** Takes off a cluster's nodes the pods of gangs that are gone, and of all that leave. `room.undo` puts them back. */
@@ -374,13 +376,8 @@ export class FindVictims {
   }
 }
 
-/** True if nothing may be taken from an admission: its queue or a pool that it uses is frozen. */
-export function isFrozen(
-  { quota }: Pick<Parts, "quota">,
-  { line }: Pick<Entry, "line">,
-  { flavors }: Pick<PlannedFrom, "flavors">,
-): boolean {
-  return line.stop?.freeze !== undefined || Object.values(flavors).some((pool) => quota.frozen.has(pool));
+function poolsOf(wants: PoolAmounts): ReadonlySet<string> {
+  return new Set([...wants].flatMap(([pool, amount]) => (amount > 0 ? [pool] : [])));
 }
 
 function gangsOf(victims: readonly Victim[]): readonly Runner[] {

@@ -47,6 +47,29 @@ export function setLifted({ quota }: Pick<Parts, "quota">, kept: KeptRoom, lifte
   for (const { slot, fit, pods } of kept.placed) kept.cluster.room.put(fit, slot, times * pods);
 }
 
+/** Decides as if some of what is kept were not. If the decision charges nothing, the use is afterwards as before. */
+export function withLifted<T>(parts: Pick<Parts, "quota">, kept: readonly KeptRoom[], decide: () => T): T {
+  const lifted = kept.filter((one) => !one.lifted);
+  if (lifted.length === 0) return decide();
+  const { quota } = parts;
+  const { mark } = quota;
+  for (const one of lifted) setLifted(parts, one, true);
+  const { mark: after } = quota;
+  const made = decide();
+  const isCharged = quota.mark > after;
+  if (!isCharged) quota.undo(mark);
+  for (const one of lifted) {
+    if (isCharged) quota.chargeRise(one.rise, 1);
+    putBack(one);
+  }
+  return made;
+}
+
+function putBack(kept: KeptRoom): void {
+  kept.lifted = false;
+  for (const { slot, fit, pods } of kept.placed) kept.cluster.room.put(fit, slot, pods);
+}
+
 /** Names what is lifted. Requests that were made beside other reservations have other answers. */
 export function liftedKey(kept: readonly KeptRoom[]): string {
   let key = "";

@@ -39,8 +39,9 @@ export function placeAll(room: ClusterRoom, groups: readonly FitGroup[]): PlaceR
 
 /** True if all pods of some groups fit. Places nothing. */
 export function fitGroups(room: ClusterRoom, groups: readonly FitGroup[]): boolean {
+  if (groups.some(({ fit, count }) => room.fitting(fit, count) < count)) return false;
   // Pods of one class are placed whenever enough of them fit.
-  if (groups.length < 2) return groups.every(({ fit, count }) => room.fitting(fit, count) >= count);
+  if (groups.length < 2) return true;
   const { mark } = room;
   const { all } = placeAll(room, groups);
   room.undo(mark);

@@ -33,3 +33,8 @@ export function passedUp(used: number, amount: number, guarantee: number): numbe
 
 /** Amounts by level. */
 export type QuotaRise = readonly (readonly [level: number, more: number])[];
+
+/** The reason of a level that is frozen. */
+export function frozenReason({ kind }: Scope): "PoolFrozen" | "QueueFrozen" {
+  return kind === "queue" ? "QueueFrozen" : "PoolFrozen";
+}

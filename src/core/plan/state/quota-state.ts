@@ -6,15 +6,11 @@ import { queueLimitsOf } from "../../quota/tree.ts";
 import type { PlanQueue } from "../snapshot.ts";
 import { treeQueue } from "../tree-queue.ts";
 import { type Branches, type BranchPool, branchesOf } from "./branches.ts";
-import { type Account, type Level, type Path, passedUp, type QuotaRise } from "./quota-levels.ts";
+import { type Account, frozenReason, type Level, type Path, passedUp, type QuotaRise } from "./quota-levels.ts";
+import { UseTrail } from "./use-trail.ts";
 
 /** A job is limited by pools and queues alone. */
 const NO_CAPS: Caps = { project: null, namespace: null };
-
-/** The reason of a level that is frozen. */
-export function frozenReason({ kind }: Scope): "PoolFrozen" | "QueueFrozen" {
-  return kind === "queue" ? "QueueFrozen" : "PoolFrozen";
-}
 
 /** A level that keeps a gang from taking more of a pool. */
 export type QuotaBlock = {
@@ -68,7 +64,7 @@ export class QuotaState {
   #levels: (Level | undefined)[] = [];
   readonly #queuePaths = new Map<string, Map<string, readonly Level[]>>();
   readonly #accounts = new Map<string, Account>();
-  readonly #trail: number[] = [];
+  readonly #trail = new UseTrail();
 
   account(queue: string, project: string, namespace: string): Account {
     const key = JSON.stringify([queue, project, namespace]);
@@ -260,17 +256,20 @@ export class QuotaState {
   }
 
   get mark(): number {
-    return this.#trail.length;
+    return this.#trail.mark;
+  }
+
+  /** Equal during one round: the use is the same. */
+  get useVersion(): number {
+    return this.#trail.version;
   }
 
   undo(mark: number): void {
-    while (this.#trail.length > mark) {
-      const amount = this.#trail.pop() as number;
-      const at = this.#trail.pop() as number;
+    this.#trail.popAfter(mark, (at, amount) => {
       if (at >= 0 && amount > 0) this.#noteLeast(at);
       if (at < 0) this.#own[-1 - at] = (this.#own[-1 - at] as number) - amount;
       else this.#used[at] = (this.#used[at] as number) - amount;
-    }
+    });
   }
 
   /** Makes changes of the use and takes them back. Returns by how much each level would be used more. */
@@ -278,10 +277,9 @@ export class QuotaState {
     const { mark } = this;
     change();
     const rise = new Map<number, number>();
-    for (let at = mark; at < this.#trail.length; at += 2) {
-      const level = this.#trail[at] as number;
-      if (level >= 0) rise.set(level, (rise.get(level) ?? 0) + (this.#trail[at + 1] as number));
-    }
+    this.#trail.forEachAfter(mark, (level, more) => {
+      if (level >= 0) rise.set(level, (rise.get(level) ?? 0) + more);
+    });
     this.undo(mark);
     return [...rise].filter(([, more]) => more > 0);
   }

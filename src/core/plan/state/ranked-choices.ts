@@ -50,7 +50,8 @@ export function rankedChoices(lane: Lane, entry: Entry, of: Of): readonly Ranked
   const standings = new Map(
     byResource.map(({ resource, flavors }) => {
       const need = units[resource] ?? 0;
-      const all = flavors.flatMap((flavor) => standingOf({ lane, entry, leaf, of }, flavor, need) ?? []);
+      const asking = { lane, entry, leaf, of, isAlone: byResource.length === 1 };
+      const all = flavors.flatMap((flavor) => standingOf(asking, flavor, need) ?? []);
       return [resource, all] as const;
     }),
   );
@@ -67,7 +68,14 @@ export function rankedChoices(lane: Lane, entry: Entry, of: Of): readonly Ranked
 }
 
 function standingOf(
-  asking: { readonly lane: Lane; readonly entry: Entry; readonly leaf: Branch; readonly of: Of },
+  asking: {
+    readonly lane: Lane;
+    readonly entry: Entry;
+    readonly leaf: Branch;
+    readonly of: Of;
+    /** True: the gang requests no other resource by flavor. */
+    readonly isAlone: boolean;
+  },
   flavor: string,
   need: number,
 ): Ranked | null {
@@ -79,6 +87,7 @@ function standingOf(
     return { flavors, mode: FITS, level: pool === undefined ? 0 : lowestFit(quota, pool, need).height };
   }
   if (pool === undefined || need > pool.potential || !mayTryPreempting(of, leaf, { pool, need })) return null;
+  if (asking.isAlone && isHopeless(asking, flavor, need)) return null;
   const victims = of.victims.forPool(asking, flavor, need);
   if (victims === null) return null;
   const { mark } = quota;
@@ -87,6 +96,16 @@ function standingOf(
   quota.undo(mark);
   const isOwn = victims.some(({ gang }) => gang.account.queue === lane.line.name);
   return { flavors, mode: isOwn ? PREEMPTS : RECLAIMS, level };
+}
+
+/** True if victims would not make room for a gang that requests one flavor. */
+function isHopeless(
+  { lane, entry, of }: { readonly lane: Lane; readonly entry: Entry; readonly of: Of },
+  flavor: string,
+  need: number,
+): boolean {
+  const request = of.parts.requestOf(lane, of.sized, [flavor]);
+  return of.victims.isHopeless({ lane, entry, request, wants: new Map([[flavor, need]]) });
 }
 
 /** Preempting is tried within the own quota, in a part of the tree that has the room, or where borrowing allows it. */

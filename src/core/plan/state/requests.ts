@@ -2,10 +2,12 @@ import { canonicalJson } from "../../../runtime/json.ts";
 import { allNodeLabels, type FlavorLabels } from "../../job/flavor-labels.ts";
 import type { NodeLabels } from "../fit.ts";
 import type { FlavorChoice } from "../flavors.ts";
-import { demandFor, type SizedAsk } from "./ask-shape.ts";
+import { demandFor, type SizedAsk, unitsOf } from "./ask-shape.ts";
+import type { PoolAmounts } from "./branch-use.ts";
 import type { ClusterFacts, ClusterState } from "./cluster-state.ts";
 import type { NamedGroup } from "./find-blocked.ts";
 import { type FitClass, keyedLabels } from "./fit-classes.ts";
+import { amountsByPool } from "./grow.ts";
 import type { WaitList } from "./hopeful-lists.ts";
 import { type FitGroup, placeAll } from "./place-all.ts";
 import type { LevelList } from "./quota-waits.ts";
@@ -65,6 +67,11 @@ export function newRequest(id: number, sized: SizedAsk, choice: FlavorChoice): R
   const demand = demandFor(sized, resource);
   const closed = { closedFor: -1, hopeful: false };
   return { id, sized, choice, resource, demand, tries: new Map(), lists: new Set(), waiting: new Set(), ...closed };
+}
+
+/** The amounts that a request takes of each pool. */
+export function wantsOf({ sized, choice }: Request, resources: readonly string[]): PoolAmounts {
+  return amountsByPool(unitsOf(sized, resources), choice);
 }
 
 /** The request in a cluster as it is registered now. */

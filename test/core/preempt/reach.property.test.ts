@@ -1,0 +1,49 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import fc from "fast-check";
+import { ownCandidates, Reaches } from "../../../src/core/plan/preempt/reach.ts";
+import { neededOf, someStrategies, someWorld, stateWith, victimsIn } from "./gang-world.ts";
+import { accountOf } from "./tree-world.ts";
+
+/** Counts what the worlds have met, so that no law holds for want of cases. */
+const met = { nobody: 0, ownAlone: 0, others: 0 };
+
+for (const [name, strategies] of [
+  ["fairly", someStrategies],
+  ["classically", fc.constant(null)],
+] as const) {
+  test(`in trees that share ${name}, no search takes what a taker cannot reach`, () => {
+    fc.assert(
+      fc.property(someWorld(strategies), (world) => {
+        const state = stateWith(world, world.gangs);
+        const running = world.gangs.map(({ queue, ...gang }) => ({ ...gang, account: accountOf(state, queue) }));
+        const { queue, ...of } = world.taker;
+        const search = {
+          quota: state,
+          gangsOf: (name: string) => running.filter(({ account }) => account.queue === name),
+          mayTake: ({ uid }: { readonly uid: string }) => !world.spared.has(uid),
+        };
+        const taker = { ...of, account: accountOf(state, queue), needed: neededOf(world, state) };
+        fc.pre(taker.needed.size > 0);
+        const own = ownCandidates(search, taker);
+        const before = state.useVersion;
+        const reachesOthers = new Reaches(state).reachesOthers(search, taker, own);
+        assert.equal(state.useVersion, before);
+        const victims = victimsIn(world, state);
+        if (reachesOthers) {
+          met.others += victims.some(({ gang }) => gang.account.queue !== queue) ? 1 : 0;
+          return;
+        }
+        if (own.length === 0) met.nobody += 1;
+        else met.ownAlone += victims.length > 0 ? 1 : 0;
+        const uids = new Set(own.map(({ uid }) => uid));
+        for (const { gang } of victims) assert.ok(uids.has(gang.uid), `${gang.uid} of ${gang.account.queue}`);
+      }),
+      { numRuns: 1500 },
+    );
+  });
+}
+
+test("the worlds met takers that reach nobody, their own queue alone, and other queues", () => {
+  for (const [name, count] of Object.entries(met)) assert.ok(count > 5, `${count} ${name}`);
+});
