@@ -13,7 +13,7 @@ import { Health } from "../../src/gen/grpc/health/v1/health_pb.ts";
 import { type Clock, systemClock } from "../../src/runtime/clock.ts";
 import { waitUntil } from "../support/bounded.ts";
 import { knownCallers } from "../support/known-callers.ts";
-import { callsOf, startFixture } from "./fixture.ts";
+import { callsOf, readRefusal, startFixture } from "./fixture.ts";
 import { withToken } from "./with-token.ts";
 
 /** A service whose limits a test may change. `as` gives the calls of a caller, by a connection of its own. */
@@ -32,7 +32,7 @@ async function serveLimited(t: TestContext, first: Partial<CallLimits>) {
     const { subject, token } = await known.caller("robot", name);
     return { subject, ...callsOf(withToken(fixture.client, token)) };
   };
-  return { ...fixture, of, limited, as };
+  return { ...fixture, of, limited, as, limits };
 }
 
 const HELD_MS = 3_600_123;
@@ -165,6 +165,59 @@ test("a watch holds a place until it ends", async (t) => {
   open[0]?.opened.cancel();
   await waitUntil("there is a place for a watch", async () => (await watch().first) === "sent");
 });
+
+const places: Record<
+  string,
+  { rpc: string; reason: string; send: (by: ReturnType<typeof callsOf>) => Promise<unknown> }
+> = {
+  callsInFlight: {
+    rpc: "gangway.v1.JobService/ListKinds",
+    reason: "TOO_MANY_CALLS_IN_FLIGHT",
+    send: ({ call }) => call(JobService.method.listKinds, {}),
+  },
+  watches: {
+    rpc: "gangway.v1.JobService/WatchJobs",
+    reason: "TOO_MANY_WATCHES",
+    send: ({ stream }) => errorOf(stream(JobService.method.watchJobs, {})),
+  },
+  logStreams: {
+    rpc: "gangway.v1.JobService/StreamJobLogs",
+    reason: "TOO_MANY_LOG_STREAMS",
+    send: ({ stream }) => errorOf(stream(JobService.method.streamJobLogs, { name: "a" })),
+  },
+  waitingRequests: {
+    rpc: "gangway.v1.ResourceManager/WaitForResource",
+    reason: "TOO_MANY_WAITING_REQUESTS",
+    send: ({ call }) =>
+      call(ResourceManager.method.waitForResource, { resourceNamespace: "lic:x", allocationToken: "t" }),
+  },
+};
+
+async function errorOf(stream: { on: (event: "error", heard: (error: ServiceError) => void) => unknown }) {
+  return { error: readRefusal(await new Promise<ServiceError>((resolve) => stream.on("error", resolve))) };
+}
+
+for (const [limit, { rpc, reason, send }] of Object.entries(places)) {
+  test(`a call beyond ${limit} says what is exceeded and when to try again, and releases go on`, async (t) => {
+    const { as, limits, limited } = await serveLimited(t, { [limit]: 1 });
+    const ann = await as("ann");
+    const identity = { subject: ann.subject, groups: [], method: "robot", issuer: "", expiresAtMs: null } as const;
+    const held = await limits.enter(identity, rpc);
+    assert.ok(held.kind === "entered");
+    const { error } = (await send(ann)) as { error: ReturnType<typeof readRefusal> | null };
+    assert.deepEqual([error?.code, error?.reason, error?.retries], ["RESOURCE_EXHAUSTED", reason, true]);
+    assert.equal(error?.quota?.subject, "caller robot:ann");
+    assert.match(error?.quota?.description ?? "", / 1 /);
+    assert.deepEqual(limited, [limit]);
+    const { releaseResource, renewAllocations } = ResourceManager.method;
+    const answers = [
+      await ann.call(releaseResource, { resourceNamespace: "lic:x", allocationToken: "t" }),
+      await ann.call(renewAllocations, { lines: [{ resourceNamespace: "lic:x", allocationToken: "t" }] }),
+    ];
+    for (const answer of answers) assert.notEqual(answer.error?.code, "RESOURCE_EXHAUSTED");
+    assert.deepEqual(limited, [limit]);
+  });
+}
 
 test("probes are never limited", async (t) => {
   const { as } = await serveLimited(t, { callsPerSecond: 1, burst: 0, callsInFlight: 1 });

@@ -195,23 +195,39 @@ test("a connection without calls is closed, and one with a watch stays", async (
   watching.cancel();
 });
 
-test("a job that is one too many in its queue is RESOURCE_EXHAUSTED with RetryInfo", async (t) => {
-  const intake = {
-    submit: async () => ({
-      kind: "noRoom",
-      scope: { kind: "queue", name: "nlp" },
-      limit: "maxWaitingJobs",
-      used: 4,
-      asked: 1,
-      max: 3,
-    }),
-  };
-  const { call } = await startFixture(t, { intake: intake as never });
-  const { error } = await call(JobService.method.createJob, { job: pytorchJob() });
-  const { code, reason, retries, message } = error ?? {};
-  assert.deepEqual([code, reason, retries], ["RESOURCE_EXHAUSTED", "TOO_MANY_WAITING_JOBS", true]);
-  assert.equal(message, "queue nlp has 4 waiting jobs, and its max_waiting_jobs is 3");
-});
+const noRoom: Record<string, { of: object; reason: string; description: string }> = {
+  "one too many in its queue": {
+    of: { scope: { kind: "queue", name: "nlp" }, limit: "maxWaitingJobs", used: 4, asked: 1 },
+    reason: "TOO_MANY_WAITING_JOBS",
+    description: "has 4 waiting jobs, and its max_waiting_jobs is 3",
+  },
+  "one too many in its project": {
+    of: { scope: { kind: "project", name: "nlp" }, limit: "maxWaitingJobs", used: 3, asked: 1 },
+    reason: "TOO_MANY_WAITING_JOBS",
+    description: "has 3 waiting jobs, and its max_waiting_jobs is 3",
+  },
+  "beyond the pods of its namespace": {
+    of: { scope: { kind: "namespace", name: "nlp" }, limit: "maxPods", used: 2, asked: 8 },
+    reason: "TOO_MANY_PODS",
+    description: "has jobs of 2 pods, and its max_pods is 3: there is no room for 8",
+  },
+  "beyond the bytes of its namespace": {
+    of: { scope: { kind: "namespace", name: "nlp" }, limit: "maxTemplateBytes", used: 2, asked: 900 },
+    reason: "TOO_MANY_TEMPLATE_BYTES",
+    description: "has specs of 2 bytes, and its max_template_bytes is 3: there is no room for 900",
+  },
+};
+for (const [what, { of, reason, description }] of Object.entries(noRoom)) {
+  test(`a job that is ${what} is RESOURCE_EXHAUSTED with QuotaFailure and RetryInfo`, async (t) => {
+    const intake = { submit: async () => ({ kind: "noRoom", max: 3, ...of }) };
+    const { call } = await startFixture(t, { intake: intake as never });
+    const { error } = await call(JobService.method.createJob, { job: pytorchJob() });
+    assert.deepEqual([error?.code, error?.reason, error?.retries], ["RESOURCE_EXHAUSTED", reason, true]);
+    const { kind, name } = (of as { scope: { kind: string; name: string } }).scope;
+    assert.deepEqual(error?.quota, { subject: `${kind} ${name}`, description });
+    assert.equal(error?.message, `${kind} ${name} ${description}`);
+  });
+}
 
 test("a namespace that is one too many is RESOURCE_EXHAUSTED with RetryInfo, for a job and for an admin", async (t) => {
   const store = new MemoryStore();
