@@ -1,8 +1,11 @@
 /** Roles and bindings in the store: each once, each with its audit entry, and a stamp that tells every change. */
 import assert from "node:assert/strict";
 import { after, before, beforeEach, test } from "node:test";
+import { followAccess } from "../../src/access/followed-access.ts";
 import type { Db } from "../../src/adapters/store/db/db.ts";
+import { NO_ACCESS_FILE } from "../../src/core/access/access-file.ts";
 import type { NewBinding } from "../../src/core/access/binding.ts";
+import { mayCall } from "../../src/core/access/decide.ts";
 import { onEachDatabase, onPostgres } from "../support/databases.ts";
 import { freshStore, type TestStore } from "./db.ts";
 
@@ -70,6 +73,38 @@ onEachDatabase((openDb) => {
     assert.deepEqual(await access.deleteBinding({ name: "b", version: 999_999 }, by), { kind: "stale" });
     assert.deepEqual(await access.deleteBinding({ name: "c", version: 0 }, by), { kind: "notFound" });
     assert.deepEqual(await audited(), ["ann CreateBinding b"]);
+  });
+
+  test("a process hears at its next look, at most 5 s later, that another one has taken a binding away", async () => {
+    const { access } = store;
+    await access.createBinding(binding("b"), by);
+    const sleeps: { readonly ms: number; readonly wake: () => void }[] = [];
+    const clock = {
+      monotonicMs: () => 0,
+      sleep: (ms: number) => new Promise<void>((wake) => void sleeps.push({ ms, wake })),
+    };
+    const onError = (error: unknown) => assert.fail(String(error));
+    const follower = followAccess({ clock, store: access, file: () => NO_ACCESS_FILE, onError });
+    const stop = new AbortController();
+    const running = follower.run(stop.signal);
+    const next = async () => {
+      while (sleeps.length === 0) await new Promise((resolve) => setImmediate(resolve));
+      return sleeps.shift() ?? assert.fail();
+    };
+    const ann = { subject: "ann", groups: ["ml"] };
+    const sees = () => mayCall(ann, "jobs.get", { kind: "namespace", name: "nlp" }, follower.copy());
+    const look = await next();
+    assert.equal(sees(), true);
+    const told = follower.changed(stop.signal);
+    await access.deleteBinding({ name: "b", version: 0 }, { actor: "another process", nowMs: 1 });
+    assert.equal(sees(), true, "not before it looks");
+    assert.ok(look.ms <= 5_000);
+    look.wake();
+    await told;
+    assert.equal(sees(), false);
+    stop.abort();
+    (await next()).wake();
+    await running;
   });
 
   test("a read returns everything, and the stamp differs after every change of what it returns", async () => {
