@@ -101,8 +101,15 @@ onEachDatabase((openDb) => {
     const filter = { actor: null, action: null, subject: null };
     const page = await store.pools.listAudit({ filter, pageSize: 3, after: null });
     assert.ok(page !== "badCursor");
-    const after = page.entries.map(({ details }) => (details["after"] as Record<string, unknown>)["credentials"]);
-    assert.deepEqual(after, ["sealed", secretOf("hub"), "sealed"]);
+    const told = page.entries.map(({ details }) =>
+      ["before", "after"].map((side) => (details[side] as Record<string, unknown> | null)?.["credentials"] ?? null),
+    );
+    const [updated, made, first] = [
+      [secretOf("hub"), "sealed"],
+      [null, secretOf("hub")],
+      [null, "sealed"],
+    ];
+    assert.deepEqual(told, [updated, made, first]);
   });
 });
 

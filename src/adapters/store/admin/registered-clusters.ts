@@ -81,7 +81,7 @@ export function updateCluster(
 ): Promise<ChangeOutcome<ClusterRecord> | UidRefusal | SourceRefusal> {
   return undoable<ChangeOutcome<ClusterRecord> | UidRefusal | SourceRefusal>(db, async (tx, undo) => {
     await takeSources(tx, cluster.credentials);
-    await tx.query(LOCK_TO_CHANGE, [cluster.name]);
+    const [locked] = await tx.query<{ credentials: JsonObject | null }>(LOCK_TO_CHANGE, [cluster.name]);
     const before = await getCluster(tx, cluster.name);
     const changed = await tx.query(UPDATE_CLUSTER, [
       cluster.name,
@@ -96,9 +96,10 @@ export function updateCluster(
     if (unfit !== null) return undo(unfit);
     const outcome = await claimed(tx, cluster, bounds);
     if (outcome.kind !== "done") return undo(outcome);
-    const replaced = cluster.credentials === null ? {} : { credentials: shownCredentials(cluster.credentials) };
-    const after = { ...settingsOf(outcome.record), ...replaced };
-    const details = { before: before && settingsOf(before), after };
+    const details = {
+      before: before && { ...settingsOf(before), ...replacedCredentials(cluster, locked?.credentials ?? null) },
+      after: { ...settingsOf(outcome.record), ...replacedCredentials(cluster, cluster.credentials) },
+    };
     await appendAudit(tx, { timeMs: bounds.nowMs, action: "UpdateCluster", subject: cluster.name, details });
     return outcome;
   });
@@ -110,7 +111,7 @@ function unchanged(record: ClusterRecord | null): ChangeOutcome<ClusterRecord> {
   return record.simulated ? { kind: "inUse", by: "this process, which simulates it" } : { kind: "stale" };
 }
 
-const LOCK_TO_CHANGE = "select 1 from clusters where name = $1 for no key update";
+const LOCK_TO_CHANGE = "select credentials from clusters where name = $1 for no key update";
 
 const UPDATE_CLUSTER = `
 update clusters
@@ -168,6 +169,11 @@ function settingsOf({ labels, flavors, gangScheduler }: ClusterRecord) {
 /** Credentials are told by their kind alone, a reference to a Secret by its names. */
 function shownCredentials(credentials: JsonObject): Json {
   return (credentials["kind"] === "secret" ? credentials : credentials["kind"]) ?? null;
+}
+
+/** The credentials before or after an update that replaces them. */
+function replacedCredentials(update: { readonly credentials: JsonObject | null }, credentials: JsonObject | null) {
+  return update.credentials === null || credentials === null ? {} : { credentials: shownCredentials(credentials) };
 }
 
 const LOCK_CLUSTER = "select simulated from clusters where name = $1 and forgotten_ms is null for update";
