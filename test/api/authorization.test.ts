@@ -159,6 +159,33 @@ test("templates are shown only to who may see secrets", async (t) => {
   );
 });
 
+test("a name that is taken shows values of the other job's templates only to who may see secrets", async (t) => {
+  const { as, root } = await serveKnown(t);
+  const { createRole } = AccessService.method;
+  await root.call(createRole, { role: { name: "maker", permissions: ["jobs.create", "jobs.get", "namespaces.get"] } });
+  const withKey = (value: string): JobInit => {
+    const containers = [{ name: "pytorch", image: "i", env: [{ name: "KEY", value }] }];
+    const job = pytorchJob("a", { replicaSpecs: { Worker: { replicas: 1, template: { spec: { containers } } } } });
+    return { ...job, metadata: { namespace: "nlp", name: "a" } };
+  };
+  const use = ["submitter", queue("default")] as const;
+  const [ann, bob] = [await as("ann", ["submitter", nlp], use), await as("bob", ["maker", nlp], use)];
+  const send = (by: typeof ann, value: string) =>
+    by.call(JobService.method.createJob, { job: withKey(value), requestId: "one" });
+  await send(root, "hidden-value");
+  for (const requestId of ["one", "two"]) {
+    const sent = { job: withKey("other"), requestId };
+    const seen = await refusal(ann.call(JobService.method.createJob, sent));
+    assert.deepEqual([seen.code, /hidden-value/.test(seen.message)], ["ALREADY_EXISTS", true]);
+    const unseen = await refusal(bob.call(JobService.method.createJob, sent));
+    assert.deepEqual([unseen.code, / differs$/.test(unseen.message)], ["ALREADY_EXISTS", true], unseen.message);
+    const { results } = await bob.call(JobService.method.batchCreateJobs, { requests: [sent] });
+    const text = JSON.stringify(results, (_, value) => (typeof value === "bigint" ? String(value) : value));
+    assert.match(text, / differs"/);
+    assert.doesNotMatch(text, /hidden-value/);
+  }
+});
+
 test("to run a job needs the queue too, when it is created and whenever it is changed", async (t) => {
   const { as, root, store } = await serveKnown(t);
   const ann = await as("ann", ["submitter", nlp], ["submitter", queue("default")]);

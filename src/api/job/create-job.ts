@@ -6,7 +6,7 @@ import { type CreateJobRequest, CreateJobResponse_Outcome } from "../../gen/gang
 import type { JobIntake } from "../ports.ts";
 import { noRoomFor } from "../rpc/admin-outcome.ts";
 import type { CallContext } from "../rpc/call.ts";
-import type { CallAccess } from "../rpc/call-access.ts";
+import { type CallAccess, namespacePlace } from "../rpc/call-access.ts";
 import { mergeNotes } from "../rpc/check-request.ts";
 import { errorInfo, retryInfo } from "../rpc/error-details.ts";
 import { alreadyExists, invalidFields, notFound, RpcError } from "../rpc/rpc-error.ts";
@@ -92,6 +92,16 @@ export function toProtoWarning({ field, message }: FieldNote): { readonly field:
   return { field, message };
 }
 
+/** What differs from the existing job. It has values of that job's templates, so not everyone hears of it. */
+function differenceTo(
+  access: CallAccess,
+  { namespace }: Pick<SentJob, "namespace">,
+  { difference }: { readonly difference: string },
+): string {
+  const place = namespacePlace(namespace);
+  return access.may("jobs.get", place) && access.may("jobs.secrets", place) ? `: ${difference}` : "";
+}
+
 /** The error for a submission that was refused. */
 export function refusedSubmission(
   outcome: Exclude<SubmitOutcome, { readonly kind: keyof typeof OUTCOME }>,
@@ -112,11 +122,11 @@ export function refusedSubmission(
     case "noRoom":
       return noRoomError(outcome);
     case "nameTaken":
-      return alreadyExists("JOB_NAME_TAKEN", `job ${name} exists and differs: ${outcome.difference}`);
+      return alreadyExists("JOB_NAME_TAKEN", `job ${name} exists and differs${differenceTo(access, sent, outcome)}`);
     case "requestIdReused":
       return alreadyExists(
         "REQUEST_ID_REUSED",
-        `the request id was already used for a job that differs: ${outcome.difference}`,
+        `the request id was already used for a job that differs${differenceTo(access, sent, outcome)}`,
       );
     case "madeAndDeleted":
       return alreadyExists(
