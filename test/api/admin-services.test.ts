@@ -139,7 +139,7 @@ test("every wrong entry of a pod policy is refused at its field, and changes not
 });
 
 test("a namespace gives its jobs a project and a queue", async (t) => {
-  const { call } = await startFixture(t);
+  const { call, store } = await startFixture(t);
   await call(queues.createQueue, { queue: { name: "team-a" } });
   const created = await call(namespaces.createNamespace, {
     namespace: { name: "research", project: "vision", defaultQueue: "team-a" },
@@ -154,6 +154,9 @@ test("a namespace gives its jobs a project and a queue", async (t) => {
   const wrong = await call(namespaces.updateNamespace, { namespace: { name: "research", defaultQueue: "nope" } });
   assert.equal(wrong.error?.fields[0]?.field, "namespace.default_queue");
   assert.equal((await call(namespaces.listNamespaces, {})).ok?.namespaces.length, 2);
+  const inUse = await call(namespaces.deleteNamespace, { name: "research" });
+  assert.deepEqual([inUse.error?.code, inUse.error?.precondition], ["FAILED_PRECONDITION", "NAMESPACE_IN_USE"]);
+  store.jobs.clear();
   assert.equal((await call(namespaces.deleteNamespace, { name: "research" })).error, null);
   assert.equal((await call(namespaces.getNamespace, { name: "research" })).error?.reason, "NAMESPACE_NOT_FOUND");
 });

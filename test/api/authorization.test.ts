@@ -159,6 +159,23 @@ test("templates are shown only to who may see secrets", async (t) => {
   );
 });
 
+test("a namespace with a job is not deleted, and the job is named only to who may see it", async (t) => {
+  const { as, root } = await serveKnown(t);
+  await submit(root, "nlp", "hidden");
+  const permissions = ["namespaces.get", "namespaces.delete"];
+  await root.call(AccessService.method.createRole, { role: { name: "cleaner", permissions } });
+  const cleaner = await as("ann", ["cleaner", nlp]);
+  const seeing = await as("bob", ["cleaner", nlp], ["viewer", nlp]);
+  const { deleteNamespace } = NamespaceService.method;
+  for (const [by, user] of [
+    [cleaner, "a job"],
+    [seeing, "job nlp/hidden"],
+  ] as const) {
+    const { code, message } = await refusal(by.call(deleteNamespace, { name: "nlp" }));
+    assert.deepEqual([code, message], ["FAILED_PRECONDITION", `namespace nlp is in use by ${user}`]);
+  }
+});
+
 test("a name that is taken shows values of the other job's templates only to who may see secrets", async (t) => {
   const { as, root } = await serveKnown(t);
   const { createRole } = AccessService.method;

@@ -403,7 +403,11 @@ export class MemoryStore {
       if (namespace.version !== 0 && namespace.version !== there.version) return { kind: "stale" };
       return keep(this.namespaces, { ...there, ...namespace, version: there.version + 1 });
     },
-    deleteNamespace: async (name) => drop(this.namespaces, name),
+    deleteNamespace: async (name) => {
+      const user = [...this.jobs.values()].find(({ job }) => job.namespace === name);
+      if (user !== undefined) return { kind: "inUse", by: `job ${name}/${user.job.name}` };
+      return drop(this.namespaces, name);
+    },
     getNamespace: async (name) => this.namespaces.get(name) ?? null,
     listNamespaces: async () => [...this.namespaces.values()],
     setTenantLimits: async ({ tenant, limits }) => {

@@ -6,6 +6,7 @@ import type { Namespace, NamespaceSchema, NamespaceService } from "../../gen/gan
 import type { Admin } from "../ports.ts";
 import { changedRecord, existingRecord } from "../rpc/admin-outcome.ts";
 import type { ServiceHandlers } from "../rpc/handler.ts";
+import { withoutHiddenUser } from "../rpc/hidden-user.ts";
 import { invalidFields } from "../rpc/rpc-error.ts";
 import { sentPodPolicy, toProtoPodPolicy } from "./convert-pod-policy.ts";
 import { listTenantLimits, setTenantLimits } from "./tenant-limits.ts";
@@ -39,7 +40,7 @@ export function namespaceService(
       return { namespace: toProtoNamespace(changed) };
     },
     deleteNamespace: async ({ name }, { access }) => {
-      changedRecord(await admin.deleteNamespace(name), namespaceRef(name));
+      changedRecord(withoutHiddenUser(await admin.deleteNamespace(name), access), namespaceRef(name));
       await access.refresh();
       return {};
     },
