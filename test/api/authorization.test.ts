@@ -159,6 +159,23 @@ test("templates are shown only to who may see secrets", async (t) => {
   );
 });
 
+test("a role in use is not deleted, and its binding is named only to who may see it", async (t) => {
+  const { as, root } = await serveKnown(t);
+  const { createRole, deleteRole, createBinding } = AccessService.method;
+  await root.call(createRole, { role: { name: "definer", permissions: ["access.define"] } });
+  await root.call(createRole, { role: { name: "used", permissions: ["jobs.get"] } });
+  const to = { case: "subject", value: "login:x" } as const;
+  await root.call(createBinding, { binding: { name: "hidden", to, role: "used", scope: {} } });
+  const definer = await as("ann", ["definer", INSTALLATION]);
+  for (const [by, user] of [
+    [definer, "a binding"],
+    [root, "binding hidden"],
+  ] as const) {
+    const { code, message } = await refusal(by.call(deleteRole, { name: "used" }));
+    assert.deepEqual([code, message], ["FAILED_PRECONDITION", `role used is in use by ${user}`]);
+  }
+});
+
 test("a namespace with a job is not deleted, and the job is named only to who may see it", async (t) => {
   const { as, root } = await serveKnown(t);
   await submit(root, "nlp", "hidden");

@@ -34,7 +34,8 @@ export function rolesAndBindings(admin: AccessAdmin): Handlers {
       return { roles: items.map(toProtoRole), nextPageToken };
     },
     deleteRole: async ({ name, resourceVersion }, { identity, access }) => {
-      deleted(await admin.deleteRole({ name, version: Number(resourceVersion) }, identity), roleRef(name), access);
+      const outcome = await admin.deleteRole({ name, version: Number(resourceVersion) }, identity);
+      deleted(await withoutHiddenBinding(admin, outcome, access), roleRef(name), access);
       return {};
     },
     createBinding: (request, context) => createBinding(admin, request, context),
@@ -104,6 +105,17 @@ async function createBinding(admin: AccessAdmin, { binding }: CreateBindingReque
 async function seen(admin: AccessAdmin, name: string, { access }: CallContext): Promise<BindingRecord> {
   const found = (await admin.read()).bindings.get(name);
   return existingRecord(found !== undefined && access.may("access.get", found.scope) ? found : null, bindingRef(name));
+}
+
+/** The same outcome, unless it names a binding that the caller may not see. */
+async function withoutHiddenBinding<T extends AccessDeletion | AccessRefusal>(
+  admin: AccessAdmin,
+  outcome: T,
+  access: CallAccess,
+): Promise<T> {
+  if (outcome.kind !== "inUse") return outcome;
+  const user = (await admin.read()).bindings.get(outcome.by.replace(/^binding /, ""));
+  return user !== undefined && access.may("access.get", user.scope) ? outcome : { ...outcome, by: "a binding" };
 }
 
 function deleted(
