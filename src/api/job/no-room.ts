@@ -4,7 +4,7 @@ import { type RpcError, tooMany } from "../rpc/rpc-error.ts";
 const SHOWN: Readonly<Record<RoomLimit, { readonly reason: string; readonly words: (of: NoRoom) => string }>> = {
   maxWaitingJobs: {
     reason: "TOO_MANY_WAITING_JOBS",
-    words: ({ used, max }) => `has ${used} waiting jobs, and its max_waiting_jobs is ${max}`,
+    words: ({ used, max }) => `has ${used} waiting ${used === 1 ? "job" : "jobs"}, and its max_waiting_jobs is ${max}`,
   },
   maxPods: {
     reason: "TOO_MANY_PODS",

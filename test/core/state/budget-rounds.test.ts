@@ -57,6 +57,11 @@ test("once the budget is used up, nobody is preempted, and the refusal and the r
   assert.deepEqual(roundAt(fleet, untilMs).victims, ["r1"]);
 });
 
+test("a refusal counts one preemption of a budget as one", () => {
+  const { words } = roundAt(fleetOf(queueOf(1, 1), [{ uid: "w", units: 4 }]), NOW);
+  assert.match(words[0] ?? "", /; queue q may cause 1 preemption within an hour, and too few are left for it until /);
+});
+
 test("two gangs of one round share the budget", () => {
   const fleet = fleetOf(queueOf(1, 0), [
     { uid: "w1", units: 4 },

@@ -39,9 +39,10 @@ export function overBudget(
   return untilMs === null ? null : { queue: name, max, untilMs };
 }
 
-/** `queue nlp has caused 5 preemptions within an hour, as many as it may; more are possible from 2026-…`. */
+/** `queue nlp may cause 5 preemptions within an hour, and too few are left for it until 2026-…`. */
 export function budgetWords({ queue, max, untilMs }: OverBudget): string {
   if (untilMs === null) return `it needs more preemptions than the ${max} that queue ${queue} may cause within an hour`;
   const until = new Date(untilMs).toISOString();
-  return `queue ${queue} may cause ${max} preemptions within an hour, and too few are left for it until ${until}`;
+  const most = `${max} preemption${max === 1 ? "" : "s"}`;
+  return `queue ${queue} may cause ${most} within an hour, and too few are left for it until ${until}`;
 }
