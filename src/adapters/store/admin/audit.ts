@@ -6,6 +6,7 @@ import type { AuditEntry, AuditNote, AuditPage, AuditQuery } from "../../../core
 import { servedCall } from "../../../runtime/served-call.ts";
 import { decodeCursor, encodeCursor } from "../db/cursor.ts";
 import { type Db, type Executor, json, onlyRow, storable } from "../db/db.ts";
+import { prepared } from "../db/prepared.ts";
 
 /** The actor of changes that no caller has asked for. */
 export const SERVICE = "system:gangway";
@@ -66,13 +67,13 @@ const COLUMNS = "at_ms, actor, action, subject, reason, details, method, peer, r
 export const INSERT_AUDIT = `
 insert into audit_entries (${COLUMNS}) values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`;
 
-const INSERT_AUDITS = `
+const INSERT_AUDITS = prepared(`
 insert into audit_entries (${COLUMNS})
 select at_ms, actor, action, subject, reason, details::json, method, peer, rpc, request_id, outcome
   from unnest($1::bigint[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[],
               $9::text[], $10::text[], $11::text[]) with ordinality
        as e (at_ms, actor, action, subject, reason, details, method, peer, rpc, request_id, outcome, place)
- order by place`;
+ order by place`);
 
 const ORDER = "audit";
 

@@ -2,6 +2,7 @@ import type { JobEvent } from "../../../core/job/event.ts";
 import { changingOf } from "../../../core/job/filter.ts";
 import type { Job } from "../../../core/job/job.ts";
 import { type Executor, json, storable } from "../db/db.ts";
+import { prepared } from "../db/prepared.ts";
 import { documentOf, settled } from "./job-row.ts";
 
 /** One change of one job: its record before and after, and the events for people. */
@@ -37,11 +38,11 @@ export async function appendChanges(tx: Executor, changes: readonly JobChange[],
   await Promise.all([appended, appendEvents(tx, events, nowMs)]);
 }
 
-const APPEND_CHANGES = `
+const APPEND_CHANGES = prepared(`
 insert into job_changes (job_uid, version, change, job, previous_phase, previous_cluster, previous_labels, at_ms)
 select job_uid, version, change, job::json, previous_phase, previous_cluster, previous_labels::jsonb, $7
   from unnest($1::uuid[], $2::bigint[], $3::text[], $4::text[], $5::text[], $6::text[], $8::text[])
-    as c (job_uid, version, change, job, previous_phase, previous_cluster, previous_labels)`;
+    as c (job_uid, version, change, job, previous_phase, previous_cluster, previous_labels)`);
 
 /** Appends events for people, without a change of the job. */
 export async function appendEvents(
@@ -62,11 +63,11 @@ export async function appendEvents(
   await executor.query(APPEND_EVENTS, [json(rows), nowMs]);
 }
 
-const APPEND_EVENTS = `
+const APPEND_EVENTS = prepared(`
 insert into job_events (job_uid, namespace, name, version, type, reason, message, at_ms)
 select job_uid, namespace, name, version, type, reason, message, $2
   from json_to_recordset($1::json)
-    as e (job_uid uuid, namespace text, name text, version bigint, type text, reason text, message text)`;
+    as e (job_uid uuid, namespace text, name text, version bigint, type text, reason text, message text)`);
 
 /** The job as the log's entry shows it: after the change, or, if removed, as it was with the next version. */
 function shownJob(change: JobChange): Job {

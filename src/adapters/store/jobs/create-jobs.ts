@@ -5,6 +5,7 @@ import { compareText } from "../../../runtime/compare-text.ts";
 import { appendAudit } from "../admin/audit.ts";
 import { ensureNamespace } from "../admin/namespaces.ts";
 import { type Db, type Executor, json } from "../db/db.ts";
+import { prepared } from "../db/prepared.ts";
 import { appendChanges } from "./append.ts";
 import { createdNote } from "./audit-job.ts";
 import type { NamespaceDefaults } from "./create-job.ts";
@@ -158,14 +159,14 @@ async function claimRequestIds(tx: Executor, requests: readonly NewJob[]): Promi
   return new Set(claimed.map((row) => row.job_uid));
 }
 
-const CLAIM_REQUESTS = `
+const CLAIM_REQUESTS = prepared(`
 insert into request_ids (namespace, request_id, sent, job_uid, create_ms)
 select namespace, request_id, sent::json, job_uid, create_ms
   from unnest($1::text[], $2::text[], $3::text[], $4::uuid[], $5::bigint[])
        with ordinality as r (namespace, request_id, sent, job_uid, create_ms, place)
  order by place
 on conflict (namespace, request_id) do nothing
-returning job_uid`;
+returning job_uid`);
 
 function requestKeyOf({ job, requestId }: NewJob): string {
   return `${job.namespace}/${requestId}`;

@@ -6,6 +6,7 @@ import { currentAdmission, type Job } from "../../../core/job/job.ts";
 import { type JobOrder, type JobPage, type JobQuery, PAGE_BYTES_MAX, type ShownJob } from "../../../core/job/list.ts";
 import { decodeCursor, encodeCursor } from "../db/cursor.ts";
 import { type Db, type Executor, onlyRow, readSnapshot } from "../db/db.ts";
+import { prepared } from "../db/prepared.ts";
 import { AGEING, effectivePrioritySql } from "./effective-priority.ts";
 import { FILTER_CONDITION, FILTER_PARAMS, filterParams } from "./job-filter.ts";
 import { JOB_COLUMNS, JOB_READING, type JobRow, jobOf } from "./job-row.ts";
@@ -203,8 +204,8 @@ select ${JOB_COLUMNS}, waits and ages as ages,
  ) line
  where ${condition}`;
 
-const GET_BY_UID = getBy("j.uid = $1");
-const GET_BY_NAME = getBy("j.namespace = $1 and j.name = $2");
+const GET_BY_UID = prepared(getBy("j.uid = $1"));
+const GET_BY_NAME = prepared(getBy("j.namespace = $1 and j.name = $2"));
 
 /**
  * The queues come as values, for which the index of waiting jobs is chosen. Where priorities grow, no index has the

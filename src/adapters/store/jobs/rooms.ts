@@ -5,6 +5,7 @@ import { type NoRoom, podsOf, type RoomLimit } from "../../../core/job/tenant-li
 import { keepNamespaces } from "../admin/namespaces.ts";
 import { COUNT_TENANTS, type TenantRow } from "../admin/tenant-limits.ts";
 import { type Executor, json } from "../db/db.ts";
+import { prepared } from "../db/prepared.ts";
 
 type Measure = { readonly used: number; readonly max: number };
 
@@ -176,13 +177,13 @@ function tenantRoom(row: TenantRow): Room {
 }
 
 /** A queue's limit that is set after this statement is noticed when the jobs are inserted. */
-const ANY_LIMITED = `
+const ANY_LIMITED = prepared(`
 select 1 from queues where name = any($1::text[]) and max_waiting_jobs is not null
  union all
 select 1 from tenant_limits
  where coalesce(max_waiting_jobs, max_pods, max_template_bytes) is not null
    and (kind = 'namespace' and name = any($2::text[]) or kind = 'project' and name = any($3::text[]))
- limit 1`;
+ limit 1`);
 
 /** The tenants of some jobs, by the arrays of their namespaces and projects. */
 const OF_JOBS = "(kind = 'namespace' and name = any($1::text[]) or kind = 'project' and name = any($2::text[]))";

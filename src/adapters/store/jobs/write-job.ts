@@ -6,6 +6,7 @@ import { bareSpec } from "../../../core/job/spec.ts";
 import type { Admission } from "../../../core/job/status.ts";
 import type { Registry } from "../../../core/kinds/registry.ts";
 import { type Executor, json, storable } from "../db/db.ts";
+import { prepared } from "../db/prepared.ts";
 import { askParameters, changedGangColumns, gangColumns, writeAsks } from "./gang-columns.ts";
 import { clusterOf, statusDocument } from "./job-row.ts";
 import { countedQueues, type Rooms } from "./rooms.ts";
@@ -57,7 +58,7 @@ export async function insertJobs(
   return new Set(inserted.map((row) => row.uid));
 }
 
-const INSERT_JOBS = `
+const INSERT_JOBS = prepared(`
 with asked as (${writeAsks("$27", "$28")}
 ), kept_namespaces as (
   select name from namespaces where name = any($2::text[]) order by name for key share
@@ -88,7 +89,7 @@ select uid, namespace, name, project, kind, queue, priority, phase, completion_m
  where namespace in (select name from kept_namespaces) and queue in (select name from kept_queues)
  order by place
 on conflict (namespace, name) do nothing
-returning uid`;
+returning uid`);
 
 /** When a job is changed, and the kinds that its process serves. */
 export type ChangeTime = { readonly nowMs: number; readonly kinds: Registry };
