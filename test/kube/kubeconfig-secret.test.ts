@@ -12,7 +12,7 @@ import { clientOf } from "../cluster/harness.ts";
 import { controlPlaneBuilt } from "./build.ts";
 import { startControlPlane } from "./control-plane.ts";
 
-const MANIFEST = new URL("../../deploy/kubernetes/kubeconfig-secret.yaml", import.meta.url);
+const MANIFEST = new URL("../../deploy/kubeconfig-secret.yaml", import.meta.url);
 
 test("Gangway's account reads the one Secret that it is let, by a kubeconfig and as a pod, and no other", {
   skip: !controlPlaneBuilt() && "needs the control plane of the tests: npm run kube:build",
