@@ -175,11 +175,16 @@ type PlaceRow = {
 
 const IN_LINE = "j.phase = 'WAITING' and j.cancel is null and j.delete_ms is null";
 
-/** The place of a job in line, if priorities do not grow. */
+const WAITS_TOO = "o.phase = 'WAITING' and o.cancel is null and o.delete_ms is null and o.queue = j.queue";
+
+/**
+ * The place of a job in line, if priorities do not grow. Two counts, each of a range of one index: one count of both
+ * would read every job that waits.
+ */
 const PLACE = `(
-         select count(*) from jobs o
-          where o.phase = 'WAITING' and o.cancel is null and o.delete_ms is null and o.queue = j.queue
-            and (o.priority > j.priority or (o.priority = j.priority and (o.create_ms, o.uid) <= (j.create_ms, j.uid)))
+         (select count(*) from jobs o where ${WAITS_TOO} and o.priority > j.priority)
+         + (select count(*) from jobs o
+             where ${WAITS_TOO} and o.priority = j.priority and (o.create_ms, o.uid) <= (j.create_ms, j.uid))
        )`;
 
 const POSITION = `
