@@ -27,7 +27,7 @@ for (const [name, strategies] of [
         fc.pre(taker.needed.size > 0);
         const own = ownCandidates(search, taker);
         const before = state.useVersion;
-        const reachesOthers = new Reaches(state).reachesOthers(search, taker, own);
+        const reachesOthers = new Reaches(search).reachesOthers(taker, own);
         assert.equal(state.useVersion, before);
         const victims = victimsIn(world, state);
         if (reachesOthers) {

@@ -15,8 +15,9 @@ export function candidatesOf(
   );
 }
 
-function usesOne({ uses }: RunningGang, needed: ReadonlySet<string>): boolean {
-  for (const pool of needed) if ((uses.get(pool) ?? 0) > 0) return true;
+/** True if a gang uses one of some pools. */
+export function usesOne({ uses }: Pick<RunningGang, "uses">, pools: Iterable<string>): boolean {
+  for (const pool of pools) if ((uses.get(pool) ?? 0) > 0) return true;
   return false;
 }
 

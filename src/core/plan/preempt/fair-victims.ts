@@ -4,7 +4,7 @@ import { type Branch, rootOf, upward } from "../state/branches.ts";
 import { compareShares, type Share, shareOf } from "../state/shares.ts";
 import { candidatesOf } from "./candidates.ts";
 import { candidateOrder, turnOf } from "./order.ts";
-import type { RunningGang, Taker, Victim, VictimSearch } from "./running-gang.ts";
+import { dischargeGangs, type RunningGang, type Taker, type Victim, type VictimSearch } from "./running-gang.ts";
 import { Taking } from "./taking.ts";
 import { TargetQueues } from "./target-queues.ts";
 
@@ -72,7 +72,7 @@ function withinReach(
   const reach = (leaf: Branch) => {
     const gangs = all.get(leaf) ?? [];
     if (gangs.length > 0) reached.set(leaf, gangs);
-    for (const { account, uses } of gangs) for (const [pool, n] of uses) quota.discharge(account, pool, n);
+    dischargeGangs(quota, gangs);
   };
   reach(takerLeaf);
   const takesAny = isWithinQuota(quota, takerLeaf, taker.needed);

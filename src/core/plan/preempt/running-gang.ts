@@ -48,3 +48,8 @@ export type VictimSearch = {
 };
 
 export type Victim = { readonly gang: RunningGang; readonly reason: PreemptionReason };
+
+/** Takes off the use what gangs are charged with. `undo` charges it again. */
+export function dischargeGangs(quota: QuotaState, gangs: Iterable<Pick<RunningGang, "account" | "uses">>): void {
+  for (const { account, uses } of gangs) for (const [pool, amount] of uses) quota.discharge(account, pool, amount);
+}

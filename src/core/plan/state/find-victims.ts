@@ -3,14 +3,14 @@ import { memberCount } from "../../job/roles.ts";
 import type { PlannedAdmission } from "../plan-types.ts";
 import { cheapestVictims, isCheaper } from "../preempt/cheapest-victims.ts";
 import type { Protected } from "../preempt/protection.ts";
-import type { RunningGang, Taker, Victim } from "../preempt/running-gang.ts";
+import { dischargeGangs, type RunningGang, type Taker, type Victim } from "../preempt/running-gang.ts";
 import { victimsFor } from "../preempt/victims.ts";
 import type { PoolAmounts } from "./branch-use.ts";
 import type { ClusterState, PlacedPod } from "./cluster-state.ts";
 import type { Entry, Lane } from "./gang-lines.ts";
 import { keptWithout, leastCount, wholeGangs } from "./growth.ts";
 import type { KeptRoom } from "./kept-room.ts";
-import { fitGroups, placeAll } from "./place-all.ts";
+import { eachFits, fitGroups, placeAll } from "./place-all.ts";
 import { type Request, type RoomTry, tryIn } from "./requests.ts";
 import { RoundBudgets } from "./round-budgets.ts";
 import { type Runner, Runners } from "./runners.ts";
@@ -47,12 +47,10 @@ export class FindVictims {
   /** The gangs that the round has admitted. */
   readonly #boarding = new Map<Entry, Runner>();
   /** What the gangs are charged with for which the round has chosen victims. */
-  readonly #booked: { readonly entry: Entry; readonly wants: PoolAmounts }[] = [];
+  readonly #booked: Pick<RunningGang, "account" | "uses">[] = [];
   /** The gangs that stay, for so many that were chosen or admitted. Null: not known yet. */
   #staying: { readonly chosen: number; readonly boarding: number; readonly all: readonly Runner[] } | null = null;
   readonly #bounds: VictimBounds;
-  /** Names the state of use, all of those that leave off it. */
-  #state = "";
   readonly budget: RoundBudgets;
 
   constructor(parts: Parts, nowMs: number) {
@@ -95,7 +93,7 @@ export class FindVictims {
       const taker = takerOf({ lane, entry, wants: new Map([[pool, amount]]) }, new Set([pool]));
       const search = this.#who.search({ lane, entry }, this.#runners.staying);
       const own = this.#bounds.own(this.#who.searchAll({ lane, entry }), taker);
-      const others = this.#bounds.reachesOthers(this.#state, search, { taker, own });
+      const others = this.#bounds.reachesOthers(taker, own);
       if (!others && !this.#without(own, () => quota.admits(lane.account, pool, of))) return null;
       const victims = victimsFor(search, taker);
       return victims.length > 0 ? victims : null;
@@ -106,8 +104,9 @@ export class FindVictims {
   #afterGone<T>(decide: () => T): T {
     const { quota } = this.#parts;
     const { mark } = quota;
-    this.#state = `${quota.useVersion} ${this.#chosen.size}`;
+    const state = `${quota.useVersion} ${this.#chosen.size}`;
     this.#dischargeGone();
+    this.#bounds.enter(state);
     const decided = decide();
     quota.undo(mark);
     return decided;
@@ -115,11 +114,10 @@ export class FindVictims {
 
   /** The clusters in which a request may fit once gangs have given way for it. No search finds it room in another. */
   #hopefulRooms(asking: AskingGang, pools: ReadonlySet<string>): readonly RoomTry[] {
-    const search = this.#who.searchAll(asking);
     const taker = takerOf(asking, pools);
-    const own = this.#bounds.own(search, taker);
-    const rooms = this.#bounds.roomsWith(this.#state, this.roomsOf(asking), own);
-    if (rooms.length === 0 || this.#bounds.reachesOthers(this.#state, search, { taker, own })) return rooms;
+    const own = this.#bounds.own(this.#who.searchAll(asking), taker);
+    const rooms = this.#bounds.roomsWith(this.roomsOf(asking), own);
+    if (rooms.length === 0 || this.#bounds.reachesOthers(taker, own)) return rooms;
     if (!this.#without(own, () => this.lacking(asking).size === 0)) return [];
     return rooms.filter((room) => this.#mayFitIn(room, own));
   }
@@ -128,7 +126,7 @@ export class FindVictims {
   #without(gone: readonly RunningGang[], ask: () => boolean): boolean {
     const { quota } = this.#parts;
     const { mark } = quota;
-    for (const { account, uses } of gone) this.#discharge(account, uses);
+    dischargeGangs(quota, gone);
     const answer = ask();
     quota.undo(mark);
     return answer;
@@ -158,7 +156,7 @@ export class FindVictims {
   /** Takes off the use what these gangs, all victims and all that leave are charged with. */
   dischargeAll(gone: readonly Runner[]): void {
     this.#dischargeGone();
-    for (const { account, uses } of gone) this.#discharge(account, uses);
+    dischargeGangs(this.#parts.quota, gone);
   }
 
   /** The running gangs that stay, and those that the round has admitted: the same list until one more is. */
@@ -213,7 +211,7 @@ export class FindVictims {
   }
 
   charge(entry: Entry, wants: PoolAmounts): void {
-    this.#booked.push({ entry, wants });
+    this.#booked.push({ account: entry.account, uses: wants });
     for (const [pool, amount] of wants) this.#parts.quota.charge(entry.account, pool, amount);
   }
 
@@ -237,7 +235,7 @@ export class FindVictims {
     const admits = () => quota.admits(account, pool, { need, priority });
     if (this.#booked.length === 0 || admits()) return admits();
     const { mark } = quota;
-    for (const { entry, wants } of this.#booked) this.#discharge(entry.account, wants);
+    dischargeGangs(quota, this.#booked);
     const now = admits();
     quota.undo(mark);
     if (!now) return false;
@@ -320,7 +318,7 @@ export class FindVictims {
     const { room } = cluster;
     const { mark } = room;
     this.free(cluster, gone);
-    const mayFit = groups.every(({ fit, count }) => room.fitting(fit, count) >= count);
+    const mayFit = eachFits(room, groups);
     room.undo(mark);
     return mayFit;
   }
@@ -340,14 +338,10 @@ export class FindVictims {
   }
 
   #dischargeGone(): void {
-    for (const one of this.#runners.leaving()) {
-      if (one.admission.tokensReleasedMs === null) this.#discharge(one.account, one.uses);
-    }
-    for (const { account, uses } of this.#chosen) this.#discharge(account, uses);
-  }
-
-  #discharge(account: Entry["account"], uses: PoolAmounts): void {
-    for (const [pool, amount] of uses) this.#parts.quota.discharge(account, pool, amount);
+    const { quota } = this.#parts;
+    const leaving = this.#runners.leaving().filter(({ admission }) => admission.tokensReleasedMs === null);
+    dischargeGangs(quota, leaving);
+    dischargeGangs(quota, this.#chosen);
   }
 
   /** Takes no more members of elastic gangs than needed. */

@@ -44,7 +44,11 @@ export function setLifted({ quota }: Pick<Parts, "quota">, kept: KeptRoom, lifte
   kept.lifted = lifted;
   const times = lifted ? -1 : 1;
   quota.chargeRise(kept.rise, times);
-  for (const { slot, fit, pods } of kept.placed) kept.cluster.room.put(fit, slot, times * pods);
+  movePods(kept, times);
+}
+
+function movePods({ placed, cluster }: KeptRoom, times: 1 | -1): void {
+  for (const { slot, fit, pods } of placed) cluster.room.put(fit, slot, times * pods);
 }
 
 /** Decides as if some of what is kept were not. If the decision charges nothing, the use is afterwards as before. */
@@ -56,18 +60,16 @@ export function withLifted<T>(parts: Pick<Parts, "quota">, kept: readonly KeptRo
   for (const one of lifted) setLifted(parts, one, true);
   const { mark: after } = quota;
   const made = decide();
-  const isCharged = quota.mark > after;
-  if (!isCharged) quota.undo(mark);
+  if (quota.mark > after) {
+    for (const one of lifted) setLifted(parts, one, false);
+    return made;
+  }
+  quota.undo(mark);
   for (const one of lifted) {
-    if (isCharged) quota.chargeRise(one.rise, 1);
-    putBack(one);
+    one.lifted = false;
+    movePods(one, 1);
   }
   return made;
-}
-
-function putBack(kept: KeptRoom): void {
-  kept.lifted = false;
-  for (const { slot, fit, pods } of kept.placed) kept.cluster.room.put(fit, slot, pods);
 }
 
 /** Names what is lifted. Requests that were made beside other reservations have other answers. */

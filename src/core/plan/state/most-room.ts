@@ -1,3 +1,4 @@
+import { usesOne } from "../preempt/candidates.ts";
 import { isWithinQuota } from "./branch-use.ts";
 import { ClusterRoom } from "./cluster-room.ts";
 import type { ClusterState } from "./cluster-state.ts";
@@ -158,9 +159,4 @@ function settle({ room, counts, fits }: Most): void {
   room.remember();
   counts.clear();
   fits.clear();
-}
-
-function usesOne({ uses }: Runner, pools: Iterable<string>): boolean {
-  for (const pool of pools) if ((uses.get(pool) ?? 0) > 0) return true;
-  return false;
 }

@@ -27,7 +27,7 @@ export function placeAll(room: ClusterRoom, groups: readonly FitGroup[]): PlaceR
   if (placed === need) return { all: true, placed };
   room.undo(mark);
   const failed = { all: false, placed };
-  if (groups.length < 2 || groups.some(({ fit, count }) => room.fitting(fit, count) < count)) return failed;
+  if (groups.length < 2 || !eachFits(room, groups)) return failed;
   for (const leader of groups.slice(1, 1 + LEADERS_MAX)) {
     if (placeInOrder(room, [leader, ...groups.filter((group) => group !== leader)]) === need) {
       return { all: true, placed: need };
@@ -37,9 +37,14 @@ export function placeAll(room: ClusterRoom, groups: readonly FitGroup[]): PlaceR
   return need <= SEARCHED_PODS_MAX && search(room, groups) ? { all: true, placed: need } : failed;
 }
 
+/** True if the pods of each group fit, whatever the other groups take. */
+export function eachFits(room: ClusterRoom, groups: readonly FitGroup[]): boolean {
+  return groups.every(({ fit, count }) => room.fitting(fit, count) >= count);
+}
+
 /** True if all pods of some groups fit. Places nothing. */
 export function fitGroups(room: ClusterRoom, groups: readonly FitGroup[]): boolean {
-  if (groups.some(({ fit, count }) => room.fitting(fit, count) < count)) return false;
+  if (!eachFits(room, groups)) return false;
   // Pods of one class are placed whenever enough of them fit.
   if (groups.length < 2) return true;
   const { mark } = room;

@@ -1,4 +1,5 @@
 import { CHOICES_MAX } from "../flavors.ts";
+import { dischargeGangs } from "../preempt/running-gang.ts";
 import { DEFAULT_POLICY, type QueuePolicy } from "../queue-policy.ts";
 import type { PlanQueue } from "../snapshot.ts";
 import { type SizedAsk, unitsOf } from "./ask-shape.ts";
@@ -91,7 +92,10 @@ function standingOf(
   const victims = of.victims.forPool(asking, flavor, need);
   if (victims === null) return null;
   const { mark } = quota;
-  for (const { gang } of victims) for (const [name, amount] of gang.uses) quota.discharge(gang.account, name, amount);
+  dischargeGangs(
+    quota,
+    victims.map(({ gang }) => gang),
+  );
   const level = lowestFit(quota, pool, need).height;
   quota.undo(mark);
   const isOwn = victims.some(({ gang }) => gang.account.queue === lane.line.name);

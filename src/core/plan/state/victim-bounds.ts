@@ -1,5 +1,5 @@
 import { ownCandidates, Reaches } from "../preempt/reach.ts";
-import type { RunningGang, Taker, VictimSearch } from "../preempt/running-gang.ts";
+import type { Taker, VictimSearch } from "../preempt/running-gang.ts";
 import { MostRoom } from "./most-room.ts";
 import type { RoomTry } from "./requests.ts";
 import type { Runner, Runners } from "./runners.ts";
@@ -11,11 +11,15 @@ const STATES_MAX = 16;
 /** What a search for victims can find at most, during one round: it saves searches that find nobody. */
 export class VictimBounds {
   readonly #parts: Parts;
+  readonly #runners: Runners;
   readonly #most: MostRoom;
   readonly #reaches = new Map<string, Reaches>();
+  #now: Reaches;
 
   constructor(parts: Parts, runners: Runners) {
     this.#parts = parts;
+    this.#runners = runners;
+    this.#now = this.#newReaches();
     this.#most = new MostRoom(parts, runners);
   }
 
@@ -24,14 +28,23 @@ export class VictimBounds {
     return ownCandidates(search, taker) as readonly Runner[];
   }
 
-  /** False: it takes nothing of other queues in a state of use, which `state` names. */
-  reachesOthers(state: string, search: VictimSearch, of: { taker: Taker; own: readonly RunningGang[] }): boolean {
-    return this.#reachesIn(state).reachesOthers(search, of.taker, of.own);
+  /** Notes the state of use that holds from now on, until the next one. `name` tells it from others of the round. */
+  enter(name: string): void {
+    const known = this.#reaches.get(name);
+    this.#now = known ?? this.#newReaches();
+    if (known !== undefined) return;
+    if (this.#reaches.size >= STATES_MAX) this.#reaches.clear();
+    this.#reaches.set(name, this.#now);
+    this.#most.noteBorrowed();
+  }
+
+  /** False: a taker takes nothing of other queues now, also once these gangs of its own have gone. */
+  reachesOthers(taker: Taker, own: readonly Runner[]): boolean {
+    return this.#now.reachesOthers(taker, own);
   }
 
   /** Those of a request's clusters in which it may fit, whoever gives way of other queues and of these gangs. */
-  roomsWith(state: string, rooms: readonly RoomTry[], own: readonly Runner[]): readonly RoomTry[] {
-    this.#reachesIn(state);
+  roomsWith(rooms: readonly RoomTry[], own: readonly Runner[]): readonly RoomTry[] {
     return this.#most.roomsWith(rooms, own);
   }
 
@@ -40,13 +53,7 @@ export class VictimBounds {
     this.#most.noteGone(gangs);
   }
 
-  #reachesIn(state: string): Reaches {
-    const known = this.#reaches.get(state);
-    if (known !== undefined) return known;
-    if (this.#reaches.size >= STATES_MAX) this.#reaches.clear();
-    const made = new Reaches(this.#parts.quota);
-    this.#reaches.set(state, made);
-    this.#most.noteBorrowed();
-    return made;
+  #newReaches(): Reaches {
+    return new Reaches({ quota: this.#parts.quota, gangsOf: this.#runners.staying });
   }
 }
