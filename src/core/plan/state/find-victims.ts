@@ -304,23 +304,22 @@ export class FindVictims {
   }
 
   /** True if a cluster has room for a request once these gangs, all victims and all that leave are gone. */
-  fitsIn({ cluster, groups }: RoomTry, gone: readonly Runner[]): boolean {
-    const { room } = cluster;
-    const { mark } = room;
-    this.free(cluster, gone);
-    const fits = fitGroups(room, groups);
-    room.undo(mark);
-    return fits;
+  fitsIn(tried: RoomTry, gone: readonly Runner[]): boolean {
+    return this.#askWithout(tried, gone, fitGroups);
   }
 
   /** False: it has not, nor if fewer of these gangs are gone. */
-  #mayFitIn({ cluster, groups }: RoomTry, gone: readonly Runner[]): boolean {
+  #mayFitIn(tried: RoomTry, gone: readonly Runner[]): boolean {
+    return this.#askWithout(tried, gone, eachFits);
+  }
+
+  #askWithout({ cluster, groups }: RoomTry, gone: readonly Runner[], ask: typeof fitGroups): boolean {
     const { room } = cluster;
     const { mark } = room;
     this.free(cluster, gone);
-    const mayFit = eachFits(room, groups);
+    const answer = ask(room, groups);
     room.undo(mark);
-    return mayFit;
+    return answer;
   }
 
   /** Takes off a cluster's nodes the pods of gangs that are gone, and of all that leave. `room.undo` puts them back. */
