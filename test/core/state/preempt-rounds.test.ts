@@ -186,3 +186,42 @@ test("if only nodes lack, the gangs of the cluster where that costs least give w
   }
   assert.deepEqual(short(state.round(NOW, BOUNDS)), ["a preempts c (InClusterQueue) on west"]);
 });
+
+/** What the node of the one cluster shows of the victim of a nominee. */
+const shownStages: Record<
+  string,
+  { readonly victim?: readonly number[]; readonly keeps?: number; readonly made: string }
+> = {
+  "waits while the node still shows a pod of a victim whose record says that it is gone": { victim: [0], made: "" },
+  "waits while the node still shows a member that an elastic victim has given up": {
+    victim: [0, 1],
+    keeps: 1,
+    made: "",
+  },
+  "is withdrawn once the node shows no pod of its victims, and has no room": { made: "a withdrawn" },
+  "is withdrawn once the node shows only members that an elastic victim keeps, and has no room": {
+    victim: [0],
+    keeps: 1,
+    made: "a withdrawn",
+  },
+};
+for (const [name, { victim = [], keeps, made }] of Object.entries(shownStages)) {
+  test(`a nominee ${name}`, () => {
+    const full = { allocatable: amounts(8), free: amounts(0) };
+    const one = { jobUid: "uid-victim", admission: 1, ...(keeps === undefined ? {} : { keeps: { Worker: keeps } }) };
+    const waiting = [nominated(gang("a"), { victims: [one] })];
+    const clusters = [cluster("east", { nodes: [node("n", "h100", full)] })];
+    const state = stateOf(snapshot({ waiting, queues: [own(16)], clusters }));
+    const key = { kind: "node", name: "n" } as const;
+    const show = (sequence: number, free: number, indexes: readonly number[]) => {
+      const members = indexes.map((index) => ({ jobUid: "uid-victim", admission: 1, role: "worker", index }));
+      const entry = { ...key, node: node("n", "h100", { ...full, free: amounts(free) }), members };
+      const changes = [{ key, entry }];
+      state.apply({ kind: "capacity", cluster: "east", epoch: 1, since: sequence - 1, sequence, changes });
+    };
+    show(2, 0, victim);
+    assert.equal(short(state.round(NOW, BOUNDS)).join(), made);
+    show(3, 8, []);
+    assert.deepEqual(short(state.round(NOW, BOUNDS)), ["a admitted"]);
+  });
+}

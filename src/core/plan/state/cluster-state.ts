@@ -131,6 +131,13 @@ export class ClusterState {
     return [...this.#shownPods(members, part), ...(isLive ? (this.#unseenPlaces.get(jobUid) ?? []) : [])];
   }
 
+  /** True while a node shows a member of an admission, but for those that a gang keeps. */
+  shows({ jobUid, admission }: Pick<LiveMembers, "jobUid" | "admission">, keeps: MemberCounts = {}): boolean {
+    this.#places ??= this.#findPlaces();
+    const members = this.#places.get(admissionKey(jobUid, admission)) ?? [];
+    return members.some((member) => !isKept({ keeps }, member));
+  }
+
   #shownPods({ jobUid, admission, labels, groups }: LiveMembers, part: GangPart | null): readonly PlacedPod[] {
     this.#places ??= this.#findPlaces();
     return (this.#places.get(admissionKey(jobUid, admission)) ?? []).flatMap(({ node, role, index }) => {
@@ -235,7 +242,7 @@ export class ClusterState {
 }
 
 /** True for a pod of the members that a gang keeps without its growth: those with the lowest indexes. */
-function isKept({ keeps }: GangPart, { role, index }: Pick<BoundMember, "role" | "index">): boolean {
+function isKept({ keeps }: Pick<GangPart, "keeps">, { role, index }: Pick<BoundMember, "role" | "index">): boolean {
   return Object.entries(keeps).some(([name, count]) => name.toLowerCase() === role && index < count);
 }
 

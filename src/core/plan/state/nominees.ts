@@ -7,6 +7,7 @@ import { isLeft } from "../preemption.ts";
 import { DEFAULT_POLICY } from "../queue-policy.ts";
 import type { RunningJobs } from "../running-jobs.ts";
 import { unitsOf } from "./ask-shape.ts";
+import type { ClusterState } from "./cluster-state.ts";
 import type { DecideLane } from "./decide-lane.ts";
 import { compareEntries } from "./entry-order.ts";
 import { admissionOf, type FindReservations, type Forecast, keyOf } from "./find-reservations.ts";
@@ -115,7 +116,7 @@ function decideNominee({ parts, decide, victims, running }: Of, entry: Entry): N
     ? null
     : (decide.takeIn(lane, entry, named) ?? decide.takeAny(lane, entry, named.request.sized));
   if (admitted !== null) return admitted;
-  if (!isFull && !hasVictims(parts, entry.gang)) return "withdrawn";
+  if (!isFull && !hasVictims(parts, entry.gang, named.cluster)) return "withdrawn";
   const wants = decide.wantsOf(named.request);
   victims.charge(entry, wants);
   victims.occupy(named);
@@ -218,10 +219,13 @@ function namedRoom(parts: Parts, lane: Lane, gang: PlanGang): RoomTry | null {
   return room.lacks === null ? room : null;
 }
 
-/** True while a victim runs, or holds tokens or pods. */
-function hasVictims({ lines }: Pick<Parts, "lines">, { nomination }: PlanGang): boolean {
+/**
+ * True while a victim runs, or holds tokens or pods. What nodes show may be older than its record: they still count its
+ * pods as long as they show them.
+ */
+function hasVictims({ lines }: Pick<Parts, "lines">, { nomination }: PlanGang, cluster: ClusterState): boolean {
   return (nomination?.victims ?? []).some((victim) => {
     const gang = lines.entries.get(victim.jobUid)?.gang;
-    return gang !== undefined && isLeft(gang, victim);
+    return (gang !== undefined && isLeft(gang, victim)) || cluster.shows(victim, victim.keeps);
   });
 }
