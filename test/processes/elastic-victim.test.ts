@@ -8,15 +8,13 @@ import { connect, type GangwayClient } from "../../src/cli/rpc/client.ts";
 import { LABEL } from "../../src/core/job/labels.ts";
 import { JobPhase } from "../../src/gen/gangway/v1/job_pb.ts";
 import { JobService } from "../../src/gen/gangway/v1/job_service_pb.ts";
-import { WithinQueuePreemption } from "../../src/gen/gangway/v1/queue_policy_pb.ts";
-import { QueueService } from "../../src/gen/gangway/v1/queue_service_pb.ts";
-import { ResourceManager } from "../../src/gen/gangway/v1/resource_manager_pb.ts";
 import { waitUntil } from "../support/bounded.ts";
 import { postgresServer } from "../support/postgres.ts";
 import { seededRandom } from "../support/random.ts";
 import { hasRedisServer } from "../support/redis-server.ts";
 import { Caller, type Tally } from "./conserve-caller.ts";
 import { type LedgerState, recordLedger, statesOf } from "./ledger-history.ts";
+import { allowPreemption, holdTokens } from "./preemption-beside-callers.ts";
 import { Team } from "./team.ts";
 
 const server = await postgresServer();
@@ -41,19 +39,22 @@ test("the tokens of members that an elastic gang gives up reach the nominee, who
     client.close();
   });
   await recordLedger(team.db);
-  await allowPreemption(client);
+  await allowPreemption(client, { pool: POOL, limit: LIMIT });
   await client.call(JobService.method.createJob, {
     job: gang(VICTIM.name, VICTIM.workers, { kind: "PyTorchJob", priority: 0, minReplicas: VICTIM.minReplicas }),
   });
   await running(client, VICTIM.name);
 
+  const kept = await holdTokens(client, { pool: POOL, amount: LIMIT - VICTIM.workers * POD_GPUS });
   const crowd = startCallers(client, parts);
-  await crowd.granted();
+  await crowd.refused();
   await client.call(JobService.method.createJob, {
     job: gang(NOMINEE.name, NOMINEE.workers, { kind: "Job", priority: 10 }),
   });
   await running(client, NOMINEE.name);
   await crowd.refused();
+  await kept.release();
+  await crowd.granted();
   await crowd.stop();
   t.diagnostic(JSON.stringify(crowd.tally));
 
@@ -75,17 +76,8 @@ test("the tokens of members that an elastic gang gives up reach the nominee, who
   assert.ok(given >= NOMINEE.workers * POD_GPUS - (LIMIT - VICTIM.workers * POD_GPUS), `${given} were given up`);
   const last = states.at(-1) ?? [];
   assert.equal(ofNominee(last), NOMINEE.workers * POD_GPUS);
-  await requireRunsOn(team, client, ofVictim(last));
+  await requireRunsOn(team, client, async () => ofVictim((await statesOf(team.db, POOL)).at(-1) ?? []));
 });
-
-/** The callers are in no queue, so the pool gets a limit of its own. */
-async function allowPreemption(client: GangwayClient): Promise<void> {
-  const { getQueue, updateQueue } = QueueService.method;
-  const { queue } = await client.call(getQueue, { name: "default" });
-  const preemption = { withinQueue: WithinQueuePreemption.LOWER_PRIORITY };
-  await client.call(updateQueue, { queue: { name: "default", quotas: queue?.quotas ?? [], preemption } });
-  await client.call(ResourceManager.method.registerResourceQuota, { resourceNamespace: POOL, quota: BigInt(LIMIT) });
-}
 
 type OfGang = { readonly kind: "Job" | "PyTorchJob"; readonly priority: number; readonly minReplicas?: number };
 
@@ -128,7 +120,6 @@ function startCallers(client: GangwayClient, parts: AsyncDisposableStack) {
   });
   const until = (what: string, holds: () => boolean) => Promise.race([acting, waitUntil(what, holds)]);
   const granted = () => until("callers get tokens", () => tally.granted > 3);
-  /** The two gangs may have all tokens by then. */
   const refused = () => {
     const before = tally.refused;
     return until("callers are refused", () => tally.refused > before + CALLERS);
@@ -145,8 +136,15 @@ async function uidsOf({ db }: Team): Promise<ReadonlyMap<string, string>> {
   return new Map(rows.map(({ name, uid }) => [name, uid]));
 }
 
-/** The victim has its first admission and as many pods as it holds tokens for, and was not preempted. */
-async function requireRunsOn({ clusters, db }: Team, client: GangwayClient, held: number): Promise<void> {
+/**
+ * The victim has its first admission and as many pods as it holds tokens for, and was not preempted. It may grow again
+ * once the callers have stopped: then the pods follow the tokens.
+ */
+async function requireRunsOn(
+  { clusters, db }: Team,
+  client: GangwayClient,
+  heldNow: () => Promise<number>,
+): Promise<void> {
   const { job } = await client.call(JobService.method.getJob, { name: VICTIM.name });
   assert.deepEqual([job?.status?.phase, job?.status?.attempts?.preemptions], [JobPhase.RUNNING, 0]);
   const admissions = await db.query(
@@ -154,10 +152,15 @@ async function requireRunsOn({ clusters, db }: Team, client: GangwayClient, held
     [VICTIM.name],
   );
   assert.deepEqual(admissions, [{ number: 1, state: "live" }]);
-  assert.ok(held >= VICTIM.minReplicas * POD_GPUS && held < VICTIM.workers * POD_GPUS, `it holds ${held}`);
-  const pods = [...(clusters.find(({ name }) => name === CLUSTER)?.model.store.objects("pods") ?? [])];
-  const own = pods.filter(({ metadata }) => metadata.labels?.[LABEL.jobName] === VICTIM.name);
-  assert.equal(own.length, held / POD_GPUS);
+  const ownPods = () => {
+    const pods = [...(clusters.find(({ name }) => name === CLUSTER)?.model.store.objects("pods") ?? [])];
+    return pods.filter(({ metadata }) => metadata.labels?.[LABEL.jobName] === VICTIM.name);
+  };
+  await waitUntil("the victim has as many pods as it holds tokens for", async () => {
+    const held = await heldNow();
+    assert.ok(held >= VICTIM.minReplicas * POD_GPUS && held < VICTIM.workers * POD_GPUS, `it holds ${held}`);
+    return ownPods().length === held / POD_GPUS;
+  });
   const { events } = await client.call(JobService.method.listJobEvents, { name: VICTIM.name });
   const said = events.filter(({ reason }) => reason === "GivesUpMembers").map(({ message }) => message);
   assert.match(said.join("\n"), /default\/urgent/);

@@ -9,8 +9,6 @@ import { connect, type GangwayClient } from "../../src/cli/rpc/client.ts";
 import { LABEL } from "../../src/core/job/labels.ts";
 import { JobPhase } from "../../src/gen/gangway/v1/job_pb.ts";
 import { JobService } from "../../src/gen/gangway/v1/job_service_pb.ts";
-import { WithinQueuePreemption } from "../../src/gen/gangway/v1/queue_policy_pb.ts";
-import { QueueService } from "../../src/gen/gangway/v1/queue_service_pb.ts";
 import { ResourceManager } from "../../src/gen/gangway/v1/resource_manager_pb.ts";
 import { waitUntil } from "../support/bounded.ts";
 import { postgresServer } from "../support/postgres.ts";
@@ -18,7 +16,8 @@ import { seededRandom } from "../support/random.ts";
 import { hasRedisServer } from "../support/redis-server.ts";
 import { Caller, isPassing, type Tally } from "./conserve-caller.ts";
 import { ledgerSums } from "./conserve-ledger.ts";
-import { recordLedger, statesOf } from "./ledger-history.ts";
+import { type LedgerState, recordLedger, statesOf } from "./ledger-history.ts";
+import { allowPreemption, holdTokens } from "./preemption-beside-callers.ts";
 import { StepGates } from "./step-gates.ts";
 import { Team } from "./team.ts";
 
@@ -34,6 +33,8 @@ const CALLERS = 500;
 const CONNECTIONS = 4;
 /** Each caller rests so long after each call. */
 const REST_MS = 2_000;
+/** So many transactions of the ledger show that callers were busy. */
+const OFTEN = CALLERS / 10;
 
 /** What the nominee and its victims are about to record when they are killed. */
 const STEPS = {
@@ -77,10 +78,12 @@ test("a nominee boards with the tokens of its victims, whoever is killed meanwhi
   const clients = clientsOf(team, parts);
   const [client] = clients as [GangwayClient];
   await recordLedger(team.db);
-  await allowPreemption(client);
+  await allowPreemption(client, { pool: POOL, limit: LIMIT });
   for (const name of VICTIMS) await client.call(JobService.method.createJob, { job: gang(name, 2, 0) });
   for (const name of VICTIMS) await running(client, name);
 
+  // Without it, four free tokens would spare one of the victims.
+  await holdTokens(client, { pool: POOL, amount: 1 });
   const crowd = startCallers(clients, parts);
   const pods = watchPods(team, parts);
   const gates = parts.use(await StepGates.close(team.url, STEPS));
@@ -100,6 +103,7 @@ test("a nominee boards with the tokens of its victims, whoever is killed meanwhi
   }
   await running(client, NOMINEE);
   await crowd.more();
+  await waitUntil("callers have changed the ledger often", async () => (await sinceVictimsRan(team)).length > OFTEN);
   await crowd.stop();
   await requireConserved(team, client);
   await requireOneAdmission(team);
@@ -115,15 +119,6 @@ function clientsOf(team: Team, parts: AsyncDisposableStack): readonly GangwayCli
     parts.defer(() => client.close());
     return client;
   });
-}
-
-/** The callers are in no queue, so the pool gets a limit of its own. */
-async function allowPreemption(client: GangwayClient): Promise<void> {
-  const { getQueue, updateQueue } = QueueService.method;
-  const { queue } = await client.call(getQueue, { name: "default" });
-  const preemption = { withinQueue: WithinQueuePreemption.LOWER_PRIORITY };
-  await client.call(updateQueue, { queue: { name: "default", quotas: queue?.quotas ?? [], preemption } });
-  await client.call(ResourceManager.method.registerResourceQuota, { resourceNamespace: POOL, quota: BigInt(LIMIT) });
 }
 
 function gang(name: string, replicas: number, priority: number) {
@@ -244,17 +239,22 @@ async function requireOneAdmission(team: Team): Promise<void> {
  * After each transaction the nominee and its victims together hold what the victims held, so that the tokens were never
  * free, and all holders together are within the limit.
  */
-async function requireNeverFree({ db }: Team): Promise<void> {
+async function requireNeverFree(team: Team): Promise<void> {
+  const states = await sinceVictimsRan(team);
+  assert.ok(states.length > OFTEN, `${states.length} transactions`);
+  assert.deepEqual([...new Set(states.map(({ kept }) => kept))], [NEED]);
+  assert.ok(Math.max(...states.map(({ all }) => all)) === LIMIT, `less than ${LIMIT} were held at most`);
+}
+
+/** What the gangs' first admissions and all holders hold after each transaction since all victims run. */
+async function sinceVictimsRan({ db }: Team) {
   const jobs = await db.query<{ uid: string }>("select uid from jobs");
   const gangs = new Set(jobs.map(({ uid }) => uid));
-  const states = await statesOf(db, POOL);
-  const sum = (rows: readonly { readonly amount: number }[]) => rows.reduce((all, { amount }) => all + amount, 0);
-  const kept = states.map((rows) => {
-    return sum(rows.filter(({ jobUid, admission }) => jobUid !== null && gangs.has(jobUid) && admission === 1));
+  const sum = (rows: LedgerState) => rows.reduce((all, { amount }) => all + amount, 0);
+  const states = (await statesOf(db, POOL)).map((rows) => {
+    const ofGangs = rows.filter(({ jobUid, admission }) => jobUid !== null && gangs.has(jobUid) && admission === 1);
+    return { kept: sum(ofGangs), all: sum(rows) };
   });
-  const all = states.map(sum);
-  const from = kept.indexOf(NEED);
-  assert.ok(from >= 0 && states.length > from + CALLERS / 10, `${states.length} transactions`);
-  assert.deepEqual([...new Set(kept.slice(from))], [NEED]);
-  assert.ok(Math.max(...all) === LIMIT, `at most ${Math.max(...all)} of ${LIMIT} were held`);
+  const from = states.findIndex(({ kept }) => kept === NEED);
+  return from < 0 ? [] : states.slice(from);
 }
