@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
-import { after, before, describe, test } from "node:test";
+import { after, before, describe, type TestContext, test } from "node:test";
 import fc from "fast-check";
 import type { RedisConnection } from "../../src/adapters/counters/redis/connection.ts";
 import { slotOf } from "../../src/adapters/counters/redis/slots.ts";
@@ -28,12 +28,10 @@ describe("Redis behind sentinels", { skip }, () => {
   for (const [what, strike] of Object.entries(strikes)) {
     test(`when the primary ${what}, calls continue on the new one with its run id, and none runs twice`, async (t) => {
       const key = randomUUID();
-      const connection = await openConnection({ url: servers.url });
-      const callers = new Callers(connection, key);
+      const callers = new Callers(await opened(t, { url: servers.url }), key);
       const before = await servers.primary();
       t.after(async () => {
         await callers.stop();
-        await connection.close();
         await before.revive();
         await before.linked();
       });
@@ -50,18 +48,19 @@ describe("Redis behind sentinels", { skip }, () => {
     });
   }
 
-  test("published messages arrive before and after a change of the primary", async () => {
-    const connection = await openConnection({ url: servers.url });
+  test("published messages arrive before and after a change of the primary", async (t) => {
+    const connection = await opened(t, { url: servers.url });
     const channel = randomUUID();
     const heard = new Set<string>();
     const stop = connection.subscribe(channel, (message) => heard.add(message));
+    // On a slow machine the sentinels may switch once more.
+    const publish = async (message: string) => (await servers.primary()).admin.publish(channel, message);
+    await untilHeard("first", heard, publish);
     const before = await servers.primary();
-    await publishUntilHeard(before, channel, "first", heard);
     await servers.failOver();
-    const now = await servers.switchedFrom(before);
-    await publishUntilHeard(now, channel, "second", heard);
+    await servers.switchedFrom(before);
+    await untilHeard("second", heard, publish);
     stop();
-    await connection.close();
   });
 
   test("a start without reachable sentinels fails with a plain reason", async () => {
@@ -87,11 +86,9 @@ describe("Redis behind sentinels", { skip }, () => {
     const guarded = await SentinelServers.start({ password: "for-sentinels" });
     t.after(() => guarded.stop());
     const sentinel = { username: null, password: "for-sentinels" };
-    const connection = await openConnection({ url: guarded.url, sentinel });
-    const callers = new Callers(connection, randomUUID(), 1);
+    const callers = new Callers(await opened(t, { url: guarded.url, sentinel }), randomUUID(), 1);
+    t.after(() => callers.stop());
     await callers.answeredMore(1);
-    await callers.stop();
-    await connection.close();
     await assert.rejects(openConnection({ url: guarded.url }), /NOAUTH/);
   });
 });
@@ -103,9 +100,7 @@ describe("a Redis Cluster", { skip }, () => {
   });
   after(() => cluster.stop());
 
-  async function connected(): Promise<RedisConnection> {
-    return openConnection({ url: cluster.url });
-  }
+  const connected = (t: TestContext) => opened(t, { url: cluster.url });
 
   test("slots equal those that Redis computes", async () => {
     const admin = cluster.nodes[0]?.admin;
@@ -117,8 +112,8 @@ describe("a Redis Cluster", { skip }, () => {
     );
   });
 
-  test("each key of many slots is served by its owner", async () => {
-    const connection = await connected();
+  test("each key of many slots is served by its owner", async (t) => {
+    const connection = await connected(t);
     const runs = new Set<string>();
     for (let at = 0; at < 30; at += 1) {
       const reply = (await connection.run(NOTE, [`{domain ${at}}:list`], (runId) => ["1", runId])) as [string, string];
@@ -126,13 +121,12 @@ describe("a Redis Cluster", { skip }, () => {
       runs.add(reply[1]);
     }
     assert.equal(runs.size, 3);
-    await connection.close();
   });
 
-  test("calls follow a slot to its new primary, and none arrives there with the old run id", async () => {
+  test("calls follow a slot to its new primary, and none arrives there with the old run id", async (t) => {
     const key = `{${randomUUID()}}:list`;
-    const connection = await connected();
-    const callers = new Callers(connection, key);
+    const callers = new Callers(await connected(t), key);
+    t.after(() => callers.stop());
     await callers.answeredMore(20);
     const owner = await cluster.ownerOf(key);
     const to = cluster.nodes.slice(0, 3).find((node) => node !== owner) as RedisServer;
@@ -143,7 +137,6 @@ describe("a Redis Cluster", { skip }, () => {
     await callers.stop();
     assert.ok(callers.lost > 0, "calls to the old owner were refused");
     noneTwice(await to.admin.lrange(key, 0, -1));
-    await connection.close();
   });
 
   for (const [what, strike] of [
@@ -153,13 +146,12 @@ describe("a Redis Cluster", { skip }, () => {
     test(`when a primary ${what}, its replica serves its slots, and other slots are not affected`, async (t) => {
       const keys = await keysByOwner(cluster);
       const [[owner, key], [, elsewhere]] = keys as [[RedisServer, string], [RedisServer, string]];
-      const connection = await connected();
+      const connection = await connected(t);
       const callers = new Callers(connection, key);
       const others = new Callers(connection, elsewhere);
       const stop = () => Promise.all([callers.stop(), others.stop()]);
       t.after(async () => {
         await stop();
-        await connection.close();
         await owner.revive();
         await owner.linked();
       });
@@ -175,33 +167,32 @@ describe("a Redis Cluster", { skip }, () => {
     });
   }
 
-  test("messages published on any node arrive, also after the subscribed connections were cut", async () => {
-    const connection = await connected();
+  test("messages published on any node arrive, also after the subscribed connections were cut", async (t) => {
+    const connection = await connected(t);
     const channel = randomUUID();
     const heard = new Set<string>();
     connection.subscribe(channel, (message) => heard.add(message));
     const [first] = cluster.running as [RedisServer];
-    await publishUntilHeard(first, channel, "first", heard);
+    const publish = (message: string) => first.admin.publish(channel, message);
+    await untilHeard("first", heard, publish);
     for (const { admin } of cluster.running) await admin.call("CLIENT", "KILL", "TYPE", "pubsub");
-    await publishUntilHeard(first, channel, "second", heard);
-    await connection.close();
+    await untilHeard("second", heard, publish);
   });
 
-  test("a single seed is enough to find all nodes", async () => {
-    const connection = await openConnection({ url: `redis+cluster://127.0.0.1:${cluster.nodes[4]?.port}` });
+  test("a single seed is enough to find all nodes", async (t) => {
+    const connection = await opened(t, { url: `redis+cluster://127.0.0.1:${cluster.nodes[4]?.port}` });
     const callers = new Callers(connection, randomUUID(), 1);
+    t.after(() => callers.stop());
     await callers.answeredMore(2);
-    await callers.stop();
-    await connection.close();
   });
 
-  test("a primary that evicts keys is refused at start", async () => {
+  test("a primary that evicts keys is refused at start", async (t) => {
     const owner = await cluster.ownerOf("any");
     await owner.admin.config("SET", "maxmemory", "50mb");
     await owner.admin.config("SET", "maxmemory-policy", "allkeys-lru");
-    await assert.rejects(connected(), new RegExp(`127.0.0.1:${owner.port} is refused: it evicts keys`));
+    await assert.rejects(connected(t), new RegExp(`127.0.0.1:${owner.port} is refused: it evicts keys`));
     await owner.admin.config("SET", "maxmemory-policy", "noeviction");
-    await (await connected()).close();
+    await connected(t);
   });
 
   test("a standalone server is refused under the URL of a cluster", async (t) => {
@@ -222,9 +213,20 @@ async function keysByOwner(cluster: RedisClusterServers): Promise<readonly (read
   return [...keys];
 }
 
-async function publishUntilHeard(server: RedisServer, channel: string, message: string, heard: ReadonlySet<string>) {
+/** A connection that is closed when its test ends. */
+async function opened(t: TestContext, given: Parameters<typeof openConnection>[0]): Promise<RedisConnection> {
+  const connection = await openConnection(given);
+  t.after(() => connection.close());
+  return connection;
+}
+
+async function untilHeard(
+  message: string,
+  heard: ReadonlySet<string>,
+  publish: (message: string) => Promise<unknown>,
+): Promise<void> {
   const isHeard = async () => {
-    await server.admin.publish(channel, message);
+    await publish(message);
     return heard.has(message);
   };
   await waitUntil(`${message} is heard`, isHeard, { pollMs: 10 });

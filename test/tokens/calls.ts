@@ -3,6 +3,7 @@ import { createHash } from "node:crypto";
 import { type ConnectionOptions, RedisConnection } from "../../src/adapters/counters/redis/connection.ts";
 import type { Script } from "../../src/adapters/counters/redis/scripts.ts";
 import { UnavailableError } from "../../src/runtime/unavailable-error.ts";
+import { waitUntil } from "../support/bounded.ts";
 
 /** Records the call and returns the given run id and the run id of the server that runs it. */
 export const NOTE = script(`
@@ -42,13 +43,17 @@ export class Callers {
     this.#connection = connection;
     this.#key = key;
     this.#running = Promise.all(Array.from({ length: callers }, () => this.#call()));
+    // One that fails ends the others. Who waits for them hears of it.
+    this.#running.catch(() => {
+      this.#isStopped = true;
+    });
   }
 
   /** Resolves after this many more answered calls. */
   async answeredMore(count: number): Promise<void> {
-    for (const enough = this.answered + count; this.answered < enough; ) {
-      await Promise.race([this.#running, new Promise((resolve) => setTimeout(resolve, 5))]);
-    }
+    const enough = this.answered + count;
+    const isEnough = () => this.answered >= enough || this.#isStopped;
+    await Promise.race([this.#running, waitUntil(`${count} more calls are answered`, isEnough, { pollMs: 5 })]);
   }
 
   /** Resolves when a server that is not in `than` has answered. */
