@@ -72,6 +72,12 @@ export class VirtualClock implements Clock {
   passDeadlines(): void {
     for (const pass of this.#deadlines) pass();
   }
+
+  /** For a worker, which steps woken jobs when the history runs it, and not while others have their turn. */
+  forWorker(): Clock {
+    const sleep: Clock["sleep"] = (ms, signal) => (ms === CALL_MS_MAX ? this.sleep(ms, signal) : new Promise(() => {}));
+    return { nowMs: this.nowMs, monotonicMs: this.monotonicMs, sleep };
+  }
 }
 
 /** How long the reaper waits for a domain that is being opened. */
@@ -435,7 +441,7 @@ export class World {
     );
     const worker = createWorker(
       {
-        clock: this.clock,
+        clock: this.clock.forWorker(),
         store: this.#options.watchWorker?.(this.store.worker) ?? this.store.worker,
         clusters: workerClusters(views),
         member,

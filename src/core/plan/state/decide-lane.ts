@@ -15,7 +15,7 @@ import type { Entry, Lane } from "./gang-lines.ts";
 import { allocationsOf, placeIn } from "./grow.ts";
 import { plannedVictims } from "./growth.ts";
 import { LaneOptions } from "./lane-options.ts";
-import { leaveLists } from "./lane-turns.ts";
+import { leaveLists, onlyDrains } from "./lane-turns.ts";
 import { newAdmission, serviceAdmission } from "./new-admission.ts";
 import { largestPart } from "./part-of-gang.ts";
 import { isRanked, mayPreempt, rankedChoices } from "./ranked-choices.ts";
@@ -83,10 +83,19 @@ export class DecideLane {
   mayFit(lane: Lane): boolean {
     const queue = this.#queueOf(lane);
     if (queue === undefined || lane.shape.ask.service) return queue !== undefined;
-    const { resources, quota, excludes } = this.#parts;
-    const sized = lane.shape.fewest ?? lane.shape.all;
-    const { choices, cut } = flavorChoices(lane, queue, { sized, resources, quota, excludes });
-    return cut || choices.some((flavors) => this.#rooms.hasRoom(lane, this.#parts.requestOf(lane, sized, flavors)));
+    const { requests, cut } = this.#fewestRequests(lane, queue);
+    return cut || requests.some((request) => this.#rooms.hasRoom(lane, request));
+  }
+
+  /**
+   * True if the nearest thing in the way of a lane's gangs is an older admission of their own. It does not depend on what
+   * an earlier round has said of them.
+   */
+  waitsForItself(lane: Lane): boolean {
+    const queue = this.#queueOf(lane);
+    if (queue === undefined || lane.barred.length === 0) return false;
+    const requests = this.#fewestRequests(lane, queue).requests;
+    return requests.length > 0 && onlyDrains(this.#rooms.blocks(lane, requests));
   }
 
   /** Admits a gang with a reservation wherever it fits now, or lets others give way. Null: neither is possible. */
@@ -131,6 +140,14 @@ export class DecideLane {
 
   #queueOf({ line }: Lane): PlanQueue | undefined {
     return this.#parts.quota.queues.get(line.name);
+  }
+
+  /** What the fewest members of a lane's gangs could request, by the quotas. `cut`: there is more. */
+  #fewestRequests(lane: Lane, queue: PlanQueue): { readonly requests: readonly Request[]; readonly cut: boolean } {
+    const { resources, quota, excludes } = this.#parts;
+    const sized = lane.shape.fewest ?? lane.shape.all;
+    const { choices, cut } = flavorChoices(lane, queue, { sized, resources, quota, excludes });
+    return { requests: choices.map((flavors) => this.#parts.requestOf(lane, sized, flavors)), cut };
   }
 
   #assignment(kind: Assignment["kind"], request: Request): Assignment {

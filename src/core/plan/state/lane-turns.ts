@@ -1,5 +1,6 @@
 /** Reads and resets the parts of lanes and queues on which the turns of a round depend. */
 import type { Lane, LaneOption, Line } from "./gang-lines.ts";
+import type { ClusterBlocks } from "./refused.ts";
 import type { Parts } from "./state-parts.ts";
 
 /** True if something that a lane waits for may have come. */
@@ -46,10 +47,14 @@ export function dropSleeping(line: Line): void {
   awake.length = kept;
 }
 
-/** True if the nearest thing in a gang's way is an older admission of its own: others may pass it. */
+/** True if the nearest thing in the way of a refused gang is an older admission of its own: others may pass it. */
 export function waitsForItself({ refusal }: Lane): boolean {
-  if (refusal === null || refusal.stoppedByQuota) return false;
-  const reasons = refusal.clusters.all.map(({ reason }) => reason);
+  return refusal !== null && !refusal.stoppedByQuota && onlyDrains(refusal.clusters);
+}
+
+/** True if each cluster that could take a gang still has objects of an older admission of it. */
+export function onlyDrains({ all }: ClusterBlocks): boolean {
+  const reasons = all.map(({ reason }) => reason);
   return reasons.includes("Draining") && !reasons.includes("NoCapacity");
 }
 

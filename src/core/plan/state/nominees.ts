@@ -14,7 +14,6 @@ import { admissionOf, type FindReservations, type Forecast, keyOf } from "./find
 import type { FindVictims } from "./find-victims.ts";
 import type { Entry, Lane, Line } from "./gang-lines.ts";
 import { plannedVictims } from "./growth.ts";
-import { waitsForItself } from "./lane-turns.ts";
 import { compareAged } from "./line-ageing.ts";
 import { ownLane } from "./new-lane.ts";
 import { partWith } from "./part-of-gang.ts";
@@ -67,14 +66,14 @@ function answerTo(of: Of, entry: Entry): NomineeAnswer {
  * True for a nominee of a strict queue before which another gang waits: no gang passes that one. Its victims wait
  * behind it.
  */
-function isPassing({ parts, nowMs }: Of, entry: Entry): boolean {
+function isPassing({ parts, decide, running, nowMs }: Of, entry: Entry): boolean {
   const { line, gang } = entry;
   if (!parts.isStrict(line.name)) return false;
   const victims = new Set(gang.nomination?.victims.map(({ jobUid }) => jobUid));
   return [...line.lanes.values()].some((lane) => {
-    if (lane.full !== null || waitsForItself(lane)) return false;
     const first = lane.entries.find((one) => !victims.has(one.gang.uid));
-    return first !== undefined && compareAged(first, entry, nowMs) < 0;
+    if (first === undefined || compareAged(first, entry, nowMs) >= 0) return false;
+    return running.fullTenant(lane) === null && !decide.waitsForItself(lane);
   });
 }
 
