@@ -305,7 +305,10 @@ test("a state that follows changes decides as one that was just loaded", () => {
   for (let seed = FIRST; seed < FIRST + HISTORIES; seed++) runHistory(seed);
 });
 
-test("the histories met lost and late changes, gaps, take-overs and gangs in a waiting line", () => {
+/** So many histories meet every event. */
+const skip = HISTORIES < 100 && `it needs 100 histories, and ${HISTORIES} ran`;
+
+test("the histories met lost and late changes, gaps, take-overs and gangs in a waiting line", { skip }, () => {
   assert.ok(met.admissions > HISTORIES, `${met.admissions} admissions`);
   assert.ok(met.aged > HISTORIES / 10, `${met.aged} gangs that older ones have passed`);
   assert.ok(met.full > HISTORIES / 10, `${met.full} gangs of full queues`);

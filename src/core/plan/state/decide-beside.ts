@@ -3,6 +3,7 @@ import type { Assignment, Preempted } from "./assignment.ts";
 import type { DecideLane } from "./decide-lane.ts";
 import { type Entry, headOf, type Lane } from "./gang-lines.ts";
 import { type KeptRoom, mayPass, withLifted } from "./kept-room.ts";
+import { makeRestless } from "./lane-turns.ts";
 import { compareAged } from "./line-ageing.ts";
 import type { Parts } from "./state-parts.ts";
 
@@ -41,11 +42,15 @@ export class DecideBeside {
     return inLine;
   }
 
-  /** What a lane that may pass a reservation waits for does not tell whether it fits. */
+  /**
+   * What a lane that may pass a reservation waits for does not tell whether it fits, nor whether it would without a
+   * reservation that keeps it out.
+   */
   staysRefused(lane: Lane): boolean {
-    if (this.#mayPassAny(lane) || !this.#decide.options.staysRefused(lane)) return false;
+    if (lane.refusal?.keptFor !== undefined || this.#mayPassAny(lane)) return false;
+    if (!this.#decide.options.staysRefused(lane)) return false;
     // Such a lane hears of no room that a reservation keeps.
-    return lane.restless !== "victims" || (lane.refusal?.keptFor === undefined && !this.#mayBeKeptOut(lane));
+    return lane.restless !== "victims" || !this.#mayBeKeptOut(lane);
   }
 
   /** False: no reservation is in a lane's way. */
@@ -93,6 +98,7 @@ export class DecideBeside {
       if (!this.#without(lifted, () => this.#decide.mayFit(lane) && this.#decide.fits(lane, entry))) continue;
       const { uid, namespace, name } = kept.entry.gang;
       lane.refusal = { ...lane.refusal, keptFor: { uid, namespace, name, cluster: kept.cluster.name } };
+      makeRestless(lane, this.#parts);
       return;
     }
   }

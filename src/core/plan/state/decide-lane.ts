@@ -88,8 +88,8 @@ export class DecideLane {
   }
 
   /**
-   * True if the nearest thing in the way of a lane's gangs is an older admission of their own. It does not depend on what
-   * an earlier round has said of them.
+   * True if the nearest thing in the way of a lane's gangs is an older admission of their own. It does not depend on
+   * what an earlier round has said of them.
    */
   waitsForItself(lane: Lane): boolean {
     const queue = this.#queueOf(lane);

@@ -54,8 +54,8 @@ export type Lane = {
   awake: boolean;
   /**
    * Why each round looks at it: its lists do not hold everything that can change its refusal. `tokens`: it may become
-   * the gang in the pools' waiting lines, or leaves room for that one. `victims`: others may give way for it once any
-   * fact changes, or once they may be preempted. Null: its lists hold everything.
+   * the gang in the pools' waiting lines, or leaves room for that one. `victims`: once any fact changes, or in time,
+   * others may give way for it, or a reservation keep it out no more. Null: its lists hold everything.
    */
   restless: "tokens" | "victims" | "always" | null;
   refusal: LaneRefusal | null;

@@ -58,6 +58,12 @@ export function onlyDrains({ all }: ClusterBlocks): boolean {
   return reasons.includes("Draining") && !reasons.includes("NoCapacity");
 }
 
+/** Lets rounds look at a lane after any change, if they do not already. */
+export function makeRestless(lane: Lane, { lines }: Pick<Parts, "lines">): void {
+  lane.restless ??= "victims";
+  lines.restless.add(lane);
+}
+
 /** Takes a lane out of the lists of those that wait. */
 export function leaveLists(lane: Lane): void {
   for (const { waiting } of lane.waitsIn) waiting.delete(lane);
