@@ -16,7 +16,9 @@ export class StatementCounter {
   readonly #counts = new Map<string, number>();
 
   private constructor(target: { readonly host: string; readonly port: number }) {
-    this.#server = createServer((client) => this.#join(client, connect(target)));
+    this.#server = createServer({ noDelay: true }, (client) =>
+      this.#join(client, connect({ ...target, noDelay: true })),
+    );
   }
 
   static async start(target: { readonly host: string; readonly port: number }): Promise<StatementCounter> {

@@ -240,6 +240,7 @@ export class Cycles {
         // Others pass it, also in a strict queue: it waits for gangs of its tenant, not for room.
         lane.awake = false;
         turns.lanes?.drop();
+        if (turns.line.head === lane) forgetHead(turns.line);
         continue;
       }
       const waits = this.#assign(turns, lane, entry);
