@@ -4,6 +4,7 @@ import { isConditionTrue } from "../../src/core/job/conditions.ts";
 import { type Job, liveAdmission } from "../../src/core/job/job.ts";
 import { canBeNominated } from "../../src/core/job/nomination.ts";
 import type { PlannedVictim, PreemptionRecord } from "../../src/core/plan/preemption.ts";
+import { SERVICE_KIND } from "./sim-service.ts";
 import type { World } from "./world.ts";
 
 const REASONS: readonly PlannedVictim["reason"][] = ["InClusterQueue", "InCohortReclamation", "InCohortFairSharing"];
@@ -22,11 +23,13 @@ export class Preemptions {
     this.#random = random;
   }
 
-  /** Nominates some job that waits, and asks up to two jobs that run to go for it. Returns words for the trace. */
+  /**
+   * Nominates some job that waits for room, and asks up to two jobs that run to go for it. Returns words for the trace.
+   */
   async preempt(): Promise<string> {
     const epoch = await this.#epoch();
     const jobs = await this.#world.jobs();
-    const nominee = this.#pick(jobs.filter((job) => canBeNominated(job)));
+    const nominee = this.#pick(jobs.filter((job) => canBeNominated(job) && job.spec.kind !== SERVICE_KIND));
     if (epoch === null || nominee === undefined) return "nobody is preempted";
     const running = jobs.filter((job) => liveAdmission(job) !== null);
     const victims = [...new Set([this.#pick(running), this.#pick(running)])].flatMap((job) => this.#victimOf(job));

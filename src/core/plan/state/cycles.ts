@@ -126,11 +126,13 @@ export class Cycles {
       open = heads.map(({ turns }) => turns);
     }
     const isCut = (hasMoved && open.length > 0) || this.#stretch(all);
+    // Nothing that comes later in a round helps a gang that it has refused.
+    for (const lane of this.#refused) lane.awake = false;
     endHope(this.#parts, isCut);
-    const reserveAtMs = isCut ? Number.POSITIVE_INFINITY : this.#reserve();
     const { lines } = this.#parts;
-    for (const line of lines.lines.values()) lines.noteFull(line, this.#running.fullAt(line.name));
     lines.noteFullTenants(this.#running, { begins: false });
+    const reserveAtMs = isCut ? Number.POSITIVE_INFINITY : this.#reserve();
+    for (const line of lines.lines.values()) lines.noteFull(line, this.#running.fullAt(line.name));
     for (const { line } of all) dropSleeping(line);
     const preempts = { preemptions: this.#preemptions, withdrawn: this.#withdrawn };
     const recheckAtMs = Math.min(this.#victims.recheckAtMs, this.#victims.budget.recheckAtMs);

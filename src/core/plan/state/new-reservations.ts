@@ -108,9 +108,7 @@ function waitedLongIn({ parts, running }: Of, nowMs: number): readonly WaitedLon
     const afterMs = reserveAfterMs(parts, line);
     if (line.stop !== null || line.reserved !== null || afterMs === 0 || running.fullAt(line.name) !== null) continue;
     const at = { afterMs, nowMs };
-    const waited = parts.isStrict(line.name) ? headOnly(line, at) : waitedIn(line, at);
-    // The round may have admitted gangs since that fill their tenants.
-    all.push({ ...waited, lanes: waited.lanes.filter((lane) => running.fullTenant(lane) === null) });
+    all.push(parts.isStrict(line.name) ? headOnly(line, at) : waitedIn(line, at));
   }
   return all;
 }
