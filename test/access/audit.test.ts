@@ -24,6 +24,7 @@ import { AUDIT_ACTIONS } from "../../src/core/admin/audit.ts";
 import { ClusterService } from "../../src/gen/gangway/v1/cluster_service_pb.ts";
 import { type AuditEntry, QueueService } from "../../src/gen/gangway/v1/queue_service_pb.ts";
 import { waitUntil } from "../support/bounded.ts";
+import { addDatabase } from "../support/data-folder.ts";
 import { signingKey, TestIssuer } from "../support/issuer.ts";
 import { OWN_KINDS } from "../support/kinds.ts";
 
@@ -164,6 +165,7 @@ async function serve(t: TestContext) {
   const issuer = await TestIssuer.start(await signingKey("one", "ES256"));
   t.after(() => issuer.close());
   const folder = mkdtempSync(join(tmpdir(), "gangway-audit-"));
+  addDatabase(join(folder, "data"));
   const authentication = join(folder, "authentication.yaml");
   const settings = { issuer: issuer.url, audiences: ["gangway"], subjectPrefix: "login:" };
   writeFileSync(authentication, JSON.stringify({ issuers: [settings], robots: true }));

@@ -10,10 +10,12 @@ import { startEmbedded } from "../../src/compose/embedded.ts";
 import { readConfig } from "../../src/config.ts";
 import { QueueService } from "../../src/gen/gangway/v1/queue_service_pb.ts";
 import { waitUntil } from "../support/bounded.ts";
+import { addDatabase } from "../support/data-folder.ts";
 import { OWN_KINDS } from "../support/kinds.ts";
 
 test("files leave an entry at the first start and when they change, and none at the next start", async (t) => {
   const folder = mkdtempSync(join(tmpdir(), "gangway-settings-"));
+  addDatabase(join(folder, "data"));
   t.after(() => rmSync(folder, { recursive: true }));
   const [limits, access] = [join(folder, "limits.yaml"), join(folder, "access.yaml")];
   const write = (path: string, text: string) => {

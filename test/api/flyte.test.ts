@@ -4,14 +4,13 @@
  * in separate commands, answers wrongly.
  */
 import assert from "node:assert/strict";
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { rmSync } from "node:fs";
 import { after, before, describe, type TestContext, test } from "node:test";
 import { durationFromMs } from "@bufbuild/protobuf/wkt";
 import { Client, credentials } from "@grpc/grpc-js";
 import fc from "fast-check";
 import { AllocationStatus, ReleaseOutcome, ResourceManager } from "../../src/gen/gangway/v1/resource_manager_pb.ts";
+import { newDataFolder } from "../support/data-folder.ts";
 import { ServiceProcess } from "../support/service.ts";
 import { callsOf, startFixture } from "./fixture.ts";
 
@@ -204,7 +203,7 @@ describe("over the counters' specification", () => {
 });
 
 describe("over the whole service", () => {
-  const directory = mkdtempSync(join(tmpdir(), "gangway-flyte-"));
+  const directory = newDataFolder("gangway-flyte-");
   const service = new ServiceProcess(["--data", directory, "--listen", "127.0.0.1:0", "--no-examples"]);
   let client: Client;
   before(async () => {

@@ -1,7 +1,6 @@
 /** The API with intake and watch on one database, as the benches of calls measure them. */
 import { randomBytes } from "node:crypto";
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { rmSync } from "node:fs";
 import { join } from "node:path";
 import type { Db } from "../../src/adapters/store/db/db.ts";
 import { openPglite } from "../../src/adapters/store/db/pglite.ts";
@@ -17,6 +16,7 @@ import { systemClock } from "../../src/runtime/clock.ts";
 import { createTelemetry } from "../../src/telemetry/events.ts";
 import { createWatch } from "../../src/watch/watch.ts";
 import { anonymous } from "../support/anonymous.ts";
+import { newDataFolder } from "../support/data-folder.ts";
 import { OWN_KINDS } from "../support/kinds.ts";
 import { memoryAccess } from "../support/memory-access.ts";
 import { memoryRobots } from "../support/memory-robots.ts";
@@ -31,7 +31,7 @@ export async function openBenchDb(where: string): Promise<Db> {
   if (where.includes("://")) return await openPostgres(postgresOptions(where));
   if (where === "memory") return await openPglite(null);
   if (where !== "") return await openPglite(join(where, "db"));
-  const temporary = mkdtempSync(join(tmpdir(), "gangway-bench-"));
+  const temporary = newDataFolder("gangway-bench-");
   const db = await openPglite(join(temporary, "db"));
   const close = () => db.close().then(() => rmSync(temporary, { recursive: true, force: true }));
   return { ...db, close };

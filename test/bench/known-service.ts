@@ -8,6 +8,7 @@ import { NamespaceService } from "../../src/gen/gangway/v1/namespace_service_pb.
 import { QueueService } from "../../src/gen/gangway/v1/queue_service_pb.ts";
 import { ResourceManager } from "../../src/gen/gangway/v1/resource_manager_pb.ts";
 import type { Certificates } from "../support/certificates.ts";
+import { addDatabase } from "../support/data-folder.ts";
 import { signingKey, TestIssuer } from "../support/issuer.ts";
 import { MainProcess } from "../support/main-process.ts";
 import { RedisServer } from "../support/redis-server.ts";
@@ -61,6 +62,7 @@ export async function startKnown(parts: AsyncDisposableStack, options: KnownOpti
   parts.defer(() => rmSync(folder, { recursive: true, force: true }));
   const env = { GANGWAY_LOG_LEVEL: "warn", NAMESPACES: "open", ...settingsIn(folder, options) };
   const { stores } = options;
+  if (stores === null) addDatabase(join(folder, "data"));
   const child =
     stores === null
       ? new MainProcess(["up", "--no-examples", "--listen", "127.0.0.1:0", "--data", join(folder, "data")], env)

@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { rmSync } from "node:fs";
 import { join } from "node:path";
 import type { Db } from "../../src/adapters/store/db/db.ts";
 import { migrateDatabase } from "../../src/adapters/store/db/migrate-server.ts";
 import { openPglite } from "../../src/adapters/store/db/pglite.ts";
 import { openPostgres } from "../../src/adapters/store/db/postgres.ts";
+import { newDataFolder } from "../support/data-folder.ts";
 import { createEmptyDatabase, postgresOptions } from "../support/postgres.ts";
 
 /**
@@ -20,7 +20,7 @@ export async function scratchDb(parts: AsyncDisposableStack, server: string | nu
 }
 
 async function embeddedDb(parts: AsyncDisposableStack): Promise<Db> {
-  const directory = mkdtempSync(join(tmpdir(), "gangway-bench-"));
+  const directory = newDataFolder("gangway-bench-");
   parts.defer(() => rmSync(directory, { recursive: true, force: true }));
   return openPglite(join(directory, "db"));
 }

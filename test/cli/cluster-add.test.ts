@@ -1,10 +1,8 @@
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
-import { mkdtempSync, rmSync } from "node:fs";
+import { rmSync } from "node:fs";
 import { createServer as createHttp2Server } from "node:http2";
 import { createServer } from "node:https";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { after, before, test } from "node:test";
 import type { SimCluster } from "../../src/adapters/simcluster/sim-cluster.ts";
 import type { RunningService } from "../../src/cli/up.ts";
@@ -12,10 +10,11 @@ import { startEmbedded } from "../../src/compose/embedded.ts";
 import { readConfig } from "../../src/config.ts";
 import { deadServer, gpuNodes, kubeconfigOf, startProxy, startSim, until } from "../cluster/harness.ts";
 import { Certificates, hasOpenssl } from "../support/certificates.ts";
+import { newDataFolder } from "../support/data-folder.ts";
 import { OWN_KINDS } from "../support/kinds.ts";
 import { type Ran, run } from "./harness.ts";
 
-const data = mkdtempSync(join(tmpdir(), "gangway-cluster-add-"));
+const data = newDataFolder("gangway-cluster-add-");
 let service: RunningService;
 let sim: SimCluster;
 let other: SimCluster;

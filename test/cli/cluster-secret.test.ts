@@ -1,9 +1,7 @@
 /** Clusters whose kubeconfigs are in Secrets of another cluster. */
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { rmSync } from "node:fs";
 import { after, before, test } from "node:test";
 import type { KubeClient } from "../../src/adapters/cluster/client.ts";
 import type { SimCluster } from "../../src/adapters/simcluster/sim-cluster.ts";
@@ -20,10 +18,11 @@ import {
   startSim,
   until,
 } from "../cluster/harness.ts";
+import { newDataFolder } from "../support/data-folder.ts";
 import { OWN_KINDS } from "../support/kinds.ts";
 import { type Ran, run } from "./harness.ts";
 
-const data = mkdtempSync(join(tmpdir(), "gangway-cluster-secret-"));
+const data = newDataFolder("gangway-cluster-secret-");
 const TOKEN = `token-${randomBytes(16).toString("hex")}`;
 let service: RunningService;
 let hub: SimCluster;

@@ -1,18 +1,17 @@
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { rmSync } from "node:fs";
 import { after, before, test } from "node:test";
 import type { SimCluster } from "../../src/adapters/simcluster/sim-cluster.ts";
 import type { RunningService } from "../../src/cli/up.ts";
 import { startEmbedded } from "../../src/compose/embedded.ts";
 import { readConfig } from "../../src/config.ts";
 import { gpuNodes, startSim, until } from "../cluster/harness.ts";
+import { newDataFolder } from "../support/data-folder.ts";
 import { OWN_KINDS } from "../support/kinds.ts";
 import { type Ran, run, type World } from "./harness.ts";
 
-const data = mkdtempSync(join(tmpdir(), "gangway-flavor-warnings-"));
+const data = newDataFolder("gangway-flavor-warnings-");
 let service: RunningService;
 let sim: SimCluster;
 

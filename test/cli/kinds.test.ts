@@ -1,13 +1,13 @@
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { rmSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { promisify } from "node:util";
 import { readManifests } from "../../src/cli/manifest/read-manifests.ts";
 import { processIo } from "../../src/cli/process-io.ts";
 import { KINDS } from "../../src/core/kinds/registry.ts";
+import { newDataFolder } from "../support/data-folder.ts";
 import { OWN_KINDS } from "../support/kinds.ts";
 import { ServiceProcess } from "../support/service.ts";
 
@@ -26,7 +26,7 @@ test("there is an example of every kind, and all are read as they are", async ()
 });
 
 test("a job of every kind runs to its end on the simulated clusters", async (t) => {
-  const directory = mkdtempSync(join(tmpdir(), "gangway-kinds-"));
+  const directory = newDataFolder("gangway-kinds-");
   const service = new ServiceProcess(["--data", directory, "--listen", "127.0.0.1:0", "--no-examples"]);
   t.after(async () => {
     await service.kill();

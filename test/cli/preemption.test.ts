@@ -1,8 +1,6 @@
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { rmSync } from "node:fs";
 import { after, before, test } from "node:test";
 import type { SimCluster } from "../../src/adapters/simcluster/sim-cluster.ts";
 import { connect, type GangwayClient } from "../../src/cli/rpc/client.ts";
@@ -12,10 +10,11 @@ import { readConfig } from "../../src/config.ts";
 import { JobPhase } from "../../src/gen/gangway/v1/job_pb.ts";
 import { JobService } from "../../src/gen/gangway/v1/job_service_pb.ts";
 import { gpuNodes, startSim, until } from "../cluster/harness.ts";
+import { newDataFolder } from "../support/data-folder.ts";
 import { OWN_KINDS } from "../support/kinds.ts";
 import { run } from "./harness.ts";
 
-const data = mkdtempSync(join(tmpdir(), "gangway-preemption-"));
+const data = newDataFolder("gangway-preemption-");
 const FLAVOR = "gpu/h100=nvidia.com/gpu:nvidia.com/gpu.product=h100";
 const stop = new AbortController();
 let service: RunningService;

@@ -4,15 +4,14 @@
  */
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { readdirSync, readFileSync, rmSync } from "node:fs";
 import { after, before, suite, test } from "node:test";
 import type { SimCluster, SimNode } from "../../src/adapters/simcluster/sim-cluster.ts";
 import type { RunningService } from "../../src/cli/up.ts";
 import { startEmbedded } from "../../src/compose/embedded.ts";
 import { readConfig } from "../../src/config.ts";
 import { clientOf, create, startSim, until } from "../cluster/harness.ts";
+import { newDataFolder } from "../support/data-folder.ts";
 import { OWN_KINDS } from "../support/kinds.ts";
 import { assertRecorded } from "../support/recorded-text.ts";
 import { type Ran, run } from "./harness.ts";
@@ -54,7 +53,7 @@ const COMMAND = /An admin (?:allows|makes) it with: gangway (.+)$/m;
 const FLAG = /; (--[-a-z]+) skips/;
 
 suite("manifests in the manner of public ones", () => {
-  const data = mkdtempSync(join(tmpdir(), "gangway-public-"));
+  const data = newDataFolder("gangway-public-");
   const names = readdirSync(FOLDER).filter((name) => /\.(yaml|json)$/.test(name));
   const files = Object.fromEntries(names.map((name) => [name, readFileSync(new URL(name, FOLDER), "utf8")]));
   let sim: SimCluster;

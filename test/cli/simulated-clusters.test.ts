@@ -2,8 +2,7 @@
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
 import { randomBytes } from "node:crypto";
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { rmSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, suite, test } from "node:test";
 import { promisify } from "node:util";
@@ -12,6 +11,7 @@ import type { RunningService } from "../../src/cli/up.ts";
 import { startEmbedded } from "../../src/compose/embedded.ts";
 import { readConfig } from "../../src/config.ts";
 import { gpuNodes, startSim, until } from "../cluster/harness.ts";
+import { newDataFolder } from "../support/data-folder.ts";
 import { OWN_KINDS } from "../support/kinds.ts";
 import { type Ran, run } from "./harness.ts";
 
@@ -36,7 +36,7 @@ spec:
 }
 
 suite("simulated clusters, until a real one is registered", () => {
-  const data = mkdtempSync(join(tmpdir(), "gangway-simulated-"));
+  const data = newDataFolder("gangway-simulated-");
   const variables = { GANGWAY_CREDENTIALS_KEY: randomBytes(32).toString("base64"), GANGWAY_DATA: data };
   const files: Record<string, string> = {
     "first.yaml": manifest("first"),

@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 import { type ChildProcess, execFile, spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtempSync, rmSync } from "node:fs";
+import { rmSync } from "node:fs";
 import { createServer } from "node:net";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
+import { newDataFolder } from "../support/data-folder.ts";
 import { ServiceProcess } from "../support/service.ts";
 
 const BIN = join(import.meta.dirname, "../../bin/gangway");
@@ -59,7 +59,7 @@ async function codeOf(child: ChildProcess): Promise<number | null> {
 }
 
 test("scripts' tokens survive a kill of the service, and are released when the scripts end", async (t) => {
-  const directory = mkdtempSync(join(tmpdir(), "gangway-tokens-"));
+  const directory = newDataFolder("gangway-tokens-");
   t.after(() => rmSync(directory, { recursive: true, force: true }));
   const listen = `127.0.0.1:${await freePort()}`;
   const shell = new Shell(listen);

@@ -3,7 +3,6 @@ import { randomUUID } from "node:crypto";
 import { after, before, describe, test } from "node:test";
 import { type RedisCounters, redisCounters } from "../../src/adapters/counters/redis/redis-counters.ts";
 import type { Db } from "../../src/adapters/store/db/db.ts";
-import { openPglite } from "../../src/adapters/store/db/pglite.ts";
 import { isDraining } from "../../src/core/job/job.ts";
 import { isTerminal } from "../../src/core/job/status.ts";
 import { limitBook } from "../../src/core/quota/limits.ts";
@@ -13,6 +12,7 @@ import { ALONE } from "../simulation/history.ts";
 import { quotasOf } from "../simulation/random-policies.ts";
 import { GPU, World } from "../simulation/world.ts";
 import { CuttingProxy } from "../support/cutting-proxy.ts";
+import { openMemoryDb } from "../support/databases.ts";
 import { seededRandom } from "../support/random.ts";
 import { hasRedisServer, RedisServer } from "../support/redis-server.ts";
 import { snapshotOf } from "../support/snapshot.ts";
@@ -55,7 +55,7 @@ const faults: Record<string, (scene: Scene) => Promise<unknown>> = {
 describe("a planner on counters in Redis", { skip: !hasRedisServer() }, () => {
   let db: Db;
   before(async () => {
-    db = await openPglite(null);
+    db = await openMemoryDb();
   });
   after(() => db.close());
 

@@ -1,12 +1,12 @@
 /** The service under test: a child process, with the database that it keeps. */
 import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
-import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { existsSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import pg from "pg";
 import { waitUntil, within } from "../support/bounded.ts";
+import { newDataFolder } from "../support/data-folder.ts";
 import { createDatabase } from "../support/postgres.ts";
 import type { Footprint, Order, Stall } from "./monitor.ts";
 
@@ -66,7 +66,7 @@ export class Subject {
 
   static async start({ postgres, redis, env = {} }: SubjectOptions): Promise<Subject> {
     await using parts = new AsyncDisposableStack();
-    const folder = mkdtempSync(join(tmpdir(), "gangway-fuzz-"));
+    const folder = newDataFolder("gangway-fuzz-");
     parts.defer(() => rmSync(folder, { recursive: true, force: true }));
     let url = "";
     let database: pg.Client | null = null;

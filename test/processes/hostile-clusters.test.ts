@@ -1,16 +1,15 @@
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
-import { mkdtempSync, rmSync } from "node:fs";
+import { rmSync } from "node:fs";
 import { createServer } from "node:net";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { run } from "../cli/harness.ts";
 import { waitUntil } from "../support/bounded.ts";
+import { newDataFolder } from "../support/data-folder.ts";
 import { MainProcess } from "../support/main-process.ts";
 
 const SECRET = "words-of-the-server";
-const data = mkdtempSync(join(tmpdir(), "gangway-hostile-"));
+const data = newDataFolder("gangway-hostile-");
 let service: MainProcess;
 let address = "";
 

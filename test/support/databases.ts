@@ -1,13 +1,12 @@
 import { existsSync, readFileSync, renameSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
 import { after, describe } from "node:test";
 import { PGlite } from "@electric-sql/pglite";
 import type { Db } from "../../src/adapters/store/db/db.ts";
 import { migrate } from "../../src/adapters/store/db/migrate.ts";
 import { openPglite } from "../../src/adapters/store/db/pglite.ts";
 import { checkedDb, requireNoBreach } from "./locks/checked-db.ts";
-import { migrationsDigest, openTestPostgres, postgresServer } from "./postgres.ts";
-import { sharedFolder } from "./shared-folder.ts";
+import { imagePath } from "./pglite-image.ts";
+import { openTestPostgres, postgresServer } from "./postgres.ts";
 
 const server = await postgresServer();
 
@@ -27,13 +26,8 @@ export function onPostgres(suite: (openDb: () => Promise<Db>) => void): void {
 
 /** A migrated PGlite in memory. Loads the image of an earlier one, which takes a tenth of the time. */
 export async function openMemoryDb(): Promise<Db> {
-  const file = join(sharedFolder(), `pglite-${pgliteVersion()}-${migrationsDigest()}.tar`);
+  const file = imagePath("tar");
   return checkedDb(await openPglite(null, existsSync(file) ? new Blob([readFileSync(file)]) : await makeImage(file)));
-}
-
-function pgliteVersion(): string {
-  const text = readFileSync(join(import.meta.dirname, "../../package.json"), "utf8");
-  return (JSON.parse(text) as { dependencies: Record<string, string> }).dependencies["@electric-sql/pglite"] ?? "";
 }
 
 async function makeImage(file: string): Promise<Blob> {

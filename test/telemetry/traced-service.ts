@@ -3,7 +3,6 @@ import { connectCluster } from "../../src/adapters/cluster/cluster.ts";
 import { createClusters } from "../../src/adapters/cluster/clusters.ts";
 import { DEMO_CLUSTERS, DEMO_QUEUES } from "../../src/adapters/simcluster/demo-clusters.ts";
 import { startSimCluster } from "../../src/adapters/simcluster/sim-cluster.ts";
-import { openPglite } from "../../src/adapters/store/db/pglite.ts";
 import { createStore } from "../../src/adapters/store/store.ts";
 import { startApi } from "../../src/api/server.ts";
 import { connectClusterAdmin } from "../../src/compose/cluster-admin.ts";
@@ -20,6 +19,7 @@ import type { Tracing } from "../../src/telemetry/tracing.ts";
 import { createWatch } from "../../src/watch/watch.ts";
 import { createWorker } from "../../src/worker/worker.ts";
 import { anonymous } from "../support/anonymous.ts";
+import { openMemoryDb } from "../support/databases.ts";
 import { fleetPlanner } from "../support/fleet-planner.ts";
 import { OWN_KINDS } from "../support/kinds.ts";
 import { memoryAccess } from "../support/memory-access.ts";
@@ -34,7 +34,7 @@ export async function startObserved(observing: { readonly tracing: Tracing | nul
   const clock = systemClock();
   const telemetry = createTelemetry({ level: "silent", file: null, meter: observing.meter });
   const instrumentation = createInstrumentation({ ...observing, clock, telemetry, kinds: OWN_KINDS });
-  const db = await openPglite(null);
+  const db = await openMemoryDb();
   parts.defer(db.close);
   const store = createStore(db, {
     clock,
