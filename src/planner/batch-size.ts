@@ -15,6 +15,11 @@ export class BatchSize {
     return this.#max;
   }
 
+  /** True if others were granted tokens between the last batches. */
+  get isBesideCallers(): boolean {
+    return this.#max === BESIDE_CALLERS;
+  }
+
   /** Takes the fences of a batch. A gap since the batch before is of others, who were granted tokens meanwhile. */
   note(fences: readonly bigint[]): void {
     const before = this.#newest;

@@ -38,17 +38,22 @@ type RoundResults = {
 
 /**
  * Carries out the steps of a plan in their order. A gang that fails holds up only those behind it in a strict queue;
- * its room stays reserved.
+ * its room stays reserved. While callers take tokens as well, every step is followed by a rest as long as it took, in
+ * which they do not wait for it.
  */
 export async function carryOut(context: RoundContext, round: RoundPlan, signal: AbortSignal): Promise<RoundResults> {
   const batches = new Batches(context, round);
   const { decision, quotaEpoch } = round;
   const { plan } = decision;
   await batches.attempt(() => context.place.begin(plan, quotaEpoch));
+  let restMs = 0;
   for (const step of planSteps(plan, () => context.batchSize.max)) {
+    if (restMs > 0) await context.clock.sleep(restMs, signal);
     if (signal.aborted || batches.isOver) break;
+    const startMs = context.clock.monotonicMs();
     if (step.step === "admit") await batches.admit(step.planned);
     else await batches.attempt(() => context.place.take(batches.requestFor(step.planned)));
+    restMs = context.batchSize.isBesideCallers ? context.clock.monotonicMs() - startMs : 0;
   }
   return batches.resultsOf(plan);
 }

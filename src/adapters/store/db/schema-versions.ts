@@ -56,6 +56,7 @@ export const SCHEMA_VERSIONS: SchemaVersions = [
     "0025_ended-holders",
     "0026_jobs-by-phase",
     "0027_flavor-labels",
+    "0028_listed-statistics",
   ],
 ];
 
