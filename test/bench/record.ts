@@ -56,6 +56,8 @@ export async function benchRecord(
   );
   const faster = many.perSecond / one.perSecond;
   print(`${reportLine(many, one)}, ${(1000 / many.perSecond).toFixed(2)} ms a gang`);
+  // As the server of an installation that runs for a while has done by itself.
+  await planner.analyze();
   const measureCallers = await startCallers(bench, planner, parts);
   const alone = await measureCallers(() => clock.sleep(bench.seconds * 1000));
   const beside = await measureCallers(() => planner.admit(planner.left(), bench.batch));
@@ -131,6 +133,7 @@ async function startPlanner({ postgres, gangs }: RecordBench, parts: AsyncDispos
     redisUrl: redis.url,
     installation,
     left: () => waiting.length,
+    analyze: () => db.query("analyze"),
     /** Admits the next gangs, so many together. */
     async admit(count: number, together: number): Promise<void> {
       for (let done = 0; done < count; done += together) await admitNext(waiting.splice(0, together));

@@ -59,6 +59,10 @@ export async function openPostgres(options: PostgresOptions): Promise<Db> {
     },
   });
   pool.on("error", options.onError);
+  // The server compiles statements that it takes to be expensive, for 60 ms, each time that they run. Ours are short. A
+  // connection that breaks meanwhile fails its first call.
+  if (options.pooled !== true)
+    pool.on("connect", (client) => void client.query("set jit = off").catch(() => undefined));
   const executorOf = options.pooled === true ? unprepared : executor;
   let closed: Promise<void> | null = null;
   const withClient = async <T>(work: (client: PoolClient) => Promise<T>): Promise<T> => {

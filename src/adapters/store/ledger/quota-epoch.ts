@@ -1,6 +1,6 @@
 import type { AllocationRef } from "../../../core/quota/counters.ts";
 import { type RaisedEpoch, registeredDomain } from "../../../core/quota/ledger.ts";
-import { type Db, type Executor, json, onlyRow } from "../db/db.ts";
+import { type Db, type Executor, onlyRow } from "../db/db.ts";
 import { prepared } from "../db/prepared.ts";
 import { LEDGER_COLUMNS, type LedgerColumns, ledgerRow, refText } from "./ledger-row.ts";
 import { type LimitBounds, readLimits } from "./quota-limits.ts";
@@ -95,13 +95,15 @@ select a.pool, a.token, a.fence::text
 /** Records that the counters have freed these allocations. */
 export async function confirmReleases(executor: Executor, refs: readonly AllocationRef[]): Promise<void> {
   if (refs.length === 0) return;
-  await executor.query(CONFIRM, [json(refs.map(refText))]);
+  const texts = refs.map(refText);
+  const columns = [texts.map(({ pool }) => pool), texts.map(({ token }) => token), texts.map(({ fence }) => fence)];
+  await executor.query(CONFIRM, columns);
 }
 
 const CONFIRM = prepared(`
 with released as (
   select a.id
-    from json_to_recordset($1::json) as l (pool text, token text, fence bigint)
+    from unnest($1::text[], $2::text[], $3::bigint[]) as l (pool, token, fence)
     join allocations a on a.pool = l.pool and a.token = l.token and a.fence = l.fence
    where a.released_ms is not null and not a.confirmed
    order by a.id for no key update of a

@@ -73,6 +73,7 @@ type FactsRow = {
   readonly holds: readonly (LedgerColumns & Reducible)[];
 };
 
+/** Each fence and each job is looked up by itself: else the server reads all tokens that ever were, if they are few. */
 const READ_FACTS = prepared(`
 select (select row_to_json(limits) from (${readLimitsSql("$8::bigint")}) limits) as limits,
        coalesce((
@@ -84,8 +85,10 @@ select (select row_to_json(limits) from (${readLimitsSql("$8::bigint")}) limits)
              union all
              select ${LEDGER_COLUMNS}, false
                from json_to_recordset($4::json) as w (pool text, token text, fence bigint)
-               join allocations a on a.pool = w.pool and a.token = w.token and a.fence = w.fence
-              where a.released_ms is not null
+              cross join lateral (
+                select * from allocations l
+                 where (l.pool, l.token, l.fence) = (w.pool, w.token, w.fence) and l.released_ms is not null offset 0
+              ) a
            ) known
        ), '[]') as rows,
        coalesce((
@@ -115,7 +118,10 @@ select (select row_to_json(limits) from (${readLimitsSql("$8::bigint")}) limits)
          select json_agg(hold order by id)
            from (
              select ${LEDGER_COLUMNS}, ${REDUCIBLE_TOO}
-               from allocations a
-              where a.job_uid = any($7::uuid[]) and a.hold and a.released_ms is null and a.pool = any($3::text[])
+               from unnest($7::uuid[]) as j (uid)
+              cross join lateral (
+                select * from allocations l where l.job_uid = j.uid and l.hold and l.released_ms is null offset 0
+              ) a
+              where a.pool = any($3::text[])
            ) hold
        ), '[]') as holds`);

@@ -52,8 +52,14 @@ export async function reduceAllocations(
   { nowMs, anew = [] }: { readonly nowMs: number; readonly anew?: readonly string[] },
 ): Promise<void> {
   if (reductions.length + anew.length === 0) return;
-  const lines = reductions.map(({ row, kept, reason }) => ({ id: row.id, kept, reason }));
-  await tx.query(REDUCE, [json(lines), nowMs, anew, json(cutColumns(reductions))]);
+  await tx.query(REDUCE, [
+    reductions.map(({ row }) => row.id),
+    nowMs,
+    anew,
+    json(cutColumns(reductions)),
+    reductions.map(({ kept }) => kept),
+    reductions.map(({ reason }) => reason),
+  ]);
 }
 
 function cutColumns(reductions: readonly Reduction[]) {
@@ -73,12 +79,13 @@ function cutColumns(reductions: readonly Reduction[]) {
 }
 
 /**
- * The parts that nothing reads run after the statement, the last one first. The fence of a cut is that of the
- * allocation that it was taken from. Nobody can guess its token, and so be in its way.
+ * The lines come as arrays: the server plans for a hundred rows of JSON, and then reads all tokens that ever were, if
+ * they are few. The parts that nothing reads run after the statement, the last one first. The fence of a cut is that of
+ * the allocation that it was taken from. Nobody can guess its token, and so be in its way.
  */
 const REDUCE = prepared(`
 with line as (
-  select * from json_to_recordset($1::json) as l (id bigint, kept bigint, reason text)
+  select * from unnest($1::bigint[], $5::bigint[], $6::text[]) as l (id, kept, reason)
 ), cut as (
   select * from json_to_recordset($4::json) as c (${NEW_ROW_TYPES}, heir bigint, cut_token text, cut_kept bigint)
 ), share as (

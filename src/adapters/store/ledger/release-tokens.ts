@@ -1,7 +1,7 @@
 import { sameHolder, tokenKey } from "../../../core/quota/allocations.ts";
 import type { LedgerRow } from "../../../core/quota/counters.ts";
 import type { ReleaseOutcome, ReleaseRequest } from "../../../core/quota/ledger.ts";
-import { type Db, type Executor, json, leaveToCommit } from "../db/db.ts";
+import { type Db, type Executor, leaveToCommit } from "../db/db.ts";
 import { prepared } from "../db/prepared.ts";
 import { LEDGER_COLUMNS, type LedgerColumns, ledgerRow } from "./ledger-row.ts";
 import { REDUCIBLE_TOO, type Reducible, type Reduction, reduceAllocations } from "./reduce-allocations.ts";
@@ -48,7 +48,7 @@ async function decideReleases(
       tx,
       requests.map(({ pool }) => pool),
     ),
-    tx.query<HeldRow>(HELD, [json(requests.map(({ pool, token }) => ({ pool, token })))]),
+    tx.query<HeldRow>(HELD, [requests.map(({ pool }) => pool), requests.map(({ token }) => token)]),
   ]);
   const held = new Map(rows.map((row) => [tokenKey(row), row]));
   const ended: Reduction[] = [];
@@ -81,7 +81,7 @@ select ${LEDGER_COLUMNS}, ${REDUCIBLE_TOO},
          select from admissions m join jobs j on j.uid = m.job_uid
           where m.job_uid = a.job_uid and m.number = a.admission and m.state = 'live' and j.completion_ms is null
        ) as live_admission
-  from (select distinct pool, token from json_to_recordset($1::json) as t (pool text, token text)) wanted
+  from (select distinct pool, token from unnest($1::text[], $2::text[]) as t (pool, token)) wanted
   join allocations a on a.pool = wanted.pool and a.token = wanted.token and a.released_ms is null`);
 
 /** Returns why a live row cannot be released. Null: it can. */
