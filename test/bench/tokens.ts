@@ -71,7 +71,7 @@ export async function benchTokens(
     ratios[`${measured.name} / ${floor.name}`] = measured.perSecond / floor.perSecond;
     print(reportLine(measured, floor));
   };
-  const { url } = await scratchServerDb(parts, postgres);
+  const { url, db } = await scratchServerDb(parts, postgres);
   const redis = await RedisServer.start();
   parts.defer(() => redis.stop());
   const service = await startService(parts, { url, redis: redis.url });
@@ -88,6 +88,12 @@ export async function benchTokens(
     for (const one of [bare, least]) if (one !== undefined) report(measured, one);
     print(`  ${timesText(measured.timesMs)}; floor ${timesText((least ?? measured).timesMs)}`);
   };
+  for (const { name } of Object.values(POOLS)) {
+    const warmUp = (call: number) => takeAndGive(service.send, name, `warm-up-${call}`);
+    await timedRate("warm-up", warmUp, { callers: 8, seconds });
+  }
+  // As the server of an installation that runs for a while has done by itself.
+  await db.query("analyze");
   for (const count of callers) {
     for (const [durability, pool] of Object.entries(POOLS)) {
       const pair = (call: number) => takeAndGive(service.send, pool.name, `${count}-${call}`);

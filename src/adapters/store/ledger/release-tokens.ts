@@ -72,8 +72,8 @@ async function decideReleases(
 type HeldRow = LedgerColumns & Reducible & { readonly live_admission: boolean };
 
 /**
- * Reads `live_admission` without a lock on admissions. An admission that has ended never becomes live again, and a new
- * admission locks the sums of its pools until it is recorded.
+ * Also finds tokens of the same names in the other pools. Reads `live_admission` without a lock on admissions: an
+ * admission that has ended never becomes live again, and a new one locks the sums of its pools until it is recorded.
  */
 const HELD = prepared(`
 select ${LEDGER_COLUMNS}, ${REDUCIBLE_TOO},
@@ -81,8 +81,7 @@ select ${LEDGER_COLUMNS}, ${REDUCIBLE_TOO},
          select from admissions m join jobs j on j.uid = m.job_uid
           where m.job_uid = a.job_uid and m.number = a.admission and m.state = 'live' and j.completion_ms is null
        ) as live_admission
-  from (select distinct pool, token from unnest($1::text[], $2::text[]) as t (pool, token)) wanted
-  join allocations a on a.pool = wanted.pool and a.token = wanted.token and a.released_ms is null`);
+  from allocations a where a.pool = any($1::text[]) and a.token = any($2::text[]) and a.released_ms is null`);
 
 /** Returns why a live row cannot be released. Null: it can. */
 function refusal(request: ReleaseRequest, row: LedgerRow, liveAdmission: boolean): ReleaseOutcome | null {
