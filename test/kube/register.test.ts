@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
-import { readdirSync, readFileSync, rmSync } from "node:fs";
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, suite, test } from "node:test";
 import type { RunningService } from "../../src/cli/up.ts";
@@ -8,7 +9,6 @@ import { startEmbedded } from "../../src/compose/embedded.ts";
 import { readConfig } from "../../src/config.ts";
 import { type Ran, run } from "../cli/harness.ts";
 import { gpuNodes, until } from "../cluster/harness.ts";
-import { newDataFolder } from "../support/data-folder.ts";
 import { OWN_KINDS } from "../support/kinds.ts";
 import { controlPlaneBuilt } from "./build.ts";
 import { type ControlPlane, startControlPlane } from "./control-plane.ts";
@@ -40,7 +40,7 @@ spec:
 }
 
 suite("clusters that are registered while the service runs", { skip: !controlPlaneBuilt() }, () => {
-  const data = newDataFolder("gangway-register-");
+  const data = mkdtempSync(join(tmpdir(), "gangway-register-"));
   const files: Record<string, string> = {
     "briefly.yaml": manifest("briefly", { runs: "briefly" }),
     "for-ever.yaml": manifest("for-ever", { runs: "for ever", timeoutSeconds: 2 }),

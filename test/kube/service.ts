@@ -5,6 +5,7 @@ import { randomBytes } from "node:crypto";
 import { type Cluster, connectCluster } from "../../src/adapters/cluster/cluster.ts";
 import { createClusters } from "../../src/adapters/cluster/clusters.ts";
 import { installationId } from "../../src/adapters/store/db/installation.ts";
+import { openPglite } from "../../src/adapters/store/db/pglite.ts";
 import { createStore } from "../../src/adapters/store/store.ts";
 import type { Job } from "../../src/core/job/job.ts";
 import type { SentJob } from "../../src/core/job/sent.ts";
@@ -16,7 +17,6 @@ import { createIntake } from "../../src/intake/intake.ts";
 import { createPlanner } from "../../src/planner/planner.ts";
 import { createWorker } from "../../src/worker/worker.ts";
 import { clock } from "../cluster/harness.ts";
-import { openMemoryDb } from "../support/databases.ts";
 import { fleetPlanner } from "../support/fleet-planner.ts";
 import { OWN_KINDS } from "../support/kinds.ts";
 import { soleMember } from "../support/sole-member.ts";
@@ -64,7 +64,7 @@ export async function startService(
   queues: readonly [ServedQueue, ...ServedQueue[]],
   { pending, podConfig }: ServiceOptions = {},
 ): Promise<Service> {
-  const db = await openMemoryDb();
+  const db = await openPglite(null);
   const hints = { appended: () => {}, planner: () => {}, job: (_uid: string) => {} };
   const store = createStore(db, {
     clock,

@@ -8,7 +8,8 @@ const MAKE = join(import.meta.dirname, "make-data-image.ts");
 
 /**
  * A new folder in the system's temporary one for the data of an embedded service, whose database is migrated already:
- * making one takes ten times as long as copying it. The caller removes the folder.
+ * making one takes ten times as long as copying it. The caller removes the folder. All of these databases have the same
+ * id of an installation, so their services must not share a cluster.
  */
 export function newDataFolder(prefix: string): string {
   const folder = mkdtempSync(join(tmpdir(), prefix));
