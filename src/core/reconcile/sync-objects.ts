@@ -72,7 +72,8 @@ function creations(draft: Draft, target: BuildTarget, arranged: Arrangement, now
 /**
  * Creates the kind's parts, and updates them as members come and go. Only config maps are watched. The other parts are
  * requested before pods start, and whenever a config map is missing or outdated. Config maps are written last, so an
- * up-to-date one shows that the other parts are too.
+ * up-to-date one shows that the other parts are too, or, if a change was taken back after half of its writes, that they
+ * name members which are gone: until the next pod starts.
  */
 function partActions(target: BuildTarget, { anchor, configMaps }: Arrangement, starting: boolean): readonly Action[] {
   const seen = new Map(configMaps.map((map) => [map.name, map]));
