@@ -9,6 +9,8 @@ import { isQueueFrozen, type LedgerView, PoolTree, type ViewedAllocation, viewLe
 export class LedgerLaws {
   readonly #db: Db;
   #last: LedgerView | null = null;
+  /** The writes that the last look has seen. */
+  #writes = "";
   /** How much was seen to be turned over to heirs, and how often a look saw something frozen that is in use. */
   readonly met = { turnedOver: 0, frozen: 0 };
 
@@ -18,6 +20,9 @@ export class LedgerLaws {
 
   /** `who`: the step that was just done. `renames`: it may name heirs, change what they need, and withdraw them. */
   async look(who: string, renames = false): Promise<void> {
+    const writes = await writesSeen(this.#db);
+    if (writes === this.#writes) return;
+    this.#writes = writes;
     const before = this.#last;
     const now = await viewLedger(this.#db);
     this.#last = now;
@@ -72,6 +77,12 @@ export class LedgerLaws {
       if (still.has(id)) assert.equal(got, served, `${who}: a nominee lacks ${served} less of ${pool}, and got ${got}`);
     }
   }
+}
+
+/** Another text once a transaction has written anything. */
+async function writesSeen(db: Db): Promise<string> {
+  const [row] = await db.query<{ xmax: string }>("select pg_snapshot_xmax(pg_current_snapshot())::text as xmax");
+  return row?.xmax ?? "";
 }
 
 function heldFor({ allocations }: LedgerView, jobUid: string, pool: string): number {
