@@ -3,6 +3,7 @@ import type { AskShape } from "./ask-shape.ts";
 import type { ClusterState } from "./cluster-state.ts";
 import type { FitClass } from "./fit-classes.ts";
 import type { Lane } from "./gang-lines.ts";
+import { liftedKey } from "./kept-room.ts";
 import { type ClusterBlock, type ClusterBlocks, clusterBlocks } from "./refused.ts";
 import { fitsEmpty, placeTry, type Request, type RoomTry, shortOf, tryIn, tryRoom } from "./requests.ts";
 import type { Parts } from "./state-parts.ts";
@@ -68,6 +69,11 @@ export class FindRoom {
   /** Looks whether a request of an ask is closed, and closes it then. */
   closes(shape: AskShape, request: Request): boolean {
     if (this.isClosed(request)) return true;
+    // Without the reservations that are charged now, there may be room for it.
+    return request.lifted === liftedKey(this.#parts.kept) && this.#closesNow(shape, request);
+  }
+
+  #closesNow(shape: AskShape, request: Request): boolean {
     let isExact = true;
     for (const { cluster, facts, block } of this.#parts.clustersFor(shape)) {
       if (block !== null) continue;

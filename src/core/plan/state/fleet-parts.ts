@@ -183,10 +183,11 @@ export class FleetParts implements Parts {
       requests = new Map();
       this.#requests.set(sized, requests);
     }
-    const key = (flavors.length === 1 ? (flavors[0] ?? "") : JSON.stringify(flavors)) + liftedKey(this.kept);
+    const lifted = liftedKey(this.kept);
+    const key = (flavors.length === 1 ? (flavors[0] ?? "") : JSON.stringify(flavors)) + lifted;
     const known = requests.get(key);
     if (known !== undefined) return known;
-    const made = newRequest(this.#requestCount, sized, choiceOf(lane, flavors, this.resources));
+    const made = newRequest({ id: this.#requestCount, lifted }, sized, choiceOf(lane, flavors, this.resources));
     this.#requestCount += 1;
     requests.set(key, made);
     return made;

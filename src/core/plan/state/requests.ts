@@ -20,6 +20,8 @@ import type { ClusterBlock } from "./refused.ts";
 export type Request = WaitList & {
   /** Tells requests apart. */
   readonly id: number;
+  /** The reservations that are not charged when it is asked, by `liftedKey`. */
+  readonly lifted: string;
   readonly sized: SizedAsk;
   readonly choice: FlavorChoice;
   /** The resource by which the fullest cluster is chosen, and the amount of it that the request takes. */
@@ -62,11 +64,26 @@ export type RoomTry = {
   block: ClusterBlock | null;
 };
 
-export function newRequest(id: number, sized: SizedAsk, choice: FlavorChoice): Request {
+export function newRequest(
+  { id, lifted }: Pick<Request, "id" | "lifted">,
+  sized: SizedAsk,
+  choice: FlavorChoice,
+): Request {
   const resource = Object.keys(choice)[0] ?? "cpu";
   const demand = demandFor(sized, resource);
   const closed = { closedFor: -1, hopeful: false };
-  return { id, sized, choice, resource, demand, tries: new Map(), lists: new Set(), waiting: new Set(), ...closed };
+  return {
+    id,
+    lifted,
+    sized,
+    choice,
+    resource,
+    demand,
+    tries: new Map(),
+    lists: new Set(),
+    waiting: new Set(),
+    ...closed,
+  };
 }
 
 /** The amounts that a request takes of each pool. */
