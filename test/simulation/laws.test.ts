@@ -14,10 +14,11 @@ import { PreemptionLaws } from "./preemption-laws.ts";
 const POOL = "gpu/h100";
 const NOW = 1_000_000;
 
-/** A database that shows one world after the other, and the last one from then on. */
+/** A database that shows one world after the other, and the last one from then on, with a write before each. */
 function showing(...views: readonly LedgerView[]): Db {
   let at = 0;
-  const query = async () => {
+  const query = async (text: string) => {
+    if (text.includes("xmax")) return [{ xmax: String(at) }];
     const view = views[Math.min(at, views.length - 1)];
     at += 1;
     return [{ view }];
