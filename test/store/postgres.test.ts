@@ -37,6 +37,16 @@ describe("on PostgreSQL", { skip: server === null }, () => {
     assert.deepEqual(await db.query("select 1::bigint as n"), [{ n: 1 }]);
   });
 
+  test("the server compiles no statement of a connection, unless a pooler may share that with others", async () => {
+    await using own = await open();
+    await using shared = await open({ pooled: true });
+    const jit = async (db: Db) => (await db.query<{ jit: string }>("select current_setting('jit') as jit"))[0]?.jit;
+    const [{ reset_val: unchanged } = { reset_val: "" }] = await shared.query<{ reset_val: string }>(
+      "select reset_val from pg_settings where name = 'jit'",
+    );
+    assert.deepEqual([await jit(own), await jit(shared)], ["off", unchanged]);
+  });
+
   test("a transaction that throws leaves nothing, and its connection serves the next", async () => {
     await using db = await open({ poolMax: 1 });
     await assert.rejects(
