@@ -44,6 +44,7 @@ test("the tokens of members that an elastic gang gives up reach the nominee, who
     job: gang(VICTIM.name, VICTIM.workers, { kind: "PyTorchJob", priority: 0, minReplicas: VICTIM.minReplicas }),
   });
   await running(client, VICTIM.name);
+  await waitUntil("the nodes show all pods of the victim", async () => (await podsShown(team)) === VICTIM.workers);
 
   const kept = await holdTokens(client, { pool: POOL, amount: LIMIT - VICTIM.workers * POD_GPUS });
   const crowd = startCallers(client, parts);
@@ -102,6 +103,19 @@ async function running(client: GangwayClient, name: string): Promise<void> {
     return job?.status?.phase === JobPhase.RUNNING;
   });
 }
+
+/**
+ * The pods of all jobs that the planner knows on nodes. It gives up members only where it knows their nodes, and else
+ * preempts the whole gang.
+ */
+async function podsShown({ db }: Team): Promise<number> {
+  const [row] = await db.query<{ pods: number }>(PODS_SHOWN);
+  return row?.pods ?? 0;
+}
+
+const PODS_SHOWN = `
+select coalesce(sum(json_array_length(entry -> 'members')), 0)::int as pods
+  from cluster_capacity where kind = 'node' and entry is not null`;
 
 /** Callers that ask for tokens, wait for them, renew and release them without a pause until `stop`. */
 function startCallers(client: GangwayClient, parts: AsyncDisposableStack) {
