@@ -46,6 +46,18 @@ export function refText({ pool, token, fence }: AllocationRef) {
   return { pool, token, fence: fence.toString() };
 }
 
+/**
+ * References as the parameters of `REFS`. The server expects a hundred rows of a JSON parameter, and joined to that
+ * would read all tokens that ever were, if they are few.
+ */
+export function refColumns(refs: readonly AllocationRef[]) {
+  const texts = refs.map(refText);
+  return [texts.map(({ pool }) => pool), texts.map(({ token }) => token), texts.map(({ fence }) => fence)] as const;
+}
+
+/** Rows `l` of references, whose parameters are the first three. */
+export const REFS = "unnest($1::text[], $2::text[], $3::bigint[]) as l (pool, token, fence)";
+
 /** The columns that every new row gets from its `newRow`. */
 export const NEW_ROW = `
 pool, token, queue, project, namespace, amount, fence, job_uid, admission, caller, lease_ms`;

@@ -2,7 +2,7 @@ import type { AllocationRef } from "../../../core/quota/counters.ts";
 import { type RaisedEpoch, registeredDomain } from "../../../core/quota/ledger.ts";
 import { type Db, type Executor, onlyRow } from "../db/db.ts";
 import { prepared } from "../db/prepared.ts";
-import { LEDGER_COLUMNS, type LedgerColumns, ledgerRow, refText } from "./ledger-row.ts";
+import { LEDGER_COLUMNS, type LedgerColumns, ledgerRow, REFS, refColumns } from "./ledger-row.ts";
 import { type LimitBounds, readLimits } from "./quota-limits.ts";
 import { reduceAllocations } from "./reduce-allocations.ts";
 import { IS_TELLABLE } from "./settle-turn-overs.ts";
@@ -95,15 +95,13 @@ select a.pool, a.token, a.fence::text
 /** Records that the counters have freed these allocations. */
 export async function confirmReleases(executor: Executor, refs: readonly AllocationRef[]): Promise<void> {
   if (refs.length === 0) return;
-  const texts = refs.map(refText);
-  const columns = [texts.map(({ pool }) => pool), texts.map(({ token }) => token), texts.map(({ fence }) => fence)];
-  await executor.query(CONFIRM, columns);
+  await executor.query(CONFIRM, refColumns(refs));
 }
 
 const CONFIRM = prepared(`
 with released as (
   select a.id
-    from unnest($1::text[], $2::text[], $3::bigint[]) as l (pool, token, fence)
+    from ${REFS}
     join allocations a on a.pool = l.pool and a.token = l.token and a.fence = l.fence
    where a.released_ms is not null and not a.confirmed
    order by a.id for no key update of a

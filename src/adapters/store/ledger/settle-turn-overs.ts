@@ -1,6 +1,6 @@
 import type { AllocationRef, TurnOver } from "../../../core/quota/counters.ts";
-import { type Db, type Executor, json } from "../db/db.ts";
-import { LEDGER_COLUMNS, type LedgerColumns, ledgerRow, refText } from "./ledger-row.ts";
+import type { Db, Executor } from "../db/db.ts";
+import { LEDGER_COLUMNS, type LedgerColumns, ledgerRow, REFS, refColumns } from "./ledger-row.ts";
 import { takePools } from "./sums.ts";
 
 /**
@@ -46,14 +46,14 @@ export async function confirmTurnOvers(db: Db, tokens: readonly AllocationRef[])
       tx,
       tokens.map(({ pool }) => pool),
     );
-    await tx.query(CONFIRM, [json(tokens.map(refText))]);
+    await tx.query(CONFIRM, refColumns(tokens));
   });
 }
 
 const CONFIRM = `
 with told as (
   select a.id
-    from json_to_recordset($1::json) as l (pool text, token text, fence bigint)
+    from ${REFS}
     join allocations a on a.pool = l.pool and a.token = l.token and a.fence = l.fence
    where a.untold
    order by a.id for no key update of a

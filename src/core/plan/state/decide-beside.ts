@@ -42,10 +42,7 @@ export class DecideBeside {
     return inLine;
   }
 
-  /**
-   * What a lane that may pass a reservation waits for does not tell whether it fits, nor whether it would without a
-   * reservation that keeps it out.
-   */
+  /** False for a lane that may pass a reservation, or that one keeps out: its lists do not tell when that ends. */
   staysRefused(lane: Lane): boolean {
     if (lane.refusal?.keptFor !== undefined || this.#mayPassAny(lane)) return false;
     if (!this.#decide.options.staysRefused(lane)) return false;

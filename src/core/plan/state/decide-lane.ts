@@ -94,7 +94,7 @@ export class DecideLane {
   waitsForItself(lane: Lane): boolean {
     const queue = this.#queueOf(lane);
     if (queue === undefined || lane.barred.length === 0) return false;
-    const requests = this.#fewestRequests(lane, queue).requests;
+    const { requests } = this.#fewestRequests(lane, queue);
     return requests.length > 0 && onlyDrains(this.#rooms.blocks(lane, requests));
   }
 
@@ -142,7 +142,7 @@ export class DecideLane {
     return this.#parts.quota.queues.get(line.name);
   }
 
-  /** What the fewest members of a lane's gangs could request, by the quotas. `cut`: there is more. */
+  /** The requests that quotas allow for the fewest members of a lane's gangs. `cut`: these are not all. */
   #fewestRequests(lane: Lane, queue: PlanQueue): { readonly requests: readonly Request[]; readonly cut: boolean } {
     const { resources, quota, excludes } = this.#parts;
     const sized = lane.shape.fewest ?? lane.shape.all;

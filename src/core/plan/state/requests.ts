@@ -64,26 +64,11 @@ export type RoomTry = {
   block: ClusterBlock | null;
 };
 
-export function newRequest(
-  { id, lifted }: Pick<Request, "id" | "lifted">,
-  sized: SizedAsk,
-  choice: FlavorChoice,
-): Request {
+export function newRequest(of: Pick<Request, "id" | "lifted">, sized: SizedAsk, choice: FlavorChoice): Request {
   const resource = Object.keys(choice)[0] ?? "cpu";
   const demand = demandFor(sized, resource);
   const closed = { closedFor: -1, hopeful: false };
-  return {
-    id,
-    lifted,
-    sized,
-    choice,
-    resource,
-    demand,
-    tries: new Map(),
-    lists: new Set(),
-    waiting: new Set(),
-    ...closed,
-  };
+  return { ...of, sized, choice, resource, demand, tries: new Map(), lists: new Set(), waiting: new Set(), ...closed };
 }
 
 /** The amounts that a request takes of each pool. */
