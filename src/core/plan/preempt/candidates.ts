@@ -1,4 +1,4 @@
-import type { Branch } from "../state/branches.ts";
+import { type Branch, rootOf } from "../state/branches.ts";
 import type { RunningGang, Taker, VictimSearch } from "./running-gang.ts";
 
 /** The gangs of a leaf that the taker's queue may have preempted by its policy, and that use a pool that it needs. */
@@ -13,6 +13,16 @@ export function candidatesOf(
   return gangsOf(leaf.name).filter(
     (gang) => usesOne(gang, taker.needed) && allows(policy, taker, gang) && (mayTake?.(gang) ?? true),
   );
+}
+
+/** The leaves of a taker's tree that may have running gangs which it may take. */
+export function leavesFor(
+  { leavesWith }: Pick<VictimSearch, "leavesWith">,
+  takerLeaf: Branch,
+  { needed }: Pick<Taker, "needed">,
+): readonly Branch[] {
+  const root = rootOf(takerLeaf);
+  return leavesWith === undefined ? root.leaves : leavesWith(root, needed);
 }
 
 /** True if a gang uses one of some pools. */

@@ -1,6 +1,5 @@
 /** Serves gangs that lack only nodes: of the gangs that may be preempted for them, those whose end costs least. */
-import { rootOf } from "../state/branches.ts";
-import { candidatesOf } from "./candidates.ts";
+import { candidatesOf, leavesFor } from "./candidates.ts";
 import { candidateOrder } from "./order.ts";
 import type { RunningGang, Taker, Victim, VictimSearch } from "./running-gang.ts";
 import { victimsFor } from "./victims.ts";
@@ -62,8 +61,7 @@ export function isCheaper(one: readonly Victim[], other: readonly Victim[], nowM
 function allCandidates(search: VictimSearch, taker: Taker): readonly RunningGang[] {
   const takerLeaf = search.quota.branches.leaf(taker.account.queue);
   if (takerLeaf === null) return [];
-  const { leaves } = rootOf(takerLeaf);
-  const all = leaves.flatMap((leaf) => candidatesOf(search, taker, { leaf, takerLeaf }));
+  const all = leavesFor(search, takerLeaf, taker).flatMap((leaf) => candidatesOf(search, taker, { leaf, takerLeaf }));
   return all.sort(candidateOrder(taker.account.queue, search.prefer));
 }
 

@@ -1,8 +1,8 @@
 import { FAIR_SHARING_STRATEGIES, type FairSharingStrategy } from "../queue-policy.ts";
 import { childTowards, commonAncestor, isWithinQuota } from "../state/branch-use.ts";
-import { type Branch, rootOf, upward } from "../state/branches.ts";
+import { type Branch, upward } from "../state/branches.ts";
 import { compareShares, type Share, shareOf } from "../state/shares.ts";
-import { candidatesOf } from "./candidates.ts";
+import { candidatesOf, leavesFor } from "./candidates.ts";
 import { candidateOrder, turnOf } from "./order.ts";
 import { dischargeGangs, type RunningGang, type Taker, type Victim, type VictimSearch } from "./running-gang.ts";
 import { Taking } from "./taking.ts";
@@ -26,6 +26,10 @@ export function fairVictims(
   const fair = new FairSearch({ search, taker, takerLeaf: of.takerLeaf, taking });
   const hasGrowth = [...all.values()].some((gangs) => gangs.some(({ isGrowth }) => isGrowth === true));
   const candidates = withinReach(search, taker, { all, takerLeaf: of.takerLeaf });
+  if (candidates.size === 0) {
+    quota.undo(mark);
+    return [];
+  }
   const [first, second] = of.strategies.length === 0 ? FAIR_SHARING_STRATEGIES : of.strategies;
   const found =
     (search.mayFitWithout?.([...candidates.values()].flat()) ?? true) &&
@@ -50,7 +54,7 @@ function upTo(candidates: Candidates, { turn, hasGrowth }: { turn: number; hasGr
 function candidatesByLeaf(search: VictimSearch, taker: Taker, takerLeaf: Branch): Candidates {
   const order = candidateOrder(taker.account.queue, search.prefer);
   const byLeaf = new Map<Branch, readonly RunningGang[]>();
-  for (const leaf of rootOf(takerLeaf).leaves) {
+  for (const leaf of leavesFor(search, takerLeaf, taker)) {
     if (search.gangsOf(leaf.name).length === 0) continue;
     if (leaf !== takerLeaf && isWithinQuota(search.quota, leaf, taker.needed)) continue;
     byLeaf.set(leaf, [...candidatesOf(search, taker, { leaf, takerLeaf })].sort(order));

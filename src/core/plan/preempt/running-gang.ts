@@ -1,5 +1,6 @@
 import type { PreemptionReason } from "../../job/preemption.ts";
 import type { PoolAmounts } from "../state/branch-use.ts";
+import type { Branch } from "../state/branches.ts";
 import type { Account } from "../state/quota-levels.ts";
 import type { QuotaState } from "../state/quota-state.ts";
 
@@ -37,6 +38,8 @@ export type VictimSearch = {
   readonly quota: QuotaState;
   /** The running gangs of one queue. Those of queues below it are not among them. */
   readonly gangsOf: (queue: string) => readonly RunningGang[];
+  /** The leaves of a tree that have running gangs which use one of some pools. Omitted: all may have. */
+  readonly leavesWith?: (root: Branch, pools: ReadonlySet<string>) => readonly Branch[];
   /** Leaves out gangs that are protected. Omitted: none is. */
   readonly mayTake?: (gang: RunningGang) => boolean;
   /** What must hold besides quota once these gangs are gone, such as room on nodes. Omitted: nothing. */

@@ -145,6 +145,8 @@ export class Cycles {
     const { lines } = this.#parts;
     for (const line of lines.lines.values()) line.reserved = null;
     for (const { entry, answer } of decideNominees(this.#reserving(), () => this.#checkStopped())) {
+      // What is kept for nominees has changed: others may take more.
+      if (answer !== "waits") for (const lane of lines.restless) lines.wake(lane);
       if (answer === "withdrawn") this.#withdrawn.push(entry.gang.uid);
       if (typeof answer === "string") continue;
       if ("planned" in answer) this.#preemptions.push(answer);

@@ -53,7 +53,8 @@ export class DecideBeside {
   /** False: no reservation is in a lane's way. */
   #mayBeKeptOut(lane: Lane): boolean {
     const { kept } = this.#parts;
-    return kept.length > 0 && this.#without(kept, () => this.#decide.mayFit(lane));
+    if (kept.length === 0 || this.#decide.isClosedBeside(lane)) return false;
+    return this.#without(kept, () => this.#decide.mayFit(lane));
   }
 
   /** Lets the round look at every lane that may pass a reservation. */

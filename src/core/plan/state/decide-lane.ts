@@ -14,6 +14,7 @@ import type { FindVictims, VictimsAnswer } from "./find-victims.ts";
 import type { Entry, Lane } from "./gang-lines.ts";
 import { allocationsOf, placeIn } from "./grow.ts";
 import { plannedVictims } from "./growth.ts";
+import { liftedKey } from "./kept-room.ts";
 import { LaneOptions } from "./lane-options.ts";
 import { leaveLists, onlyDrains } from "./lane-turns.ts";
 import { newAdmission, serviceAdmission } from "./new-admission.ts";
@@ -84,7 +85,18 @@ export class DecideLane {
     const queue = this.#queueOf(lane);
     if (queue === undefined || lane.shape.ask.service) return queue !== undefined;
     const { requests, cut } = this.#fewestRequests(lane, queue);
-    return cut || requests.some((request) => this.#rooms.hasRoom(lane, request));
+    // What closes stays closed over rounds, so that most lanes are not asked again.
+    const mayFit = (request: Request) => !this.#rooms.closes(lane.shape, request) && this.#rooms.hasRoom(lane, request);
+    return cut || requests.some(mayFit);
+  }
+
+  /** True if no flavor has the room for the fewest members, also without all that is kept for reservations. */
+  isClosedBeside(lane: Lane): boolean {
+    const lifted = liftedKey(this.#parts.kept, { all: true });
+    const sized = lane.shape.fewest ?? lane.shape.all;
+    const options = this.options.of(lane);
+    if (options === null) return false;
+    return options.every(({ flavor }) => this.#rooms.isClosed(this.#parts.requestOf(lane, sized, [flavor], lifted)));
   }
 
   /**

@@ -34,6 +34,12 @@ export type AskingGang = {
   readonly wants: PoolAmounts;
 };
 
+type Hope = {
+  readonly state: string;
+  readonly entry: Entry | null;
+  readonly rooms: Map<Request, readonly RoomTry[]>;
+};
+
 /**
  * Finds gangs that may be preempted, during one round. Gangs that leave anyway, and the victims that the round has
  * chosen, count as gone: others wait for them and do not preempt them anew.
@@ -50,7 +56,11 @@ export class FindVictims {
   readonly #booked: Pick<RunningGang, "account" | "uses">[] = [];
   /** The gangs that stay, for so many that were chosen or admitted. Null: not known yet. */
   #staying: { readonly chosen: number; readonly boarding: number; readonly all: readonly Runner[] } | null = null;
+  /** The gangs that are gone anyway, by cluster, for so many that were chosen. */
+  #gone: { readonly chosen: number; readonly byCluster: Map<string, ReadonlySet<Runner>> };
   readonly #bounds: VictimBounds;
+  /** The clusters that may have room for the requests of the gang that was asked for last, in one state of use. */
+  #hope: Hope = { state: "", entry: null, rooms: new Map() };
   readonly budget: RoundBudgets;
 
   constructor(parts: Parts, nowMs: number) {
@@ -59,6 +69,7 @@ export class FindVictims {
     this.#who = new WhoGivesWay(parts, this.#runners, nowMs);
     this.#bounds = new VictimBounds(parts, this.#runners);
     this.#nowMs = nowMs;
+    this.#gone = { chosen: 0, byCluster: new Map() };
     this.budget = new RoundBudgets(parts.quota.queues, nowMs);
   }
 
@@ -81,7 +92,7 @@ export class FindVictims {
 
   /** True if a request that asks for one pool surely finds no victims, nor does one that asks for more of it. */
   isHopeless(asking: AskingGang): boolean {
-    return this.#afterGone(() => this.#hopefulRooms(asking, poolsOf(asking.wants)).length === 0);
+    return this.#afterGone(() => this.#roomsForAll(asking).length === 0);
   }
 
   /** The gangs that would give way for an amount of one pool, if room did not matter. Null: nobody can. */
@@ -91,7 +102,7 @@ export class FindVictims {
     return this.#afterGone(() => {
       if (quota.admits(lane.account, pool, of)) return [];
       const taker = takerOf({ lane, entry, wants: new Map([[pool, amount]]) }, new Set([pool]));
-      const search = this.#who.search({ lane, entry }, this.#runners.staying);
+      const search = this.#who.search({ lane, entry }, null);
       const own = this.#bounds.own(this.#who.searchAll({ lane, entry }), taker);
       const others = this.#bounds.reachesOthers(taker, own);
       if (!others && !this.#without(own, () => quota.admits(lane.account, pool, of))) return null;
@@ -107,9 +118,20 @@ export class FindVictims {
     const state = `${quota.useVersion} ${this.#chosen.size}`;
     this.#dischargeGone();
     this.#bounds.enter(state);
+    if (this.#hope.state !== state) this.#hope = { state, entry: null, rooms: new Map() };
     const decided = decide();
     quota.undo(mark);
     return decided;
+  }
+
+  /** The clusters that may have the room once gangs have given way for all that a gang wants. */
+  #roomsForAll(asking: AskingGang): readonly RoomTry[] {
+    const { entry, request } = asking;
+    if (this.#hope.entry !== entry) this.#hope = { ...this.#hope, entry, rooms: new Map() };
+    const { rooms } = this.#hope;
+    const known = rooms.get(request) ?? this.#hopefulRooms(asking, poolsOf(asking.wants));
+    rooms.set(request, known);
+    return known;
   }
 
   /** The clusters in which a request may fit once gangs have given way for it. No search finds it room in another. */
@@ -246,7 +268,7 @@ export class FindVictims {
   }
 
   #forQuota(asking: AskingGang, lacking: ReadonlySet<string>): FoundVictims | null {
-    const search = this.#who.search(asking, this.#runners.staying);
+    const search = this.#who.search(asking, null);
     const rooms = this.#hopefulRooms(asking, lacking);
     if (rooms.length === 0) return null;
     const roomWithout = (gone: readonly Victim[]) => rooms.find((room) => this.fitsIn(room, gangsOf(gone))) ?? null;
@@ -261,13 +283,11 @@ export class FindVictims {
   /** If only nodes lack, the gangs of one cluster give way: where that costs least. */
   #forRoom(asking: AskingGang): VictimsAnswer {
     const pools = poolsOf(asking.wants);
-    const rooms = this.#hopefulRooms(asking, pools);
+    const rooms = this.#roomsForAll(asking);
     if (rooms.some((room) => this.fitsIn(room, []))) return "waits";
     let best: FoundVictims | null = null;
     for (const room of rooms) {
-      const { name } = room.cluster;
-      const inCluster = (queue: string) => this.#runners.inCluster(name, queue);
-      const search = this.#who.search(asking, inCluster);
+      const search = this.#who.search(asking, room.cluster.name);
       const inRoom = {
         ...search,
         fitsWithout: (gone: readonly Victim[]) => this.fitsIn(room, gangsOf(gone)),
@@ -324,12 +344,23 @@ export class FindVictims {
 
   /** Takes off a cluster's nodes the pods of gangs that are gone, and of all that leave. `room.undo` puts them back. */
   free(cluster: ClusterState, gone: readonly Runner[]): readonly PlacedPod[] {
-    const all = new Set(this.#runners.inCluster(cluster.name, ""));
-    for (const one of this.#chosen) if (one.admission.cluster === cluster.name) all.add(one);
-    for (const gang of gone) if (gang.admission.cluster === cluster.name) all.add(gang);
-    const freed = [...all].flatMap((one) => this.podsOf(cluster, one));
+    const all = this.#goneIn(cluster.name);
+    const more = new Set(gone.filter((gang) => gang.admission.cluster === cluster.name && !all.has(gang)));
+    const freed = [...all, ...more].flatMap((one) => this.podsOf(cluster, one));
     for (const { node, fit } of freed) cluster.room.shift(node, fit, -1);
     return freed;
+  }
+
+  /** The gangs that leave a cluster, and the victims in it that the round has chosen. */
+  #goneIn(cluster: string): ReadonlySet<Runner> {
+    if (this.#gone.chosen !== this.#chosen.size) this.#gone = { chosen: this.#chosen.size, byCluster: new Map() };
+    const { byCluster } = this.#gone;
+    const known = byCluster.get(cluster);
+    if (known !== undefined) return known;
+    const all = [...this.#runners.leaving(), ...this.#chosen];
+    const gone = new Set(all.filter(({ admission }) => admission.cluster === cluster));
+    byCluster.set(cluster, gone);
+    return gone;
   }
 
   podsOf(cluster: ClusterState, runner: Runner): readonly PlacedPod[] {

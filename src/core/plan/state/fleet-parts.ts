@@ -44,7 +44,9 @@ export class FleetParts implements Parts {
   version = 0;
   /** When gangs may be preempted that are protected until then. Infinite: none is in the way. */
   recheckAtMs = Number.POSITIVE_INFINITY;
-  /** The version for which gangs were looked at that may preempt others. */
+  /** Moves with every fact that may let a gang preempt others: all but those of gangs that only wait. */
+  #runningVersion = 0;
+  /** The version of it for which gangs were looked at that may preempt others. */
   #preemptedAt = -1;
   /** True: something changed that no lane watches, so that all must be looked at. */
   #wakesAll = false;
@@ -53,6 +55,9 @@ export class FleetParts implements Parts {
   /** Moves the state to a fact, which replaces the one about the same entity. */
   set(fact: Fact): void {
     this.version += 1;
+    if (fact.kind !== "gang" || !onlyWaits(fact.gang) || !onlyWaits(this.lines.entries.get(fact.uid)?.gang ?? null)) {
+      this.#runningVersion += 1;
+    }
     switch (fact.kind) {
       case "gang":
         this.#setGang(fact.uid, fact.gang);
@@ -110,12 +115,18 @@ export class FleetParts implements Parts {
     this.#wakeRestless(nowMs);
   }
 
-  /** Gangs for which others may give way are looked at again after any change, and once victims lose a protection. */
+  /**
+   * Gangs for which others may give way are looked at again once these or what they use has changed, once victims lose
+   * a protection, and together with others of their queue: what the queue is given may let it take more.
+   */
   #wakeRestless(nowMs: number): void {
-    const mayPreempt = this.#preemptedAt !== this.version || nowMs >= this.recheckAtMs;
+    const mayPreempt = this.#preemptedAt !== this.#runningVersion || nowMs >= this.recheckAtMs;
     if (mayPreempt) this.recheckAtMs = Number.POSITIVE_INFINITY;
-    this.#preemptedAt = this.version;
-    for (const lane of this.lines.restless) if (mayPreempt || lane.restless !== "victims") this.lines.wake(lane);
+    this.#preemptedAt = this.#runningVersion;
+    const { lines } = this;
+    for (const lane of lines.restless) {
+      if (mayPreempt || lane.restless !== "victims" || lane.line.awake.length > 0) lines.wake(lane);
+    }
   }
 
   /** Notes when gangs may be preempted that are protected until then. */
@@ -177,13 +188,12 @@ export class FleetParts implements Parts {
     return eligible;
   }
 
-  requestOf(lane: Lane, sized: SizedAsk, flavors: Flavors): Request {
+  requestOf(lane: Lane, sized: SizedAsk, flavors: Flavors, lifted = liftedKey(this.kept)): Request {
     let requests = this.#requests.get(sized);
     if (requests === undefined) {
       requests = new Map();
       this.#requests.set(sized, requests);
     }
-    const lifted = liftedKey(this.kept);
     const key = (flavors.length === 1 ? (flavors[0] ?? "") : JSON.stringify(flavors)) + lifted;
     const known = requests.get(key);
     if (known !== undefined) return known;
@@ -315,6 +325,11 @@ export function blockOf(
   if (facts.cordoned) return "Cordoned";
   if (!observed) return "CapacityUnknown";
   return facts.reachable ? null : "Unreachable";
+}
+
+/** True for a gang that has no admission and no nomination, or that there is not. */
+function onlyWaits(gang: PlanGang | null): boolean {
+  return gang === null || (gang.admissions.length === 0 && gang.nomination === undefined);
 }
 
 function liveMembers(gang: PlanGang): { readonly cluster: string; readonly members: LiveMembers } | null {

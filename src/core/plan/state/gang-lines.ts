@@ -307,12 +307,10 @@ export class GangLines {
   #enterLane(entry: Entry): void {
     const { line } = entry;
     const key = laneKey(entry.gang, line);
-    let lane = line.lanes.get(key);
-    if (lane === undefined) {
-      lane = newLane(key, entry);
-      line.lanes.set(key, lane);
-      this.wake(lane);
-    }
+    const lane = line.lanes.get(key) ?? newLane(key, entry);
+    line.lanes.set(key, lane);
+    // Whom a lane may preempt depends on its first gang, too.
+    if (lane.entries.length === 0 || lane.restless !== null) this.wake(lane);
     entry.lane = lane;
     insertEntry(lane.entries, entry);
     if (lane.entries.length === 1) this.passing.add(lane);
@@ -344,6 +342,7 @@ export class GangLines {
     line.head = null;
     forgetOrder(line);
     removeEntry(lane.entries, entry);
+    if (lane.restless !== null) this.wake(lane);
     if (lane.entries.length > 0) return;
     line.lanes.delete(lane.key);
     lane.awake = false;

@@ -72,9 +72,9 @@ export function withLifted<T>(parts: Pick<Parts, "quota">, kept: readonly KeptRo
   return made;
 }
 
-/** Names what is lifted. Requests that were made beside other reservations have other answers. */
-export function liftedKey(kept: readonly KeptRoom[]): string {
+/** Names what is lifted, or `all`. Requests that were made beside other reservations have other answers. */
+export function liftedKey(kept: readonly KeptRoom[], { all }: { readonly all: boolean } = { all: false }): string {
   let key = "";
-  for (const { lifted, entry } of kept) if (lifted) key += `\n${entry.gang.uid}`;
+  for (const { lifted, entry } of kept) if (all || lifted) key += `\n${entry.gang.uid}`;
   return key;
 }

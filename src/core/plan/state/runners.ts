@@ -1,7 +1,9 @@
 import { liveAdmission } from "../../job/job.ts";
 import type { MemberCounts } from "../gang.ts";
 import type { PlannedFrom } from "../plan-gang.ts";
+import { usesOne } from "../preempt/candidates.ts";
 import type { RunningGang } from "../preempt/running-gang.ts";
+import type { Branch } from "./branches.ts";
 import { type ClusterState, membersUnder, type PlacedPod } from "./cluster-state.ts";
 import type { Entry } from "./gang-lines.ts";
 import { leastKept, splitAdmission } from "./growth.ts";
@@ -20,8 +22,10 @@ export type Runner = RunningGang & {
 export class Runners {
   readonly #parts: Parts;
   readonly #staying = new Map<string, readonly Runner[]>();
-  /** The gangs of each queue in each cluster, and those that leave as of no queue. */
-  readonly #byCluster = new Map<string, Map<string, readonly Runner[]>>();
+  /** The gangs that stay in each cluster, by queue. Null: not known yet. */
+  #byCluster: Map<string, Map<string, Runner[]>> | null = null;
+  /** The leaves of trees with gangs in each cluster, or in any, that use pools, by the names of both. */
+  readonly #leaves = new Map<Branch, Map<string, readonly Branch[]>>();
   readonly #pods = new Map<Runner, readonly PlacedPod[]>();
   /** The whole gangs of elastic ones. */
   readonly #wholes = new Map<Entry, Runner>();
@@ -54,14 +58,25 @@ export class Runners {
     return this.#leaving;
   }
 
-  /** The same in one cluster: those that stay of a queue, or those that leave as of the queue "". */
+  /** The gangs of a queue that stay in one cluster. */
   inCluster(cluster: string, queue: string): readonly Runner[] {
-    const byQueue = this.#byCluster.get(cluster) ?? new Map<string, readonly Runner[]>();
-    this.#byCluster.set(cluster, byQueue);
-    const all = () => (queue === "" ? this.leaving() : this.staying(queue));
-    const known = byQueue.get(queue) ?? all().filter(({ admission }) => admission.cluster === cluster);
-    byQueue.set(queue, known);
-    return known;
+    this.#byCluster ??= this.#findClusters();
+    return this.#byCluster.get(cluster)?.get(queue) ?? [];
+  }
+
+  /** The leaves of a tree whose queues have gangs in a cluster, or anywhere, that use one of some pools. */
+  leavesWith(root: Branch, pools: ReadonlySet<string>, cluster: string | null): readonly Branch[] {
+    const known = this.#leaves.get(root) ?? new Map<string, readonly Branch[]>();
+    this.#leaves.set(root, known);
+    let key = cluster ?? "";
+    for (const pool of pools) key += `\n${pool}`;
+    let leaves = known.get(key);
+    if (leaves === undefined) {
+      const gangsOf = (queue: string) => (cluster === null ? this.staying(queue) : this.inCluster(cluster, queue));
+      leaves = root.leaves.filter(({ name }) => gangsOf(name).some((gang) => usesOne(gang, pools)));
+      known.set(key, leaves);
+    }
+    return leaves;
   }
 
   /** An elastic gang together with its growth, unless that leaves. */
@@ -87,6 +102,21 @@ export class Runners {
   /** Notes where the pods of a gang are that the round has admitted. */
   notePods(runner: Runner, pods: readonly PlacedPod[]): void {
     this.#pods.set(runner, pods);
+  }
+
+  #findClusters(): Map<string, Map<string, Runner[]>> {
+    const found = new Map<string, Map<string, Runner[]>>();
+    for (const queue of this.#parts.lines.lines.keys()) {
+      for (const gang of this.staying(queue)) {
+        const cluster = gang.admission.cluster ?? "";
+        const byQueue = found.get(cluster) ?? new Map<string, Runner[]>();
+        found.set(cluster, byQueue);
+        const gangs = byQueue.get(queue) ?? [];
+        byQueue.set(queue, gangs);
+        gangs.push(gang);
+      }
+    }
+    return found;
   }
 
   make(entry: Entry, admission: PlannedFrom): Runner {

@@ -43,7 +43,8 @@ export type Parts = {
   readonly clustersFor: (shape: AskShape) => readonly EligibleCluster[];
   /** Rises when a cluster's record changes so that requests could fit otherwise. */
   readonly clustersVersion: number;
-  readonly requestOf: (lane: Lane, sized: SizedAsk, flavors: Flavors) => Request;
+  /** `lifted`: the reservations that are not charged when it is asked, by `liftedKey`. Omitted: those of now. */
+  readonly requestOf: (lane: Lane, sized: SizedAsk, flavors: Flavors, lifted?: string) => Request;
   /** The answers of the clusters to some requests of an ask, made again only if they can have changed. */
   readonly shared: (shape: AskShape, requests: readonly Request[], make: () => ClusterBlocks) => ClusterBlocks;
 };

@@ -36,10 +36,18 @@ export class WhoGivesWay {
     return this.#chosen.has(entry);
   }
 
-  /** A search among gangs that may give way now. It notes when those that are protected may. */
-  search(asking: Asking, gangsOf: (queue: string) => readonly Runner[]): VictimSearch {
-    const mayTake = this.#judgeOf(asking, (gang, leaf) => this.#mayTake(gang, leaf, asking.entry));
-    return { quota: this.#parts.quota, gangsOf, mayTake };
+  /**
+   * A search among gangs that may give way now, in a cluster or in all of them. It notes when those that are protected
+   * may.
+   */
+  search(asking: Asking, cluster: string | null): VictimSearch {
+    const runners = this.#runners;
+    return {
+      quota: this.#parts.quota,
+      gangsOf: cluster === null ? runners.staying : (queue) => runners.inCluster(cluster, queue),
+      leavesWith: (root, pools) => runners.leavesWith(root, pools, cluster),
+      mayTake: this.#judgeOf(asking, (gang, leaf) => this.#mayTake(gang, leaf, asking.entry)),
+    };
   }
 
   /** A search among all gangs that may give way if nobody is protected. */
