@@ -1,7 +1,7 @@
 import type { HeldByCaller } from "../core/plan/snapshot.ts";
-import { RoundStopped } from "../core/plan/state/cycles.ts";
 import type { FleetPlace, FleetRead, KnownFleet } from "../core/plan/state/fleet-read.ts";
 import { FleetState } from "../core/plan/state/fleet-state.ts";
+import { RoundStopped } from "../core/plan/state/round-bounds.ts";
 import { Semaphore } from "../runtime/semaphore.ts";
 import type { FleetStore } from "./ports.ts";
 

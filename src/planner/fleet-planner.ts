@@ -17,6 +17,8 @@ export const ADMISSIONS_MAX = 1_024;
 const EVICTIONS_MAX = 256;
 /** How many refusals a round tells. The next one tells the others. */
 const REFUSALS_MAX = 1_000;
+/** For how many gangs a round looks whom they may preempt. The next one looks for the others. */
+export const SEARCHES_MAX = 500;
 
 type FleetPlannerOptions = {
   /** True: the lease is lost, and a round that runs ends by throwing. */
@@ -40,7 +42,8 @@ export function createFleetPlanner(store: FleetStore, options: FleetPlannerOptio
   /** A round that throws may leave its marks in the state. */
   function decideNow(nowMs: number, refusals: SaidRefusal[]): FleetPlan {
     const { isStopped, reservationsPerPool = 1 } = options;
-    const bounds = { admissionsMax: ADMISSIONS_MAX, refusalsMax: REFUSALS_MAX, isStopped, reservationsPerPool };
+    const most = { admissionsMax: ADMISSIONS_MAX, refusalsMax: REFUSALS_MAX, searchesMax: SEARCHES_MAX };
+    const bounds = { ...most, isStopped, reservationsPerPool };
     try {
       return follower.state.round(nowMs, bounds, ({ refused, admissions }, parts) => {
         const words = new RefusalWords(parts, { callers: follower.callers, admissions });

@@ -1,4 +1,4 @@
-import { RoundStopped } from "../core/plan/state/cycles.ts";
+import { RoundStopped } from "../core/plan/state/round-bounds.ts";
 import type { Clock } from "../runtime/clock.ts";
 import { doublingMs } from "../runtime/doubling.ts";
 import { BatchSize } from "./batch-size.ts";

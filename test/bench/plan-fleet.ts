@@ -18,8 +18,8 @@ export type FleetSize = {
   readonly clusters: number;
   readonly asks: number;
   readonly queues: number;
-  /** True: queues have weights, share fairly, and preempt. */
-  readonly policies?: boolean;
+  /** That of every queue, which then has a weight, too. True: they share fairly, and preempt. */
+  readonly policies?: boolean | QueuePolicy;
 };
 
 export const GPU = "nvidia.com/gpu";
@@ -303,7 +303,8 @@ export class Fleet {
   }
 
   #makeQueues({ queues, nodes, policies = false }: FleetSize): readonly PlanQueue[] {
-    const policyOf = (at: number) => (policies ? { policy: { ...POLICY, weight: 1 + (at % 3) } } : {});
+    const policy = policies === true ? POLICY : policies;
+    const policyOf = (at: number) => (policy ? { policy: { ...policy, weight: 1 + (at % 3) } } : {});
     const departments = Math.max(1, Math.round(queues / 50));
     const nominal = Math.max(1, Math.round((nodes * GPUS_PER_NODE) / MODELS.length / queues));
     const quotas = MODELS.map((model) => ({ flavor: `gpu/${model}`, resource: GPU, nominal }));

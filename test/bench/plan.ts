@@ -4,11 +4,15 @@ import type { Change } from "../../src/core/plan/state/changes.ts";
 import { FleetState } from "../../src/core/plan/state/fleet-state.ts";
 import { RefusalWords } from "../../src/core/plan/state/refusal-words.ts";
 import type { FleetPlan } from "../../src/core/plan/state/run-round.ts";
+import { SEARCHES_MAX } from "../../src/planner/fleet-planner.ts";
 import { profileLines, startProfile } from "./measure.ts";
 import { Fleet, type FleetSize, GPU, gangChange } from "./plan-fleet.ts";
 
 const NOW = 1_800_000_000_000;
-const BATCH = 256;
+/** What one round decides at most. */
+const BOUNDS = { admissionsMax: 256, searchesMax: SEARCHES_MAX };
+/** Where victims may be admitted again at once, fair sharing need not come to rest. */
+const FILL_ROUNDS_MAX = 400;
 
 export type PlanBench = FleetSize & { readonly rounds: number; readonly profile: boolean };
 
@@ -21,7 +25,7 @@ export async function benchPolicies(of: PlanBench, print: Print): Promise<void> 
   print("\nqueues with weights, fair sharing, preemption and reclaim");
   const all = await benchPlan({ ...of, policies: true }, print);
   print("\nhow many times as long with policies");
-  for (const name of Object.keys(without).filter((one) => one === "cold plan" || one.includes("round"))) {
+  for (const name of Object.keys(without).filter((one) => one === "cold plan" || one.includes(", p"))) {
     const ratio = (all[name] ?? 0) / (without[name] ?? 0);
     print(`${name.padEnd(44)} ${ratio.toFixed(2).padStart(9)} times`);
   }
@@ -60,7 +64,8 @@ export async function benchPlan(of: PlanBench, print: Print): Promise<Readonly<R
   );
   let wordsMs = 0;
   const planMs = timed(() => {
-    plan = state.round(NOW, { admissionsMax: Number.POSITIVE_INFINITY }, ({ refused, admissions }, parts) => {
+    const bounds = { ...BOUNDS, admissionsMax: Number.POSITIVE_INFINITY };
+    plan = state.round(NOW, bounds, ({ refused, admissions }, parts) => {
       wordsMs = timed(() => {
         const words = new RefusalWords(parts, { callers: [], admissions });
         for (const { gang, cause } of refused) words.refusalOf(gang, cause);
@@ -73,39 +78,41 @@ export async function benchPlan(of: PlanBench, print: Print): Promise<Readonly<R
   note("  preemptions", plan.preemptions.length, "gangs");
   note("  refusals", plan.refused.length, "gangs");
   const { used, all } = fleet.gpus();
-  // Rounds of at most 256 admissions until nothing fits.
+  // Rounds of at most 256 admissions until nothing fits, and every gang has looked whom it may preempt.
   const fillMs: number[] = [];
-  let more = true;
-  while (more) {
+  for (let more = true; more && fillMs.length < FILL_ROUNDS_MAX; ) {
     fillMs.push(
       timed(() => {
-        plan = state.round(NOW, { admissionsMax: BATCH });
+        plan = state.round(NOW, BOUNDS);
       }),
     );
     for (const change of carryOut(fleet, plan)) state.apply(change);
-    more = plan.admissions.length > 0;
+    more = plan.more || plan.admissions.length + plan.preemptions.length > 0;
   }
   plan = { ...plan, admissions: [], preemptions: [], withdrawn: [] };
   note("rounds of 256 until full, p50", quantile(fillMs, 0.5), "ms");
   note("rounds of 256 until full, p99", quantile(fillMs, 0.99), "ms");
+  note("  rounds", fillMs.length, "");
   print(`GPUs in use before ${used}, after ${fleet.gpus().used}, of ${all}`);
   for (const count of [1, 100, 10_000]) {
     const times: number[] = [];
     const rounds = count > 1000 ? Math.max(3, of.rounds >> 4) : of.rounds;
-    let planned = 0;
+    let [planned, unfinished] = [0, 0];
     for (let at = 0; at < rounds; at++) {
       const changes = nextChanges(fleet, count, plan);
       times.push(
         timed(() => {
           for (const change of changes) state.apply(change);
-          plan = state.round(NOW, { admissionsMax: BATCH });
+          plan = state.round(NOW, BOUNDS);
         }),
       );
       planned += plan.admissions.length;
+      unfinished += plan.more ? 1 : 0;
     }
     note(`round after ${count} changes, p50`, quantile(times, 0.5), "ms");
     note(`round after ${count} changes, p99`, quantile(times, 0.99), "ms");
     note("  admissions a round", planned / rounds, "gangs");
+    note("  rounds that left searches for the next one", (100 * unfinished) / rounds, "%");
   }
   note(
     "hash of the state, first",

@@ -16,27 +16,8 @@ import { LaneWalk } from "./lane-walk.ts";
 import { rankOf } from "./line-ageing.ts";
 import { newReservations } from "./new-reservations.ts";
 import { decideNominees } from "./nominees.ts";
+import { type RoundBounds, RoundStopped } from "./round-bounds.ts";
 import type { Parts } from "./state-parts.ts";
-
-export type RoundBounds = {
-  /** The most admissions and growths that are planned. The next round plans the others. */
-  readonly admissionsMax: number;
-  /** The most gangs whose causes are told. The next round tells the others. Omitted: all are told. */
-  readonly refusalsMax?: number;
-  /** The most cycles. The next round plans the others. Omitted: as many as admit a gang. */
-  readonly cyclesMax?: number;
-  /** The most reservations that a pool has at a time. Omitted: one. */
-  readonly reservationsPerPool?: number;
-  /** Asked at least once a gang. True: the round ends at once and throws `RoundStopped`. Omitted: never. */
-  readonly isStopped?: () => boolean;
-};
-
-/** Thrown by a round that was stopped. The state has lost its order then: make a new one. */
-export class RoundStopped extends Error {
-  constructor() {
-    super("the planner's round was stopped");
-  }
-}
 
 /** The decisions of a round, before anything is said about them. */
 export type RoundResult = {
@@ -51,7 +32,7 @@ export type RoundResult = {
   readonly reserveAtMs: number;
   /** The lanes that were looked at and refused. */
   readonly refused: readonly Lane[];
-  /** True if a bound ended the round: lanes are left that were not looked at. */
+  /** True if a bound ended the round, or searches: lanes are left that were not looked at. */
   readonly more: boolean;
 };
 
@@ -114,7 +95,9 @@ export class Cycles {
     // Sleeping lanes do not get the room and quota that are kept for nominees.
     if (this.#parts.lines.nominees.size > 0) this.#decide.closeHopeful();
     wakeHopeful(this.#parts);
-    this.#parts.lines.noteFullTenants(this.#running, { begins: true });
+    const { lines, turns } = this.#parts;
+    turns.begin(lines, this.#bounds.searchesMax ?? Number.POSITIVE_INFINITY);
+    lines.noteFullTenants(this.#running, { begins: true });
     const all = this.#allTurns();
     const { cyclesMax = Number.POSITIVE_INFINITY } = this.#bounds;
     let open = all;
@@ -129,7 +112,6 @@ export class Cycles {
     // Nothing that comes later in a round helps a gang that it has refused.
     for (const lane of this.#refused) lane.awake = false;
     endHope(this.#parts, isCut);
-    const { lines } = this.#parts;
     lines.noteFullTenants(this.#running, { begins: false });
     const reserveAtMs = isCut ? Number.POSITIVE_INFINITY : this.#reserve();
     for (const line of lines.lines.values()) lines.noteFull(line, this.#running.fullAt(line.name));
@@ -137,16 +119,17 @@ export class Cycles {
     const preempts = { preemptions: this.#preemptions, withdrawn: this.#withdrawn };
     const recheckAtMs = Math.min(this.#victims.recheckAtMs, this.#victims.budget.recheckAtMs);
     const decided = { admissions: this.#admissions, inLine: this.#inLine, refused: this.#refused };
-    return { ...decided, ...preempts, recheckAtMs, reserveAtMs, more: isCut };
+    return { ...decided, ...preempts, recheckAtMs, reserveAtMs, more: isCut || turns.areLeft };
   }
 
   /** Gangs for which others give way, and those with reservations, go before all others. */
   #admitNominees(): void {
     const { lines } = this.#parts;
     for (const line of lines.lines.values()) line.reserved = null;
-    for (const { entry, answer } of decideNominees(this.#reserving(), () => this.#checkStopped())) {
-      // What is kept for nominees has changed: others may take more.
-      if (answer !== "waits") for (const lane of lines.restless) lines.wake(lane);
+    const answers = decideNominees(this.#reserving(), () => this.#checkStopped());
+    // Once less is kept for nominees, others may take more.
+    if (answers.some(({ answer }) => answer !== "waits")) this.#parts.turns.addAll(lines);
+    for (const { entry, answer } of answers) {
       if (answer === "withdrawn") this.#withdrawn.push(entry.gang.uid);
       if (typeof answer === "string") continue;
       if ("planned" in answer) this.#preemptions.push(answer);
@@ -262,14 +245,19 @@ export class Cycles {
 
   /** What the first gang of a lane would get now. Null: nothing, and the queue goes on to its next lane. */
   #assign(turns: Turns, lane: Lane, entry: Entry): Waiting | null {
-    if (!this.#mayFit(lane) || this.#beside.staysRefused(lane)) {
-      this.#pass(turns, lane);
-      return null;
-    }
-    const assignment = this.#beside.assign(lane, entry);
+    const found = this.#mayFit(lane) ? this.#find(lane, entry) : null;
+    if (found === null) this.#pass(turns, lane);
+    return found;
+  }
+
+  #find(lane: Lane, entry: Entry): Waiting | null {
+    this.#victims.isPaused = this.#decide.mayPreempt(lane, entry) && !this.#parts.turns.take(lane);
+    const isRefused = this.#beside.staysRefused(lane);
+    const assignment = isRefused ? null : this.#beside.assign(lane, entry);
+    this.#victims.isPaused = false;
     if (assignment !== null) return { lane, assignment };
-    this.#refused.push(lane);
-    this.#pass(turns, lane);
+    lane.maySearch = false;
+    if (!isRefused) this.#refused.push(lane);
     return null;
   }
 

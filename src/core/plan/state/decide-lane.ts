@@ -37,6 +37,11 @@ export class DecideLane {
     this.options = new LaneOptions(parts, this.#rooms, victims);
   }
 
+  /** True if others may be preempted for a lane's gang by the policy of its queue. */
+  mayPreempt(lane: Lane, entry: Entry): boolean {
+    return mayPreempt(this.#queueOf(lane), entry);
+  }
+
   /** Finds what the first gang of a lane would get. Null: it is refused, and the lane sleeps until that may end. */
   assign(lane: Lane, entry: Entry): Assignment | null {
     if (lane.shape.ask.service && this.#queueOf(lane) !== undefined) return SERVICE;

@@ -1,5 +1,3 @@
-import { liveAdmission } from "../../job/job.ts";
-import { memberCount } from "../../job/roles.ts";
 import type { PlannedAdmission } from "../plan-types.ts";
 import { cheapestVictims, isCheaper } from "../preempt/cheapest-victims.ts";
 import type { Protected } from "../preempt/protection.ts";
@@ -8,12 +6,12 @@ import { victimsFor } from "../preempt/victims.ts";
 import type { PoolAmounts } from "./branch-use.ts";
 import type { ClusterState, PlacedPod } from "./cluster-state.ts";
 import type { Entry, Lane } from "./gang-lines.ts";
-import { keptWithout, leastCount, wholeGangs } from "./growth.ts";
+import { wholeGangs, withLeastGrowth } from "./growth.ts";
 import type { KeptRoom } from "./kept-room.ts";
 import { eachFits, fitGroups, placeAll } from "./place-all.ts";
 import { type Request, type RoomTry, tryIn } from "./requests.ts";
 import { RoundBudgets } from "./round-budgets.ts";
-import { type Runner, Runners } from "./runners.ts";
+import { type Runner, Runners, type RunningVictim } from "./runners.ts";
 import type { Parts } from "./state-parts.ts";
 import { VictimBounds } from "./victim-bounds.ts";
 import { WhoGivesWay } from "./who-gives-way.ts";
@@ -21,7 +19,7 @@ import { WhoGivesWay } from "./who-gives-way.ts";
 /** Running gangs that give way, and the cluster that has room for a request once they are gone. */
 export type FoundVictims = {
   readonly room: RoomTry;
-  readonly victims: readonly (Victim & { readonly gang: Runner })[];
+  readonly victims: readonly RunningVictim[];
 };
 
 /** `waits`: it fits once gangs are gone that leave anyway. */
@@ -62,6 +60,8 @@ export class FindVictims {
   /** The clusters that may have room for the requests of the gang that was asked for last, in one state of use. */
   #hope: Hope = { state: "", entry: null, rooms: new Map() };
   readonly budget: RoundBudgets;
+  /** True while no search finds anybody, because the turn of those who ask has not come. */
+  isPaused = false;
 
   constructor(parts: Parts, nowMs: number) {
     this.#parts = parts;
@@ -80,23 +80,28 @@ export class FindVictims {
 
   /** The victims for a request. Null: it does not fit, whoever gives way. */
   find(asking: AskingGang): VictimsAnswer {
+    if (this.isPaused) return null;
     const found = this.#afterGone(() => {
       const lacking = this.lacking(asking);
       return lacking.size > 0 ? this.#forQuota(asking, lacking) : this.#forRoom(asking);
     });
     if (found === null || found === "waits") return found;
-    const least = this.#withLeastGrowth(asking, found);
+    const withVictims = (victims: FoundVictims["victims"]) => ({ ...found, victims });
+    const fits = (victims: FoundVictims["victims"]) => this.stillFits(asking, withVictims(victims));
+    const least = withVictims(withLeastGrowth(found.victims, { runners: this.#runners, fits }));
     if (!this.#who.heedsProtection) return least;
     return this.budget.allows(asking.entry, wholeGangs(least.victims)) ? least : null;
   }
 
   /** True if a request that asks for one pool surely finds no victims, nor does one that asks for more of it. */
   isHopeless(asking: AskingGang): boolean {
+    if (this.isPaused) return true;
     return this.#afterGone(() => this.#roomsForAll(asking).length === 0);
   }
 
   /** The gangs that would give way for an amount of one pool, if room did not matter. Null: nobody can. */
   forPool({ lane, entry }: Pick<AskingGang, "lane" | "entry">, pool: string, amount: number): readonly Victim[] | null {
+    if (this.isPaused) return null;
     const { quota } = this.#parts;
     const of = { need: amount, priority: lane.priority };
     return this.#afterGone(() => {
@@ -305,6 +310,7 @@ export class FindVictims {
 
   /** What protects the gangs that would give way for a gang if nobody were protected. `find` asks who that would be. */
   protectedFrom(of: Pick<AskingGang, "lane" | "entry">, find: () => FoundVictims | null): Protected | null {
+    if (this.isPaused) return null;
     return this.#who.protectedFrom(of, () => gangsOf(find()?.victims ?? []));
   }
 
@@ -372,31 +378,6 @@ export class FindVictims {
     const leaving = this.#runners.leaving().filter(({ admission }) => admission.tokensReleasedMs === null);
     dischargeGangs(quota, leaving);
     dischargeGangs(quota, this.#chosen);
-  }
-
-  /** Takes no more members of elastic gangs than needed. */
-  #withLeastGrowth(asking: AskingGang, found: FoundVictims): FoundVictims {
-    let { victims } = found;
-    const whole = new Set(
-      gangsOf(victims)
-        .filter(({ isGrowth }) => isGrowth !== true)
-        .map(({ entry }) => entry),
-    );
-    for (const victim of victims) {
-      const { entry, isGrowth, admission } = victim.gang;
-      const live = liveAdmission(entry.gang);
-      if (isGrowth !== true || live === null || whole.has(entry)) continue;
-      const others = victims;
-      const withOnly = (taken: number): FoundVictims["victims"] => {
-        const keeps = keptWithout(entry, live, taken);
-        const gang = this.#runners.growth(entry, live, keeps);
-        return others.map((one) => (one === victim ? { ...one, gang } : one));
-      };
-      const all = memberCount(admission.members);
-      const least = leastCount(all, (taken) => this.stillFits(asking, { ...found, victims: withOnly(taken) }));
-      if (least < all) victims = withOnly(least);
-    }
-    return { ...found, victims };
   }
 }
 

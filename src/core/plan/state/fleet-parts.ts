@@ -8,7 +8,7 @@ import { choiceOf, type Flavors } from "./choices.ts";
 import { type ClusterFacts, ClusterState, type LiveMembers, membersUnder } from "./cluster-state.ts";
 import type { Fact } from "./facts.ts";
 import { FitClasses } from "./fit-classes.ts";
-import { type Entry, GangLines, type Lane } from "./gang-lines.ts";
+import { type Entry, GangLines, type Lane, type Line } from "./gang-lines.ts";
 import { amountsByPool } from "./grow.ts";
 import { HopefulLists } from "./hopeful-lists.ts";
 import { type KeptRoom, liftedKey } from "./kept-room.ts";
@@ -17,6 +17,7 @@ import { QuotaState } from "./quota-state.ts";
 import { QuotaWaits } from "./quota-waits.ts";
 import type { ClusterBlocks } from "./refused.ts";
 import { newRequest, type Request } from "./requests.ts";
+import { SearchTurns } from "./search-turns.ts";
 import type { EligibleCluster, Parts } from "./state-parts.ts";
 
 /** After so many rounds, the clusters stop counting pods for which no gang waits any more. */
@@ -26,6 +27,7 @@ const FORGET_EVERY = 64;
 export class FleetParts implements Parts {
   readonly quota = new QuotaState();
   readonly lines = new GangLines(this.quota);
+  readonly turns = new SearchTurns();
   readonly waits = new QuotaWaits();
   readonly hopeful = new HopefulLists<Request>();
   readonly clusters = new Map<string, ClusterState>();
@@ -124,8 +126,10 @@ export class FleetParts implements Parts {
     if (mayPreempt) this.recheckAtMs = Number.POSITIVE_INFINITY;
     this.#preemptedAt = this.#runningVersion;
     const { lines } = this;
+    if (mayPreempt) this.turns.addAll(lines);
     for (const lane of lines.restless) {
-      if (mayPreempt || lane.restless !== "victims" || lane.line.awake.length > 0) lines.wake(lane);
+      if (hasTurn(lane.line)) this.turns.add(lane);
+      if (lane.restless !== "victims") lines.wake(lane);
     }
   }
 
@@ -294,6 +298,11 @@ export class FleetParts implements Parts {
 
 /** The answers of clusters to requests, by the requests' numbers, for a version of the empty nodes. */
 type Said = { readonly version: number; readonly blocks: Map<string, ClusterBlocks> };
+
+/** True if a gang of a queue may be admitted that no round has refused: it does not wait behind the refused head. */
+function hasTurn({ awake, head }: Line): boolean {
+  return awake.length > 0 && head === null;
+}
 
 /** Everything of a cluster's record that decides about admissions, but its counter. */
 function gatesText(facts: ClusterFacts | null): string {

@@ -5,12 +5,12 @@
 import type { EntryChange } from "../capacity-entry.ts";
 import { type ApplyOutcome, type Change, entryFact } from "./changes.ts";
 import type { HashedEntities } from "./compare-states.ts";
-import type { RoundBounds } from "./cycles.ts";
 import { type EntityHash, HashSum } from "./fact-hash.ts";
 import { hashOf, isCompared } from "./fact-hashes.ts";
 import { type Cursor, type Fact, factKey, isNothing, noFact } from "./facts.ts";
 import { FleetParts } from "./fleet-parts.ts";
 import type { ListedKind } from "./fleet-read.ts";
+import type { RoundBounds } from "./round-bounds.ts";
 import { type FleetPlan, type ReadRound, runRound } from "./run-round.ts";
 
 /** A fact with the version of its record. */

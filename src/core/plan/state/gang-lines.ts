@@ -6,7 +6,7 @@ import { haltOf, isSameStop, type QueueStop } from "../queue-stop.ts";
 import { type LimitedTenant, RunningJobs } from "../running-jobs.ts";
 import { type AskShape, shapeOf } from "./ask-shape.ts";
 import { insertEntry, removeEntry } from "./entry-order.ts";
-import { barredOf, isHeld, isWaiting, laneKey } from "./gang-place.ts";
+import { barredOf, growthList, isHeld, isWaiting, laneKey } from "./gang-place.ts";
 import { forgetHead, forgetOrder, leaveLists } from "./lane-turns.ts";
 import { newLane, newLine } from "./new-lane.ts";
 import { PassingLanes } from "./passing-lanes.ts";
@@ -58,6 +58,8 @@ export type Lane = {
    * others may give way for it, or a reservation keep it out no more. Null: its lists hold everything.
    */
   restless: "tokens" | "victims" | "always" | null;
+  /** True: if it may preempt others, it looks for them when a round looks at it. */
+  maySearch: boolean;
   refusal: LaneRefusal | null;
   /** The cause that its gangs were last told of, by its `causeKey`. */
   said: number;
@@ -261,6 +263,7 @@ export class GangLines {
   /** Lets the next round decide about a lane as if none had. */
   lookAgain(lane: Lane): void {
     lane.refusal = null;
+    lane.maySearch = true;
     forgetHead(lane.line);
     if (lane.entries.length > 0) this.wake(lane);
   }
@@ -309,10 +312,9 @@ export class GangLines {
     const key = laneKey(entry.gang, line);
     const lane = line.lanes.get(key) ?? newLane(key, entry);
     line.lanes.set(key, lane);
-    // Whom a lane may preempt depends on its first gang, too.
-    if (lane.entries.length === 0 || lane.restless !== null) this.wake(lane);
     entry.lane = lane;
     insertEntry(lane.entries, entry);
+    if (lane.entries.length === 1 || lane.restless !== null) this.lookAgain(lane);
     if (lane.entries.length === 1) this.passing.add(lane);
     line.head = null;
     forgetOrder(line);
@@ -342,7 +344,8 @@ export class GangLines {
     line.head = null;
     forgetOrder(line);
     removeEntry(lane.entries, entry);
-    if (lane.restless !== null) this.wake(lane);
+    // Whom it may preempt depends on its first gang, too.
+    if (lane.restless !== null) this.lookAgain(lane);
     if (lane.entries.length > 0) return;
     line.lanes.delete(lane.key);
     lane.awake = false;
@@ -383,13 +386,6 @@ export function headOf(lane: Lane): Entry | undefined {
 /** The gangs of a queue that wait, those that wait for themselves included. */
 export function waitingIn(line: Line): Entry[] {
   return [...[...line.lanes.values()].flatMap(({ entries }) => entries), ...line.held];
-}
-
-function growthList({ gang, shape, line }: Entry): Entry[] | null {
-  const live = liveAdmission(gang);
-  if (live === null || gang.ends || gang.suspended || gang.evicted === true || gang.shrinksTo) return null;
-  if (!shape.ask.roles.some(({ role, replicas }) => replicas > (live.members[role] ?? 0))) return null;
-  return shape.ask.elastic ? line.stretching : line.growing;
 }
 
 /** True if a gang has the same place in the same lane as before. */

@@ -3,6 +3,7 @@ import { compareText } from "../../../runtime/compare-text.ts";
 import { drainingAdmission, liveAdmission } from "../../job/job.ts";
 import type { AgeingInBands } from "../ageing.ts";
 import type { PlanGang } from "../plan-gang.ts";
+import type { Entry } from "./gang-lines.ts";
 
 export function isWaiting(gang: PlanGang): boolean {
   return gang.waits && liveAdmission(gang) === null;
@@ -34,4 +35,12 @@ export function laneKey(gang: PlanGang, { ageing }: { readonly ageing: AgeingInB
 export function barredOf({ admissions }: PlanGang): readonly string[] {
   const left = admissions.flatMap(({ cluster, goneMs }) => (goneMs === null && cluster !== null ? [cluster] : []));
   return left.length < 2 ? left : [...new Set(left)].sort(compareText);
+}
+
+/** The list of its queue that a gang is in because it may grow. Null: it may not. */
+export function growthList({ gang, shape, line }: Entry): Entry[] | null {
+  const live = liveAdmission(gang);
+  if (live === null || gang.ends || gang.suspended || gang.evicted === true || gang.shrinksTo) return null;
+  if (!shape.ask.roles.some(({ role, replicas }) => replicas > (live.members[role] ?? 0))) return null;
+  return shape.ask.elastic ? line.stretching : line.growing;
 }

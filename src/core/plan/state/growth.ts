@@ -1,11 +1,12 @@
 /** The growth of elastic gangs: members beyond their minimum. Others may take them, and the gangs run on without. */
 import { liveAdmission } from "../../job/job.ts";
+import { memberCount } from "../../job/roles.ts";
 import { addedMembers, type MemberCounts } from "../gang.ts";
 import type { PlannedFrom } from "../plan-gang.ts";
 import type { Victim } from "../preempt/running-gang.ts";
 import type { PlannedVictim } from "../preemption.ts";
 import type { Entry } from "./gang-lines.ts";
-import type { Runner } from "./runners.ts";
+import type { Runners, RunningVictim } from "./runners.ts";
 
 /**
  * The members that a gang keeps if others take all of its growth. Members of its last replica type alone are taken,
@@ -20,7 +21,7 @@ export function leastKept({ gang, shape }: Entry, live: PlannedFrom): MemberCoun
 }
 
 /** The same as `leastKept`, but only so many of its members are taken. */
-export function keptWithout({ shape }: Entry, live: PlannedFrom, taken: number): MemberCounts {
+function keptWithout({ shape }: Entry, live: PlannedFrom, taken: number): MemberCounts {
   const { role = "" } = shape.ask.roles.at(-1) ?? {};
   return { ...live.members, [role]: (live.members[role] ?? 0) - taken };
 }
@@ -33,18 +34,41 @@ export function splitAdmission(live: PlannedFrom, keeps: MemberCounts) {
   };
 }
 
+/** The same victims, but with no more members of elastic gangs than needed. `fits`: the taker still fits with these. */
+export function withLeastGrowth(
+  found: readonly RunningVictim[],
+  of: { readonly runners: Runners; readonly fits: (victims: readonly RunningVictim[]) => boolean },
+): readonly RunningVictim[] {
+  let victims = found;
+  const whole = new Set(found.flatMap(({ gang }) => (gang.isGrowth === true ? [] : [gang.entry])));
+  for (const victim of found) {
+    const { entry, isGrowth, admission } = victim.gang;
+    const live = liveAdmission(entry.gang);
+    if (isGrowth !== true || live === null || whole.has(entry)) continue;
+    const others = victims;
+    const withOnly = (taken: number): readonly RunningVictim[] => {
+      const gang = of.runners.growth(entry, live, keptWithout(entry, live, taken));
+      return others.map((one) => (one === victim ? { ...one, gang } : one));
+    };
+    const all = memberCount(admission.members);
+    const least = leastCount(all, (taken) => of.fits(withOnly(taken)));
+    if (least < all) victims = withOnly(least);
+  }
+  return victims;
+}
+
 /** How many whole gangs are among some victims. */
 export function wholeGangs(victims: readonly Victim[]): number {
   return victims.filter(({ gang }) => gang.isGrowth !== true).length;
 }
 
 /** The victims as a plan names them. A gang that gives way whole is named once, also if its growth was taken before. */
-export function plannedVictims(victims: readonly (Victim & { readonly gang: Runner })[]): readonly PlannedVictim[] {
+export function plannedVictims(victims: readonly RunningVictim[]): readonly PlannedVictim[] {
   const whole = new Set(victims.filter(({ gang }) => gang.isGrowth !== true).map(({ gang }) => gang.uid));
   return victims.filter(({ gang }) => gang.isGrowth !== true || !whole.has(gang.uid)).map(plannedVictim);
 }
 
-function plannedVictim({ gang, reason }: Victim & { readonly gang: Runner }): PlannedVictim {
+function plannedVictim({ gang, reason }: RunningVictim): PlannedVictim {
   const { entry, admission, uid: jobUid, isGrowth = false } = gang;
   const { members } = liveAdmission(entry.gang) ?? admission;
   const keeps = isGrowth ? { keeps: addedMembers(admission.members, members) } : {};
@@ -52,7 +76,7 @@ function plannedVictim({ gang, reason }: Victim & { readonly gang: Runner }): Pl
 }
 
 /** The least count from 1 on for which something holds that holds for every larger one up to `most`. */
-export function leastCount(most: number, holds: (count: number) => boolean): number {
+function leastCount(most: number, holds: (count: number) => boolean): number {
   let [low, high] = [1, most];
   while (low < high) {
     const middle = (low + high) >> 1;

@@ -18,6 +18,7 @@ export function newLane(key: string, { gang, line, shape, account }: Entry): Lan
     at: 0,
     awake: false,
     restless: null,
+    maySearch: true,
     refusal: null,
     said: 0,
     requests: [],

@@ -4,7 +4,7 @@ import type { TenantName } from "../../job/tenant-limits.ts";
 import type { PlanGang } from "../plan-gang.ts";
 import type { PlaceInLine, PlannedAdmission, PlannedEviction } from "../plan-types.ts";
 import type { PlannedPreemption } from "../preemption.ts";
-import { Cycles, type RoundBounds } from "./cycles.ts";
+import { Cycles } from "./cycles.ts";
 import { compareEntries } from "./entry-order.ts";
 import { evictionsOf } from "./evictions.ts";
 import type { FleetParts } from "./fleet-parts.ts";
@@ -13,6 +13,7 @@ import { Heap } from "./heap.ts";
 import { setLifted } from "./kept-room.ts";
 import { compareAged, noteSteps } from "./line-ageing.ts";
 import { type AmountInLine, type Cause, causeKey, type RefusedGang } from "./refused.ts";
+import type { RoundBounds } from "./round-bounds.ts";
 
 /** The decisions of a round. */
 export type FleetPlan = {

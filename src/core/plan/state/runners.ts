@@ -2,7 +2,7 @@ import { liveAdmission } from "../../job/job.ts";
 import type { MemberCounts } from "../gang.ts";
 import type { PlannedFrom } from "../plan-gang.ts";
 import { usesOne } from "../preempt/candidates.ts";
-import type { RunningGang } from "../preempt/running-gang.ts";
+import type { RunningGang, Victim } from "../preempt/running-gang.ts";
 import type { Branch } from "./branches.ts";
 import { type ClusterState, membersUnder, type PlacedPod } from "./cluster-state.ts";
 import type { Entry } from "./gang-lines.ts";
@@ -17,6 +17,8 @@ export type Runner = RunningGang & {
   /** The members that an elastic gang keeps without its growth, if this is one of both. Null: it is the whole gang. */
   readonly keeps: MemberCounts | null;
 };
+
+export type RunningVictim = Victim & { readonly gang: Runner };
 
 /** The gangs that use tokens and room, as they are when a round begins. */
 export class Runners {

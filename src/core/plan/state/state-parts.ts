@@ -10,6 +10,7 @@ import type { QuotaState } from "./quota-state.ts";
 import type { QuotaWaits } from "./quota-waits.ts";
 import type { ClusterBlock, ClusterBlocks } from "./refused.ts";
 import type { Request } from "./requests.ts";
+import type { SearchTurns } from "./search-turns.ts";
 
 /** A registered cluster, and why it refuses an ask whatever its room. Null: it does not. */
 export type EligibleCluster = {
@@ -22,6 +23,7 @@ export type EligibleCluster = {
 export type Parts = {
   readonly quota: QuotaState;
   readonly lines: GangLines;
+  readonly turns: SearchTurns;
   readonly waits: QuotaWaits;
   /** Refused requests for which there may be room again. */
   readonly hopeful: HopefulLists<Request>;

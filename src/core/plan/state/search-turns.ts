@@ -1,0 +1,55 @@
+/**
+ * Whose turn it is to look for gangs that may be preempted. A search costs more than all else that a round does for a
+ * gang, so a round looks for a bounded number of gangs, and the next rounds for the others.
+ */
+import type { GangLines, Lane } from "./gang-lines.ts";
+
+export class SearchTurns {
+  /** The lanes that are to look, in the order in which they were told to. */
+  readonly #due = new Set<Lane>();
+  /** How many lanes may still look in this round. */
+  #left = 0;
+
+  /** True if lanes are left whose turn has not come. */
+  get areLeft(): boolean {
+    return this.#due.size > 0;
+  }
+
+  add(lane: Lane): void {
+    this.#due.add(lane);
+  }
+
+  addAll({ restless }: Pick<GangLines, "restless">): void {
+    for (const lane of restless) this.#due.add(lane);
+  }
+
+  /** Wakes the lanes that come next: about `max`, since all of a queue come together, in the queue's order. */
+  begin(lines: GangLines, max: number): void {
+    this.#left = max;
+    let left = max;
+    for (const first of this.#due) {
+      if (left <= 0) return;
+      this.#due.delete(first);
+      if (first.entries.length === 0) continue;
+      for (const lane of first.line.lanes.values()) {
+        if (lane !== first && !this.#due.delete(lane)) continue;
+        lane.maySearch = true;
+        lines.wake(lane);
+        left -= 1;
+      }
+    }
+  }
+
+  /** True if a lane looks now. False: nothing has changed since it looked last, or its turn comes in a later round. */
+  take(lane: Lane): boolean {
+    if (this.#due.delete(lane)) lane.maySearch = true;
+    if (!lane.maySearch) return false;
+    if (this.#left > 0) {
+      this.#left -= 1;
+      return true;
+    }
+    lane.maySearch = false;
+    this.#due.add(lane);
+    return false;
+  }
+}
