@@ -9,7 +9,7 @@ import type { PoolAmounts } from "./branch-use.ts";
 import type { ClusterState, PlacedPod } from "./cluster-state.ts";
 import type { Entry, Lane } from "./gang-lines.ts";
 import { keptWithout, leastCount, wholeGangs } from "./growth.ts";
-import type { KeptRoom } from "./kept-room.ts";
+import { type KeptRoom, leftPods } from "./kept-room.ts";
 import { eachFits, fitGroups, placeAll } from "./place-all.ts";
 import { type Request, type RoomTry, tryIn } from "./requests.ts";
 import { RoundBudgets } from "./round-budgets.ts";
@@ -332,8 +332,9 @@ export class FindVictims {
     return freed;
   }
 
+  /** The pods of a gang whose room is free once it has ended. */
   podsOf(cluster: ClusterState, runner: Runner): readonly PlacedPod[] {
-    return this.#runners.podsOf(cluster, runner);
+    return leftPods(this.#parts.kept, runner, this.#runners.podsOf(cluster, runner));
   }
 
   #dischargeGone(): void {
