@@ -24,6 +24,9 @@ export type FoundVictims = {
   readonly victims: readonly (Victim & { readonly gang: Runner })[];
 };
 
+/** A gang that waits for others that leave, and what it needs. */
+export type BookedGang = Pick<RunningGang, "account" | "uses"> & { readonly entry: Entry };
+
 /** `waits`: it fits once gangs are gone that leave anyway. */
 export type VictimsAnswer = FoundVictims | "waits" | null;
 
@@ -47,7 +50,7 @@ export class FindVictims {
   /** The gangs that the round has admitted. */
   readonly #boarding = new Map<Entry, Runner>();
   /** What the gangs are charged with for which the round has chosen victims. */
-  readonly #booked: Pick<RunningGang, "account" | "uses">[] = [];
+  readonly #booked: BookedGang[] = [];
   /** The gangs that stay, for so many that were chosen or admitted. Null: not known yet. */
   #staying: { readonly chosen: number; readonly boarding: number; readonly all: readonly Runner[] } | null = null;
   readonly #bounds: VictimBounds;
@@ -210,8 +213,12 @@ export class FindVictims {
     this.occupy(room);
   }
 
+  get booked(): readonly BookedGang[] {
+    return this.#booked;
+  }
+
   charge(entry: Entry, wants: PoolAmounts): void {
-    this.#booked.push({ account: entry.account, uses: wants });
+    this.#booked.push({ entry, account: entry.account, uses: wants });
     for (const [pool, amount] of wants) this.#parts.quota.charge(entry.account, pool, amount);
   }
 
