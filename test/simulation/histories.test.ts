@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { onPostgres, openMemoryDb } from "../support/databases.ts";
 import { ALONE, type HistoryOptions, type Met, runHistory, SEVERAL } from "./history.ts";
+import { runLawHistory } from "./law-history.ts";
 
 /**
  * How many histories run with one process of each role. With several processes, which take longer, a third of that.
@@ -40,6 +41,17 @@ function histories(where: string, openDb: typeof openMemoryDb, share: number): v
     });
   }
 }
+
+test("histories of worlds that are made for a law do not break it", async (t) => {
+  // One for each of the three laws, and as many again for each eight of the others.
+  const last = FIRST + 3 * Math.ceil(HISTORIES / 8) - 1;
+  t.diagnostic(`seeds ${FIRST} to ${last}; one alone: node test/simulation/run.ts --laws --histories 1 --seed S`);
+  const db = await openMemoryDb();
+  t.after(() => db.close());
+  let preempted = 0;
+  for (let seed = FIRST; seed <= last; seed += 1) preempted += (await runLawHistory(db, seed, ALONE)).preempted;
+  assert.ok(preempted > 0, "nobody was preempted");
+});
 
 histories("PGlite", openMemoryDb, 1);
 // On a server concurrent statements run in an order that no seed decides. A few histories show that it does not matter.

@@ -10,6 +10,7 @@ import { job, planGang } from "../core/plan-world.ts";
 import { LedgerLaws } from "./ledger-laws.ts";
 import type { LedgerView, ViewedAllocation, ViewedQueue } from "./ledger-view.ts";
 import { PreemptionLaws } from "./preemption-laws.ts";
+import { requireFairShares, requireOwnQuota, requireSoon } from "./share-laws.ts";
 
 const POOL = "gpu/h100";
 const NOW = 1_000_000;
@@ -234,4 +235,52 @@ async function record({ reason, queues = tree(), pools, uses = 2, ...of }: Preem
   const numbers = { admission: 1, admissionCounter: 0, askHash: "", generation: 1, allocations: [] };
   const planned = { kind: "admit" as const, jobUid: nominee.uid, ...numbers, ...place };
   await store.recordPreemptions([{ planned, victims, queue: nominee.queue }], 1, NOW);
+}
+
+/** What each queue uses, in gangs of two. */
+type Used = Readonly<Record<string, number>>;
+
+const INNER = [queueOf("team", 0), queueOf("a", 0, { parent: "team" }), queueOf("b", 0, { parent: "team" })];
+const OF_ALL = [queueOf("all", 16, { parent: null }), queueOf("left", 0, { policy: { weight: 2 } }), ...INNER];
+
+const shares: Record<string, { readonly used: Used; readonly demand?: Used; readonly breaks: RegExp | null }> = {
+  "shares by weights within one gang": { used: { left: 5, a: 2, b: 1 }, breaks: null },
+  "a queue above its weight": { used: { left: 8, a: 0, b: 0 }, breaks: /left is 2\.\d+ gangs above/ },
+  "a queue below its weight": { used: { left: 3, a: 3, b: 2 }, breaks: /left is 2\.\d+ gangs below/ },
+  "uneven shares below an inner queue": { used: { left: 5, a: 3, b: 0 }, breaks: /a is 1\.5 gangs above/ },
+  "a queue that asks for less than its weight": { used: { left: 1, a: 4, b: 3 }, demand: { left: 1 }, breaks: null },
+  "a quota that is left although gangs ask for it": { used: { left: 4, a: 1, b: 1 }, breaks: /uses 12 of 16/ },
+};
+for (const [what, { used, demand, breaks }] of Object.entries(shares)) {
+  test(`the law of fair shares ${breaks === null ? "allows" : "refuses"} ${what}`, () => {
+    const asks = Object.entries({ left: 8, a: 8, b: 8, ...demand }).map(([leaf, gangs]) => [leaf, 2 * gangs] as const);
+    const asked = { pool: POOL, gpus: 2, demand: new Map(asks) };
+    const judge = () => requireFairShares(using(used, OF_ALL), asked);
+    if (breaks === null) judge();
+    else assert.throws(judge, breaks);
+  });
+}
+
+const ownQuotas: Record<string, { readonly used: Used; readonly demand: number; readonly breaks: RegExp | null }> = {
+  "a queue that uses its own quota": { used: { left: 2, right: 2 }, demand: 8, breaks: null },
+  "a queue that uses less": { used: { left: 1, right: 3 }, demand: 8, breaks: /left uses 2 of its own 4/ },
+  "a queue that uses all that it asks for": { used: { left: 1, right: 3 }, demand: 2, breaks: null },
+};
+for (const [what, { used, demand, breaks }] of Object.entries(ownQuotas)) {
+  test(`the law of own quotas ${breaks === null ? "allows" : "refuses"} ${what}`, () => {
+    const judge = () => requireOwnQuota(using(used, TREE), { pool: POOL, demand: new Map([["left", demand]]) }, "left");
+    if (breaks === null) judge();
+    else assert.throws(judge, breaks);
+  });
+}
+
+test("the law of waiting refuses a gang that waits for longer than its bound", () => {
+  requireSoon(NOW, NOW + 60_000, 60_000);
+  requireSoon(null, NOW + 60_001, 60_000);
+  assert.throws(() => requireSoon(NOW, NOW + 60_001, 60_000), /has waited 60001 ms of 60000/);
+});
+
+function using(used: Used, queues: readonly ViewedQueue[]): LedgerView {
+  const allocations = Object.entries(used).map(([queue, gangs], at) => token(at, { queue, amount: 2 * gangs }));
+  return world({ queues, allocations });
 }

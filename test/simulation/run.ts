@@ -1,6 +1,7 @@
 /**
- * `npm run simulate -- [--histories N] [--seed S] [--processes one|several] [--postgres]`: random histories of the
- * whole service. Prints the seed of a history that breaks a law.
+ * `npm run simulate -- [--histories N] [--seed S] [--processes one|several] [--laws] [--postgres]`: random
+ * histories of the whole service. `--laws`: of worlds that are made for a law each. Prints the seed of a history that
+ * breaks a law.
  */
 import { parseArgs } from "node:util";
 import { openPglite } from "../../src/adapters/store/db/pglite.ts";
@@ -8,12 +9,14 @@ import { WAIT_MS_MAX, within } from "../support/bounded.ts";
 import { checkedDb, requireNoBreach } from "../support/locks/checked-db.ts";
 import { openTestPostgres, postgresServer } from "../support/postgres.ts";
 import { ALONE, runHistory, SEVERAL } from "./history.ts";
+import { runLawHistory } from "./law-history.ts";
 
 const { values } = parseArgs({
   options: {
     histories: { type: "string", default: "500" },
     seed: { type: "string", default: "1" },
     processes: { type: "string", default: "one" },
+    laws: { type: "boolean", default: false },
     postgres: { type: "boolean", default: false },
   },
 });
@@ -23,10 +26,12 @@ const db = server === null ? checkedDb(await openPglite(null)) : await openTestP
 const first = Number(values.seed);
 const count = Number(values.histories);
 const options = values.processes === "several" ? SEVERAL : ALONE;
+const run = async (seed: number): Promise<Readonly<Record<string, number>>> =>
+  values.laws ? runLawHistory(db, seed, options) : runHistory(db, seed, options);
 const all = new Map<string, number>();
 try {
   for (let seed = first; seed < first + count; seed += 1) {
-    const met = await within(`the history of seed ${seed}`, WAIT_MS_MAX, runHistory(db, seed, options));
+    const met = await within(`the history of seed ${seed}`, WAIT_MS_MAX, run(seed));
     for (const [what, count] of Object.entries(met)) all.set(what, (all.get(what) ?? 0) + count);
     requireNoBreach();
     if ((seed - first + 1) % 50 === 0) console.log(`${seed - first + 1} histories`);

@@ -21,7 +21,7 @@ const JOB_NAME = /[^\s,;:()/]+\/[^\s,;:()/]+/g;
 export function withoutNames(message: string, mayName: MayName): string {
   return withoutJobs(message, mayName)
     .replace(/ \(held by .*$/s, " (held by others)")
-    .replace(/, and keeps (\d+) for (?!the first of its waiting line).*$/s, ", and keeps $1 for others");
+    .replace(/, and keeps (\d+) for (?!the first of its waiting line|nominees).*$/s, ", and keeps $1 for others");
 }
 
 /** Words about why a gang waits, with the quotas that they are about. */

@@ -85,6 +85,8 @@ export type QuotaRefusal = {
   readonly limit: number;
   /** The part of the pool's room that is kept for the first of its waiting line. */
   readonly reserved: number;
+  /** What nominees still lack at this level: their victims, which have not left, use some of it or all. Omitted: 0. */
+  readonly booked?: number;
   /** The holders now: jobs as `namespace/name`, callers as `caller name`; largest first, at most 5. */
   readonly heldBy: readonly string[];
   /** Who has frozen the pool. Omitted: nobody, or the counters say that it is frozen and not by whom. */

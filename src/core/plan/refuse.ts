@@ -105,7 +105,7 @@ function hopefulOf(quotas: readonly QuotaRefusal[]): readonly QuotaRefusal[] {
 }
 
 function quotaWords(quota: QuotaRefusal): string {
-  const { flavor, need, used, limit, reserved, heldBy } = quota;
+  const { flavor, need, used, limit, reserved, booked = 0, heldBy } = quota;
   const needs = `needs ${need} of ${flavor}; ${scopeWords(quota.scope)}`;
   if (quota.reason.endsWith("Frozen")) return `${needs} is frozen${quota.freeze ? freezeWords(quota.freeze) : ""}`;
   if (quota.reason === "AboveQuota") return `${needs} may use ${limit} at most`;
@@ -113,7 +113,8 @@ function quotaWords(quota: QuotaRefusal): string {
   if (quota.reason === "Reserved") {
     return `${uses}, and keeps ${reserved} for ${heldBy.join(", ") || "the first of its waiting line"}`;
   }
-  return heldBy.length > 0 ? `${uses} (held by ${heldBy.join(", ")})` : uses;
+  const held = heldBy.length > 0 ? `${uses} (held by ${heldBy.join(", ")})` : uses;
+  return booked > 0 && need <= limit - used ? `${held}, and keeps ${booked} for nominees` : held;
 }
 
 function scopeWords(scope: Scope): string {

@@ -3,6 +3,7 @@ import { test } from "node:test";
 import type { Job } from "../../../src/core/job/job.ts";
 import type { PlanGang } from "../../../src/core/plan/plan-gang.ts";
 import { DEFAULT_POLICY, FAIR_SHARING_STRATEGIES, type QueuePolicy } from "../../../src/core/plan/queue-policy.ts";
+import type { PlanCluster } from "../../../src/core/plan/snapshot.ts";
 import type { FleetPlan } from "../../../src/core/plan/state/run-round.ts";
 import { stateOf } from "../../support/load-snapshot.ts";
 import {
@@ -89,6 +90,18 @@ const tree = (used: Readonly<Record<string, number>>, parts: Partial<QueuePolicy
   queue("lent", { h100: 4 }, { parent: "all", policy: policy(parts), used: { [POOL]: used["lent"] ?? 0 } }),
 ];
 const clusters = [cluster("east", { nodes: [node("big", "h100", { allocatable: amounts(64), free: amounts(40) })] })];
+
+/** A node with 12 GPUs that `e` fills. So many of its first members are shown, on a node that is gone. */
+function fullOf12(shown: number): readonly PlanCluster[] {
+  const seen = Array.from({ length: shown }, (_, at) => ({
+    jobUid: "uid-e",
+    admission: 1,
+    role: "worker",
+    index: at,
+  }));
+  const full = node("full", "h100", { allocatable: amounts(12), free: amounts(12 - shown) });
+  return [cluster("east", { capacity: { nodes: [full], seen, unbound: [] } })];
+}
 
 const cases: Record<string, { readonly from: SnapshotParts; readonly made: readonly string[] }> = {
   "as many members as needed are taken of an elastic gang, and it keeps the others": {
@@ -191,6 +204,33 @@ const cases: Record<string, { readonly from: SnapshotParts; readonly made: reado
       ],
     },
     made: ["a preempts e keeps 2 (InCohortFairSharing)"],
+  },
+  "if nodes lack, members are taken that no node shows yet": {
+    from: {
+      clusters: fullOf12(0),
+      waiting: [waits("a", "own", 3, 1)],
+      admitted: [runs({ name: "e", queue: "own", has: 12, min: 2 })],
+      queues: [queue("own", { h100: 99 }, { policy: reclaims })],
+    },
+    made: ["a preempts e keeps 9 (InClusterQueue)"],
+  },
+  "members that are shown count for the minimum, and of the others no more are kept than it needs": {
+    from: {
+      clusters: fullOf12(1),
+      waiting: [waits("a", "own", 10, 1)],
+      admitted: [runs({ name: "e", queue: "own", has: 12, min: 2 })],
+      queues: [queue("own", { h100: 99 }, { policy: reclaims })],
+    },
+    made: ["a preempts e keeps 2 (InClusterQueue)"],
+  },
+  "an elastic gang that no node shows yet goes whole if its growth is too little": {
+    from: {
+      clusters: fullOf12(1),
+      waiting: [waits("a", "own", 11, 1)],
+      admitted: [runs({ name: "e", queue: "own", has: 12, min: 2 })],
+      queues: [queue("own", { h100: 99 }, { policy: reclaims })],
+    },
+    made: ["a preempts e (InClusterQueue)"],
   },
 };
 

@@ -8,7 +8,7 @@ import { SmallFleet } from "./small-fleet.ts";
 
 const WORLDS = 150;
 const ROUNDS_MAX = 120;
-const met = { preempted: 0, spared: 0, uneven: 0 };
+const met = { preempted: 0, spared: 0 };
 
 const policy = (parts: Partial<QueuePolicy>): QueuePolicy => ({ ...DEFAULT_POLICY, ...parts });
 
@@ -87,31 +87,6 @@ test("a queue that may reclaim from all reaches its own quota in a bounded numbe
   }
 });
 
-test("shares of equal gangs come to weights within one gang, whoever came first", () => {
-  for (let seed = 1; seed <= WORLDS; seed++) {
-    const draw = new Draw(seed);
-    const [light, heavy] = [draw.of([1, 1, 2]), draw.of([1, 2, 3])];
-    const gpus = 1 + draw.upTo(1);
-    const total = 8 + 4 * draw.upTo(4);
-    const preempts = { withinQueue: "NEVER", reclaimWithinTree: "ANY" } as const;
-    const fleet = new SmallFleet([
-      queue("all", { h100: total }, { policy: policy({ fairSharing: FAIR_SHARING_STRATEGIES }) }),
-      queue("light", { h100: 0 }, { parent: "all", policy: policy({ ...preempts, weight: light }) }),
-      queue("heavy", { h100: 0 }, { parent: "all", policy: policy({ ...preempts, weight: heavy }) }),
-    ]);
-    const order = draw.chance(0.5) ? ["light", "heavy"] : ["heavy", "light"];
-    for (const name of order) {
-      for (let at = 0; at < total; at++) fleet.submit({ name: `${name}${at}`, queue: name, gpus });
-      settle(fleet, `seed ${seed}`);
-    }
-    // Both want more than there is, so the water-filling gives each its weight's part.
-    const part = (total * heavy) / (light + heavy);
-    const off = Math.abs(fleet.used("heavy") - part);
-    const left = total - fleet.used("heavy") - fleet.used("light");
-    assert.ok(left < gpus, `seed ${seed}: ${left} left`);
-    assert.ok(off <= gpus, `seed ${seed}: heavy uses ${fleet.used("heavy")} of ${total}, and ${part} is its part`);
-    if (light !== heavy) met.uneven += 1;
-  }
+test("some gangs were preempted as often as their queues allow", () => {
   assert.ok(met.spared > WORLDS / 10, `${met.spared} gangs that were preempted often enough`);
-  assert.ok(met.uneven > WORLDS / 4, `${met.uneven} worlds with two weights`);
 });

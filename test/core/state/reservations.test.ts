@@ -278,3 +278,23 @@ test("a reservation for quota waits for the gangs of its queue", () => {
   fleet.end("uid-b");
   assert.deepEqual(short(fleet.step()), ["wide admitted", "small reserves after wide on east"]);
 });
+
+test("a gang takes back the quota of its queue on a full node where a reservation waits for another one", () => {
+  const below = (name: string, gpus: number, policy: Partial<QueuePolicy> = {}) =>
+    queue(name, { h100: gpus }, { parent: "all", policy: { ...DEFAULT_POLICY, reserveAfterMs: 0, ...policy } });
+  const first = below("first", 1, { reserveAfterMs: MINUTE });
+  const owner = below("owner", 1, { reclaimWithinTree: "ANY" });
+  const fleet = new SmallFleet([queue("all", { h100: 0 }), first, owner, below("borrower", 0)], [2], true);
+  for (const name of ["first", "borrower"]) fleet.submit({ name, queue: name, gpus: 1 });
+  fleet.step();
+  fleet.submit({ name: "second", queue: "first", gpus: 1, priority: 1 });
+  fleet.step();
+  fleet.nowMs += MINUTE;
+  assert.deepEqual(short(fleet.step()), ["second reserves after first on east"]);
+  fleet.submit({ name: "owner", queue: "owner", gpus: 1 });
+  assert.deepEqual(short(fleet.step()), ["owner takes back borrower on east"]);
+  assert.deepEqual(short(fleet.step()), ["owner admitted"]);
+  fleet.submit({ name: "small", queue: "borrower", gpus: 1 });
+  fleet.end("uid-first");
+  assert.deepEqual(short(fleet.step()), ["second admitted"]);
+});

@@ -25,6 +25,8 @@ const NO_LABELS = keyedLabels({});
 
 type UnseenGroup = FitGroup & { readonly role: string };
 
+type UnseenPod = PlacedPod & { readonly role: string };
+
 /** The unseen members of gangs, and how many of each class are placed on which nodes. */
 type PlacedUnseen = {
   readonly gangs: readonly (readonly [jobUid: string, groups: readonly UnseenGroup[]])[];
@@ -75,7 +77,7 @@ export class ClusterState {
   /** Where the room counts the unseen members of all gangs together. */
   #placedUnseen: PlacedUnseen = { gangs: [], placed: [] };
   /** The same by gang. Null: not known since the room was made. */
-  #unseenPlaces: Map<string, readonly PlacedPod[]> | null = null;
+  #unseenPlaces: ReadonlyMap<string, readonly UnseenPod[]> | null = null;
 
   constructor(name: string, fits: FitClasses) {
     this.name = name;
@@ -122,13 +124,26 @@ export class ClusterState {
 
   /**
    * The pods of an admission, or of a part of it: those that nodes show, and those that the room counts on nodes until
-   * they are shown. The latter count as no growth.
+   * they are shown.
    */
   podsOf(members: LiveMembers, part: GangPart | null = null): readonly PlacedPod[] {
-    const { jobUid, admission } = members;
-    const isLive = this.#live.get(jobUid)?.admission === admission && part?.isGrowth !== true;
+    const live = this.#live.get(members.jobUid);
+    const unseen = live?.admission === members.admission ? this.#unseenPods(live, part) : [];
+    return [...this.#shownPods(members, part), ...unseen];
+  }
+
+  /** Pods of one class may change places, so the first places of a role are those of members that the gang keeps. */
+  #unseenPods({ jobUid, admission, groups }: LiveMembers, part: GangPart | null): readonly PlacedPod[] {
     this.#unseenPlaces ??= unseenPlaces(this.#placedUnseen);
-    return [...this.#shownPods(members, part), ...(isLive ? (this.#unseenPlaces.get(jobUid) ?? []) : [])];
+    const all = this.#unseenPlaces.get(jobUid) ?? [];
+    if (part === null) return all;
+    const shown = this.#shown.get(admissionKey(jobUid, admission));
+    return groups.flatMap(({ role }) => {
+      const keeps = part.keeps[role] ?? 0;
+      const kept = keeps - countShown(shown, role.toLowerCase(), keeps);
+      const places = all.filter((place) => place.role === role);
+      return part.isGrowth ? places.slice(kept) : places.slice(0, kept);
+    });
   }
 
   /** True while a node shows a member of an admission, but for those that a gang keeps. */
@@ -257,16 +272,16 @@ export function membersUnder(gang: PlanGang, { number, members, flavorLabels }: 
 }
 
 /** Deals the places of each class out to the gangs in their order: pods of one class may change places. */
-function unseenPlaces({ gangs, placed }: PlacedUnseen): Map<string, readonly PlacedPod[]> {
+function unseenPlaces({ gangs, placed }: PlacedUnseen): ReadonlyMap<string, readonly UnseenPod[]> {
   const left = new Map<FitClass, PlacedPod[]>();
   for (const { fit, node, pods } of placed) {
     const places = left.get(fit) ?? [];
     left.set(fit, places);
     for (let pod = 0; pod < pods; pod++) places.push({ fit, node });
   }
-  return new Map(
-    gangs.map(([jobUid, groups]) => [jobUid, groups.flatMap(({ fit, count }) => left.get(fit)?.splice(-count) ?? [])]),
-  );
+  const deal = ({ fit, count, role }: UnseenGroup): readonly UnseenPod[] =>
+    (left.get(fit)?.splice(-count) ?? []).map((pod) => ({ ...pod, role }));
+  return new Map(gangs.map(([jobUid, groups]) => [jobUid, groups.flatMap(deal)]));
 }
 
 function isSame(before: readonly UnseenGroup[], after: readonly UnseenGroup[]): boolean {

@@ -7,7 +7,7 @@ import { borrowingLevel } from "./branch-use.ts";
 import { DecideBeside } from "./decide-beside.ts";
 import { DecideLane } from "./decide-lane.ts";
 import { FindReservations } from "./find-reservations.ts";
-import { FindVictims } from "./find-victims.ts";
+import { type BookedGang, FindVictims } from "./find-victims.ts";
 import { type Entry, headOf, type Lane, type Line } from "./gang-lines.ts";
 import { growEntry, missingAmounts } from "./grow.ts";
 import { type Head, HeadOrder } from "./head-order.ts";
@@ -24,6 +24,8 @@ export type RoundResult = {
   readonly admissions: readonly PlannedAdmission[];
   readonly inLine: PlaceInLine | null;
   readonly preemptions: readonly PlannedPreemption[];
+  /** The gangs whose victims have not left, and that are charged with what they need. */
+  readonly booked: readonly BookedGang[];
   /** The jobs whose nomination ends. */
   readonly withdrawn: readonly string[];
   /** When gangs may be preempted that are protected until then. Infinite: none is in the way. */
@@ -116,7 +118,7 @@ export class Cycles {
     const reserveAtMs = isCut ? Number.POSITIVE_INFINITY : this.#reserve();
     for (const line of lines.lines.values()) lines.noteFull(line, this.#running.fullAt(line.name));
     for (const { line } of all) dropSleeping(line);
-    const preempts = { preemptions: this.#preemptions, withdrawn: this.#withdrawn };
+    const preempts = { preemptions: this.#preemptions, booked: this.#victims.booked, withdrawn: this.#withdrawn };
     const recheckAtMs = Math.min(this.#victims.recheckAtMs, this.#victims.budget.recheckAtMs);
     const decided = { admissions: this.#admissions, inLine: this.#inLine, refused: this.#refused };
     return { ...decided, ...preempts, recheckAtMs, reserveAtMs, more: isCut || turns.areLeft };

@@ -6,7 +6,7 @@ import { choicesOf } from "./choices.ts";
 import type { AskingGang, FindVictims } from "./find-victims.ts";
 import type { Entry, Lane } from "./gang-lines.ts";
 import { amountsByPool } from "./grow.ts";
-import type { KeptRoom } from "./kept-room.ts";
+import { inheritPlaces, type KeptRoom } from "./kept-room.ts";
 import { fitsEmpty, type RoomTry } from "./requests.ts";
 import type { Runner } from "./runners.ts";
 import type { Parts } from "./state-parts.ts";
@@ -157,9 +157,11 @@ export class FindReservations {
         })
       : [];
     quota.chargeRise(rise, 1);
-    const placed = this.#victims.occupy(room, awaits);
+    const { cluster } = room;
+    const from = awaits.map((gang) => ({ ...gang, pods: this.#victims.podsOf(cluster, gang) }));
+    const places = inheritPlaces(cluster, this.#victims.occupy(room, awaits), from);
     const isFar = awaits.some((gang) => !this.mayBeTakenBack(gang));
-    const kept = { entry, wants, cluster: room.cluster, placed, rise, startMs, isFar, lifted: false };
+    const kept = { entry, wants, cluster, ...places, rise, startMs, isFar, lifted: false };
     this.#parts.kept.push(kept);
     return kept;
   }

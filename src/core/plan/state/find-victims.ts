@@ -7,7 +7,7 @@ import type { PoolAmounts } from "./branch-use.ts";
 import type { ClusterState, PlacedPod } from "./cluster-state.ts";
 import type { Entry, Lane } from "./gang-lines.ts";
 import { wholeGangs, withLeastGrowth } from "./growth.ts";
-import type { KeptRoom } from "./kept-room.ts";
+import { type KeptRoom, leftPods } from "./kept-room.ts";
 import { eachFits, fitGroups, placeAll } from "./place-all.ts";
 import { type Request, type RoomTry, tryIn } from "./requests.ts";
 import { RoundBudgets } from "./round-budgets.ts";
@@ -22,6 +22,9 @@ export type FoundVictims = {
   readonly victims: readonly RunningVictim[];
 };
 
+/** A gang that waits for others that leave, and what it needs. */
+export type BookedGang = Pick<RunningGang, "account" | "uses"> & { readonly entry: Entry };
+
 /** `waits`: it fits once gangs are gone that leave anyway. */
 export type VictimsAnswer = FoundVictims | "waits" | null;
 
@@ -32,11 +35,7 @@ export type AskingGang = {
   readonly wants: PoolAmounts;
 };
 
-type Hope = {
-  readonly state: string;
-  readonly entry: Entry | null;
-  readonly rooms: Map<Request, readonly RoomTry[]>;
-};
+type Hope = { state: string; entry: Entry | null; rooms: Map<Request, readonly RoomTry[]> };
 
 /**
  * Finds gangs that may be preempted, during one round. Gangs that leave anyway, and the victims that the round has
@@ -51,11 +50,11 @@ export class FindVictims {
   /** The gangs that the round has admitted. */
   readonly #boarding = new Map<Entry, Runner>();
   /** What the gangs are charged with for which the round has chosen victims. */
-  readonly #booked: Pick<RunningGang, "account" | "uses">[] = [];
+  readonly #booked: BookedGang[] = [];
   /** The gangs that stay, for so many that were chosen or admitted. Null: not known yet. */
   #staying: { readonly chosen: number; readonly boarding: number; readonly all: readonly Runner[] } | null = null;
   /** The gangs that are gone anyway, by cluster, for so many that were chosen. */
-  #gone: { readonly chosen: number; readonly byCluster: Map<string, ReadonlySet<Runner>> };
+  #gone = { chosen: 0, byCluster: new Map<string, ReadonlySet<Runner>>() };
   readonly #bounds: VictimBounds;
   /** The clusters that may have room for the requests of the gang that was asked for last, in one state of use. */
   #hope: Hope = { state: "", entry: null, rooms: new Map() };
@@ -69,7 +68,6 @@ export class FindVictims {
     this.#who = new WhoGivesWay(parts, this.#runners, nowMs);
     this.#bounds = new VictimBounds(parts, this.#runners);
     this.#nowMs = nowMs;
-    this.#gone = { chosen: 0, byCluster: new Map() };
     this.budget = new RoundBudgets(parts.quota.queues, nowMs);
   }
 
@@ -237,8 +235,12 @@ export class FindVictims {
     this.occupy(room);
   }
 
+  get booked(): readonly BookedGang[] {
+    return this.#booked;
+  }
+
   charge(entry: Entry, wants: PoolAmounts): void {
-    this.#booked.push({ account: entry.account, uses: wants });
+    this.#booked.push({ entry, account: entry.account, uses: wants });
     for (const [pool, amount] of wants) this.#parts.quota.charge(entry.account, pool, amount);
   }
 
@@ -369,8 +371,9 @@ export class FindVictims {
     return gone;
   }
 
+  /** The pods of a gang whose room is free once it has ended. */
   podsOf(cluster: ClusterState, runner: Runner): readonly PlacedPod[] {
-    return this.#runners.podsOf(cluster, runner);
+    return leftPods(this.#parts.kept, runner, this.#runners.podsOf(cluster, runner));
   }
 
   #dischargeGone(): void {

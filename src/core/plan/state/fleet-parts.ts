@@ -13,6 +13,7 @@ import { amountsByPool } from "./grow.ts";
 import { HopefulLists } from "./hopeful-lists.ts";
 import { type KeptRoom, liftedKey } from "./kept-room.ts";
 import { passSteps } from "./line-ageing.ts";
+import type { QuotaRise } from "./quota-levels.ts";
 import { QuotaState } from "./quota-state.ts";
 import { QuotaWaits } from "./quota-waits.ts";
 import type { ClusterBlocks } from "./refused.ts";
@@ -33,6 +34,8 @@ export class FleetParts implements Parts {
   readonly clusters = new Map<string, ClusterState>();
   resources: readonly string[] = [];
   readonly kept: KeptRoom[] = [];
+  /** While a round is read: what nominees lack until their victims have left. */
+  booked: QuotaRise = [];
   readonly #holds = new Map<string, GangHolds>();
   readonly #fits = new FitClasses();
   #eligible = new WeakMap<AskShape, readonly EligibleCluster[]>();

@@ -1,17 +1,25 @@
 /** What a round keeps for reservations, and for whom it gives way. */
 import type { PoolAmounts } from "./branch-use.ts";
-import type { ClusterState } from "./cluster-state.ts";
+import type { ClusterState, PlacedPod } from "./cluster-state.ts";
 import type { FitClass } from "./fit-classes.ts";
 import type { Entry, Lane } from "./gang-lines.ts";
 import type { QuotaRise } from "./quota-levels.ts";
+import type { Runner } from "./runners.ts";
 import type { Parts } from "./state-parts.ts";
+
+type PlacedPods = { readonly slot: number; readonly fit: FitClass; readonly pods: number };
 
 /** The room and the quota that are kept for one gang until it boards. */
 export type KeptRoom = {
   readonly entry: Entry;
   readonly wants: PoolAmounts;
   readonly cluster: ClusterState;
-  readonly placed: readonly { readonly slot: number; readonly fit: FitClass; readonly pods: number }[];
+  readonly placed: readonly PlacedPods[];
+  /**
+   * The pods of the gangs that it waits for whose places it gets, by `inheritanceKey`. The nodes count these places
+   * once, as those of the pods.
+   */
+  readonly inherited: ReadonlyMap<string, readonly PlacedPod[]>;
   /** Empty: it keeps no quota. */
   readonly rise: QuotaRise;
   /** When the gangs that it waits for have ended at the latest. Infinite: nobody knows. */
@@ -77,4 +85,53 @@ export function liftedKey(kept: readonly KeptRoom[], { all }: { readonly all: bo
   let key = "";
   for (const { lifted, entry } of kept) if (all || lifted) key += `\n${entry.gang.uid}`;
   return key;
+}
+
+type OfAdmission = Pick<Runner, "uid" | "admission">;
+
+function inheritanceKey({ uid, admission }: OfAdmission): string {
+  return `${uid} ${admission.number}`;
+}
+
+/**
+ * Lets placed pods inherit the places of equal pods, which count as well until their gangs have ended: takes one of
+ * each two off its node. Else a node that is full would seem to lack room for as long as a reservation waits.
+ */
+export function inheritPlaces(
+  { room }: Pick<ClusterState, "room">,
+  placed: readonly PlacedPods[],
+  from: readonly (OfAdmission & { readonly pods: readonly PlacedPod[] })[],
+): Pick<KeptRoom, "placed" | "inherited"> {
+  const left = placed.map((one) => ({ ...one }));
+  const inherited = new Map<string, PlacedPod[]>();
+  for (const gang of from) {
+    for (const pod of gang.pods) {
+      const equal = left.find(
+        ({ slot, fit, pods }) => pods > 0 && fit === pod.fit && room.nodeAt(slot)?.name === pod.node,
+      );
+      if (equal === undefined) continue;
+      equal.pods -= 1;
+      room.put(equal.fit, equal.slot, -1);
+      const known = inherited.get(inheritanceKey(gang)) ?? [];
+      inherited.set(inheritanceKey(gang), [...known, pod]);
+    }
+  }
+  return { placed: left.filter(({ pods }) => pods > 0), inherited };
+}
+
+/** The pods of a gang whose room is free once it has ended: no reservation inherits their places. */
+export function leftPods(
+  kept: readonly KeptRoom[],
+  gang: OfAdmission,
+  pods: readonly PlacedPod[],
+): readonly PlacedPod[] {
+  return kept.reduce((left, { inherited, lifted }) => {
+    const taken = [...((lifted ? undefined : inherited.get(inheritanceKey(gang))) ?? [])];
+    if (taken.length === 0) return left;
+    return left.filter(({ node, fit }) => {
+      const at = taken.findIndex((one) => one.node === node && one.fit === fit);
+      if (at >= 0) taken.splice(at, 1);
+      return at < 0;
+    });
+  }, pods);
 }

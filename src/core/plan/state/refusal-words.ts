@@ -219,10 +219,21 @@ export class RefusalWords {
     if (reason === "NoQuota") return { ...at, need: asked, used: 0, limit: 0, reserved: 0, heldBy: [] };
     const { quota } = this.#parts;
     const freeze = reason === "PoolFrozen" ? quota.pools.get(flavor)?.freeze : undefined;
-    const { need, used, limit } = quota.usageAt(quota.account(queue, project, namespace), scope, asked);
+    const account = quota.account(queue, project, namespace);
+    const { used, limit } = quota.usageAt(account, scope, asked);
+    const { mark } = quota;
+    quota.chargeRise(this.#parts.booked, 1);
+    const { need, used: usedThen } = quota.usageAt(account, scope, asked);
+    quota.undo(mark);
     const isFirst = quota.reserved?.jobUid === gang.uid;
     const kept = scope.kind === "pool" && !isFirst ? quota.reservedIn(flavor, priority) : 0;
-    const amounts = { need, used, limit, reserved: counters?.kept ?? kept };
+    const amounts = {
+      need,
+      used,
+      limit,
+      reserved: counters?.kept ?? kept,
+      ...(usedThen > used && { booked: usedThen - used }),
+    };
     return { ...at, ...amounts, heldBy: this.#holdersOf(block), ...(freeze === undefined ? {} : { freeze }) };
   }
 
@@ -244,11 +255,11 @@ type SizedGang = { readonly gang: PlanGang; readonly sized: SizedAsk };
 /** True if each resource that quotas refused has a pool whose quotas have room for it now. */
 function areOpen(causes: readonly QuotaCause[], now: readonly QuotaRefusal[]): boolean {
   const open = new Map<string, Map<string, boolean>>();
-  for (const [at, { need, used, limit, reserved, reason }] of now.entries()) {
+  for (const [at, { need, used, limit, reserved, booked = 0, reason }] of now.entries()) {
     const { resource = "", pool = "" } = causes[at] ?? {};
     const pools = open.get(resource) ?? new Map<string, boolean>();
     open.set(resource, pools);
-    pools.set(pool, (pools.get(pool) ?? true) && reason !== "NoQuota" && need <= limit - used - reserved);
+    pools.set(pool, (pools.get(pool) ?? true) && reason !== "NoQuota" && need <= limit - used - reserved - booked);
   }
   return open.size > 0 && [...open.values()].every((pools) => [...pools.values()].includes(true));
 }

@@ -4,7 +4,7 @@ import type { TenantName } from "../../job/tenant-limits.ts";
 import type { PlanGang } from "../plan-gang.ts";
 import type { PlaceInLine, PlannedAdmission, PlannedEviction } from "../plan-types.ts";
 import type { PlannedPreemption } from "../preemption.ts";
-import { Cycles } from "./cycles.ts";
+import { Cycles, type RoundResult } from "./cycles.ts";
 import { compareEntries } from "./entry-order.ts";
 import { evictionsOf } from "./evictions.ts";
 import type { FleetParts } from "./fleet-parts.ts";
@@ -53,7 +53,8 @@ export function runRound(parts: FleetParts, of: RoundOf, read: ReadRound = () =>
   parts.dischargeHolds();
   const marks = [...parts.clusters.values()].map(({ room }) => ({ room, mark: room.mark }));
   const round = new Cycles(parts, of, of.bounds);
-  const { admissions, inLine, preemptions, withdrawn, refused: lanes, more, recheckAtMs, reserveAtMs } = round.run();
+  const result = round.run();
+  const { admissions, inLine, preemptions, withdrawn, refused: lanes, more, recheckAtMs, reserveAtMs } = result;
   parts.noteRecheck(recheckAtMs);
   if (of.isPreview !== true) parts.lines.noteInLine(inLine?.planned.jobUid ?? null);
   const said = of.isPreview === true ? NOTHING_SAID : newCauses(parts, { nowMs: of.nowMs, lanes, bounds: of.bounds });
@@ -62,9 +63,11 @@ export function runRound(parts: FleetParts, of: RoundOf, read: ReadRound = () =>
   const plan = { admissions, inLine, evictions, preemptions, withdrawn, refused: said.refused, ...left };
   // Words tell what is in use, not what is kept.
   for (const kept of parts.kept) setLifted(parts, kept, true);
+  countInUse(parts, result);
   read(plan, parts);
   round.end();
   parts.kept.length = 0;
+  parts.booked = [];
   if (of.isPreview === true) {
     quota.reserved = reserved;
     for (const lane of lanes) parts.lines.lookAgain(lane);
@@ -72,6 +75,26 @@ export function runRound(parts: FleetParts, of: RoundOf, read: ReadRound = () =>
   for (const { room, mark } of marks) room.undo(mark);
   quota.undo(0);
   return plan;
+}
+
+/**
+ * Lets the quotas count what the ledger does, with the round's admissions: what nominees hold, not what they still
+ * lack. Their victims use that until they have left.
+ */
+function countInUse(parts: FleetParts, { admissions, booked }: Pick<RoundResult, "admissions" | "booked">): void {
+  const { quota, lines } = parts;
+  quota.undo(0);
+  const chargeRest = (entry: Entry, pool: string, amount: number) => {
+    const held = parts.holdsOf(entry.gang.uid)?.[pool] ?? 0;
+    quota.charge(entry.account, pool, amount - Math.min(amount, held));
+  };
+  for (const { jobUid, allocations } of admissions) {
+    const entry = lines.entries.get(jobUid);
+    for (const { pool, amount } of allocations) if (entry !== undefined) chargeRest(entry, pool, amount);
+  }
+  parts.booked = quota.riseOf(() => {
+    for (const { entry, uses } of booked) for (const [pool, amount] of uses) chargeRest(entry, pool, amount);
+  });
 }
 
 /** The causes that a round tells. `more`: the bound left some to the next round. */
