@@ -2,6 +2,7 @@
 import { BurstyRateLimiter, RateLimiterMemory, RateLimiterRedis, RateLimiterRes } from "rate-limiter-flexible";
 import { BURST_SECONDS } from "../core/access/call-limits.ts";
 import type { Clock } from "../runtime/clock.ts";
+import type { Soon } from "../runtime/soon.ts";
 
 export type Rate = { readonly callsPerSecond: number; readonly burst: number };
 
@@ -10,7 +11,7 @@ export type RunRateScript = (text: string, key: string, parameters: readonly str
 
 export type CallRates = {
   /** Takes the cost from what the rate leaves to the subject. Returns the time after which to try again, or null. */
-  readonly take: (subject: string, cost: number, rate: Rate) => Promise<number | null>;
+  readonly take: (subject: string, cost: number, rate: Rate) => Soon<number | null>;
 };
 
 export type CallRatesPorts = {
@@ -74,20 +75,25 @@ function sharing(take: CallRates["take"], clock: Pick<Clock, "monotonicMs">): Ca
     if (retryMs === null) Object.assign(share, { left: size, untilMs: clock.monotonicMs() + SHARE_MS });
     return retryMs;
   };
+  const paid = (share: Share, cost: number) => {
+    if (share.left < cost || clock.monotonicMs() >= share.untilMs) return false;
+    share.left -= cost;
+    return true;
+  };
+  const refill = async (share: Share, subject: string, cost: number, rate: Rate) => {
+    do {
+      share.taking ??= fill(share, subject, cost, rate).finally(() => {
+        share.taking = null;
+      });
+      const retryMs = await share.taking;
+      if (retryMs !== null) return retryMs;
+    } while (!paid(share, cost));
+    return null;
+  };
   return {
-    take: async (subject, cost, rate) => {
+    take: (subject, cost, rate) => {
       const share = shareOf(subject);
-      for (;;) {
-        if (share.left >= cost && clock.monotonicMs() < share.untilMs) {
-          share.left -= cost;
-          return null;
-        }
-        share.taking ??= fill(share, subject, cost, rate).finally(() => {
-          share.taking = null;
-        });
-        const retryMs = await share.taking;
-        if (retryMs !== null) return retryMs;
-      }
+      return paid(share, cost) ? null : refill(share, subject, cost, rate);
     },
   };
 }
