@@ -33,7 +33,13 @@ const SHARES_KEPT_MAX = 10_000;
 const RATES_KEPT_MAX = 1_000;
 
 type Limiter = { readonly consume: (key: string, points: number) => Promise<unknown> };
-type Share = { left: number; untilMs: number; taking: Promise<number | null> | null };
+type Share = {
+  left: number;
+  untilMs: number;
+  /** What the caller has used up counts until then: the windows of a rate do not move. */
+  usedUpUntilMs: number;
+  taking: Promise<number | null> | null;
+};
 
 export function createCallRates(ports: CallRatesPorts): CallRates {
   const limiters = new Map<string, Limiter>();
@@ -65,14 +71,16 @@ function sharing(take: CallRates["take"], clock: Pick<Clock, "monotonicMs">): Ca
     if (shares.size >= SHARES_KEPT_MAX) {
       for (const [name, { taking }] of shares) if (taking === null) shares.delete(name);
     }
-    const made = { left: 0, untilMs: 0, taking: null };
+    const made = { left: 0, untilMs: 0, usedUpUntilMs: 0, taking: null };
     shares.set(subject, made);
     return made;
   };
   const fill = async (share: Share, subject: string, cost: number, rate: Rate) => {
     const size = Math.max(cost, Math.floor(rate.callsPerSecond / SHARES_PER_SECOND));
     const retryMs = await take(subject, size, rate);
-    if (retryMs === null) Object.assign(share, { left: size, untilMs: clock.monotonicMs() + SHARE_MS });
+    const nowMs = clock.monotonicMs();
+    if (retryMs === null) Object.assign(share, { left: size, untilMs: nowMs + SHARE_MS });
+    else share.usedUpUntilMs = nowMs + retryMs;
     return retryMs;
   };
   const paid = (share: Share, cost: number) => {
@@ -93,7 +101,9 @@ function sharing(take: CallRates["take"], clock: Pick<Clock, "monotonicMs">): Ca
   return {
     take: (subject, cost, rate) => {
       const share = shareOf(subject);
-      return paid(share, cost) ? null : refill(share, subject, cost, rate);
+      if (paid(share, cost)) return null;
+      const usedUpMs = share.usedUpUntilMs - clock.monotonicMs();
+      return usedUpMs > 0 ? Math.ceil(usedUpMs) : refill(share, subject, cost, rate);
     },
   };
 }
