@@ -7,10 +7,12 @@ import {
   type Authenticate,
   type Authentication,
   type Credentials,
+  type PeerCertificate,
   refusal,
 } from "../core/access/identity.ts";
 import { type ReviewedToken, serviceAccountIdentity } from "../core/access/service-account.ts";
 import type { Clock } from "../runtime/clock.ts";
+import { type Soon, whenThere } from "../runtime/soon.ts";
 import { CheckedTokens } from "./checked-tokens.ts";
 import type { VerifyToken } from "./oidc.ts";
 
@@ -46,7 +48,13 @@ export function createAuthenticate(
         return serviceAccountIdentity(await reviewToken(bearer.token), bearer);
     }
   };
-  const judge = async ({ authorization, certificate }: Credentials): Promise<Authentication> => {
+  const shown = new WeakMap<PeerCertificate, Authentication>();
+  const named = (certificate: PeerCertificate) => {
+    const known = shown.get(certificate) ?? certificateIdentity(certificate, { commonName: certificateCommonName });
+    shown.set(certificate, known);
+    return known;
+  };
+  const judge = ({ authorization, certificate }: Credentials): Soon<Authentication> => {
     const known = checked.find(authorization);
     if (known !== null) return known;
     const bearer = readBearer(authorization, settings);
@@ -54,16 +62,16 @@ export function createAuthenticate(
     if (bearer.kind !== "none") return checked.check(authorization, KEPT_MS[bearer.kind], () => verify(bearer));
     if (certificate === null) return nobody;
     if ("invalid" in certificate) return refusal(`the client's certificate is not valid: ${certificate.invalid}`);
-    return certificateIdentity(certificate, { commonName: certificateCommonName });
+    return named(certificate);
   };
-  return async (credentials) => {
-    const answer = await judge(credentials);
+  const unexpired = (answer: Authentication): Authentication => {
     if (answer.kind === "refused") return answer;
     const { expiresAtMs, method } = answer.identity;
     const toleranceMs = method === "oidc" ? TOLERANCE_MS : 0;
     if (expiresAtMs === null || clock.nowMs() < expiresAtMs + toleranceMs) return answer;
     return refusal(method === "certificate" ? "the client's certificate has expired" : "the token has expired");
   };
+  return (credentials) => whenThere(judge(credentials), unexpired);
 }
 
 type Verified = Exclude<Bearer, { kind: "none" | "refused" }>;

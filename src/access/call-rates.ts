@@ -2,6 +2,7 @@
 import { BurstyRateLimiter, RateLimiterMemory, RateLimiterRedis, RateLimiterRes } from "rate-limiter-flexible";
 import { BURST_SECONDS } from "../core/access/call-limits.ts";
 import type { Clock } from "../runtime/clock.ts";
+import type { Soon } from "../runtime/soon.ts";
 
 export type Rate = { readonly callsPerSecond: number; readonly burst: number };
 
@@ -10,7 +11,7 @@ export type RunRateScript = (text: string, key: string, parameters: readonly str
 
 export type CallRates = {
   /** Takes the cost from what the rate leaves to the subject. Returns the time after which to try again, or null. */
-  readonly take: (subject: string, cost: number, rate: Rate) => Promise<number | null>;
+  readonly take: (subject: string, cost: number, rate: Rate) => Soon<number | null>;
 };
 
 export type CallRatesPorts = {
@@ -32,7 +33,13 @@ const SHARES_KEPT_MAX = 10_000;
 const RATES_KEPT_MAX = 1_000;
 
 type Limiter = { readonly consume: (key: string, points: number) => Promise<unknown> };
-type Share = { left: number; untilMs: number; taking: Promise<number | null> | null };
+type Share = {
+  left: number;
+  untilMs: number;
+  /** What the caller has used up counts until then: the windows of a rate do not move. */
+  usedUpUntilMs: number;
+  taking: Promise<number | null> | null;
+};
 
 export function createCallRates(ports: CallRatesPorts): CallRates {
   const limiters = new Map<string, Limiter>();
@@ -64,30 +71,39 @@ function sharing(take: CallRates["take"], clock: Pick<Clock, "monotonicMs">): Ca
     if (shares.size >= SHARES_KEPT_MAX) {
       for (const [name, { taking }] of shares) if (taking === null) shares.delete(name);
     }
-    const made = { left: 0, untilMs: 0, taking: null };
+    const made = { left: 0, untilMs: 0, usedUpUntilMs: 0, taking: null };
     shares.set(subject, made);
     return made;
   };
   const fill = async (share: Share, subject: string, cost: number, rate: Rate) => {
     const size = Math.max(cost, Math.floor(rate.callsPerSecond / SHARES_PER_SECOND));
     const retryMs = await take(subject, size, rate);
-    if (retryMs === null) Object.assign(share, { left: size, untilMs: clock.monotonicMs() + SHARE_MS });
+    const nowMs = clock.monotonicMs();
+    if (retryMs === null) Object.assign(share, { left: size, untilMs: nowMs + SHARE_MS });
+    else share.usedUpUntilMs = nowMs + retryMs;
     return retryMs;
   };
+  const paid = (share: Share, cost: number) => {
+    if (share.left < cost || clock.monotonicMs() >= share.untilMs) return false;
+    share.left -= cost;
+    return true;
+  };
+  const refill = async (share: Share, subject: string, cost: number, rate: Rate) => {
+    do {
+      share.taking ??= fill(share, subject, cost, rate).finally(() => {
+        share.taking = null;
+      });
+      const retryMs = await share.taking;
+      if (retryMs !== null) return retryMs;
+    } while (!paid(share, cost));
+    return null;
+  };
   return {
-    take: async (subject, cost, rate) => {
+    take: (subject, cost, rate) => {
       const share = shareOf(subject);
-      for (;;) {
-        if (share.left >= cost && clock.monotonicMs() < share.untilMs) {
-          share.left -= cost;
-          return null;
-        }
-        share.taking ??= fill(share, subject, cost, rate).finally(() => {
-          share.taking = null;
-        });
-        const retryMs = await share.taking;
-        if (retryMs !== null) return retryMs;
-      }
+      if (paid(share, cost)) return null;
+      const usedUpMs = share.usedUpUntilMs - clock.monotonicMs();
+      return usedUpMs > 0 ? Math.ceil(usedUpMs) : refill(share, subject, cost, rate);
     },
   };
 }

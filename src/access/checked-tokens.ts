@@ -1,11 +1,12 @@
 import { hash } from "node:crypto";
 import type { Authentication } from "../core/access/identity.ts";
 import type { Clock } from "../runtime/clock.ts";
+import type { Soon } from "../runtime/soon.ts";
 
 /** Each holds some hundred bytes. */
 const TOKENS_MAX = 10_000;
 
-type Kept = { readonly answer: Promise<Authentication>; readonly untilMs: number };
+type Kept = { answer: Soon<Authentication>; readonly untilMs: number };
 
 /**
  * Remembers headers whose token was verified, so that a caller's token is neither read nor verified again for each
@@ -21,7 +22,7 @@ export class CheckedTokens {
   }
 
   /** The answer that these headers got before. Null: it is not remembered. */
-  find(authorization: readonly string[]): Promise<Authentication> | null {
+  find(authorization: readonly string[]): Soon<Authentication> | null {
     if (authorization.length === 0) return null;
     const kept = this.#kept.get(keyOf(authorization));
     return kept !== undefined && kept.untilMs > this.#clock.monotonicMs() ? kept.answer : null;
@@ -35,11 +36,15 @@ export class CheckedTokens {
   ): Promise<Authentication> {
     const key = keyOf(authorization);
     const answer = verify();
-    this.#keep(key, { answer, untilMs: this.#clock.monotonicMs() + keptMs });
+    const kept: Kept = { answer, untilMs: this.#clock.monotonicMs() + keptMs };
+    this.#keep(key, kept);
     const forget = () => {
-      if (this.#kept.get(key)?.answer === answer) this.#kept.delete(key);
+      if (this.#kept.get(key) === kept) this.#kept.delete(key);
     };
-    answer.then(({ kind }) => kind === "refused" && forget(), forget);
+    answer.then((known) => {
+      kept.answer = known;
+      if (known.kind === "refused") forget();
+    }, forget);
     return answer;
   }
 

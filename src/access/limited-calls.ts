@@ -7,11 +7,13 @@ import {
   type LimitCalls,
   type LimitedCall,
   limitsOf,
+  type PlaceName,
   placeOf,
   UNLIMITED_CALL,
 } from "../core/access/call-limits.ts";
 import type { Identity } from "../core/access/identity.ts";
 import type { Clock } from "../runtime/clock.ts";
+import { type Soon, whenThere } from "../runtime/soon.ts";
 import { type CallRates, dearest } from "./call-rates.ts";
 import { RefusalPace } from "./refusal-pace.ts";
 
@@ -34,19 +36,15 @@ export function limitCalls({ clock, settings, rates, onLimited }: LimitPorts): L
     const heldMs = pace.heldMs(subject);
     return { kind: "limited", ...of, retryMs: Math.max(of.retryMs - heldMs, 1), heldMs };
   };
-  const take = async (subject: string, cost: number, limits: CallLimits): Promise<LimitedCall | null> => {
+  const take = (subject: string, cost: number, limits: CallLimits): Soon<LimitedCall | null> => {
     const rate = rateOf(limits);
     if (rate === null || cost === 0) return null;
-    const retryMs = await rates.take(subject, Math.min(cost, dearest(rate)), rate);
-    return retryMs === null ? null : limited(subject, { limit: "callsPerSecond", max: rate.callsPerSecond, retryMs });
+    const { callsPerSecond: max } = rate;
+    return whenThere(rates.take(subject, Math.min(cost, dearest(rate)), rate), (retryMs) =>
+      retryMs === null ? null : limited(subject, { limit: "callsPerSecond", max, retryMs }),
+    );
   };
-  const enter = async (caller: Identity, rpc: string): Promise<CallPlace | LimitedCall> => {
-    const place = placeOf(rpc);
-    if (place === null) return UNLIMITED_CALL;
-    const limits = limitsOf(caller, settings());
-    const { subject } = caller;
-    const refused = await take(subject, 1, limits);
-    if (refused !== null) return refused;
+  const hold = (subject: string, place: PlaceName, limits: CallLimits): CallPlace | LimitedCall => {
     const max = limits[place];
     const key = `${place} ${subject}`;
     const held = places.get(key) ?? 0;
@@ -71,6 +69,13 @@ export function limitCalls({ clock, settings, rates, onLimited }: LimitPorts): L
       },
       leave,
     };
+  };
+  const enter = (caller: Identity, rpc: string): Soon<CallPlace | LimitedCall> => {
+    const place = placeOf(rpc);
+    if (place === null) return UNLIMITED_CALL;
+    const limits = limitsOf(caller, settings());
+    const { subject } = caller;
+    return whenThere(take(subject, 1, limits), (refused) => refused ?? hold(subject, place, limits));
   };
   return { enter, robotsOf: (caller) => limitsOf(caller, settings()).robots };
 }

@@ -9,10 +9,14 @@ const AT_ONCE = 100;
 /** Clients give their calls longer than this. */
 const HELD_MS_MAX = 5_000;
 const CALLERS_KEPT_MAX = 10_000;
+/** Multiples of the golden ratio lie evenly between whole numbers, however many there are. */
+const GOLDEN = (Math.sqrt(5) - 1) / 2;
 
 export class RefusalPace {
   /** When each caller is refused next. */
   readonly #nextMs = new Map<string, number>();
+  /** Refusals that the pace would have held back for too long. */
+  #beyond = 0;
   readonly #clock: Pick<Clock, "monotonicMs">;
 
   constructor(clock: Pick<Clock, "monotonicMs">) {
@@ -26,7 +30,14 @@ export class RefusalPace {
     const atMs = Math.max(this.#nextMs.get(subject) ?? earliestMs, earliestMs) + INTERVAL_MS;
     if (this.#nextMs.size >= CALLERS_KEPT_MAX) this.#forget(nowMs);
     this.#nextMs.set(subject, Math.min(atMs, nowMs + HELD_MS_MAX));
-    return Math.ceil(Math.min(Math.max(atMs - nowMs, 0), HELD_MS_MAX));
+    const heldMs = atMs - nowMs;
+    return Math.ceil(heldMs > HELD_MS_MAX ? this.#spreadMs() : Math.max(heldMs, 0));
+  }
+
+  /** Calls that came together would otherwise be answered together, and come back together. */
+  #spreadMs(): number {
+    this.#beyond = (this.#beyond + GOLDEN) % 1;
+    return HELD_MS_MAX * (1 - this.#beyond / 2);
   }
 
   /** Forgets callers that are refused at once again, and so all others if there are too many. */

@@ -138,7 +138,12 @@ export async function startApi(ports: ApiPorts, options: ApiOptions): Promise<Ap
   const bounds = options.bounds ?? CONNECTION_BOUNDS;
   const { tls } = options;
   const certificates = new PeerCertificates();
-  const starts = new FairStart({ monotonicMs: ports.clock.monotonicMs, nextPass: setImmediate });
+  const starts = new FairStart({
+    monotonicMs: ports.clock.monotonicMs,
+    nextPass: setImmediate,
+    soon: (run) => setTimeout(run, 1),
+    idleMs: () => performance.eventLoopUtilization().idle,
+  });
   const authentication = authenticationInterceptor({
     ...ports,
     starts,

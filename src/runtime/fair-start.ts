@@ -1,9 +1,19 @@
+import { Shares } from "./shares.ts";
 import { Turns } from "./turns.ts";
 
 /** Callers share the event loop this long after the last task of another one. */
 const SHARED_MS = 1_000;
 /** Enough for the transactions of one caller to be worth their commits, and few enough not to fill those of others. */
 const RUNNING_MAX = 8;
+/** A caller with more waiting tasks does not wait for the answers of its calls before it makes others. */
+const LINE_MAX = 4;
+/**
+ * Callers that ask for more than their share leave this part of the event loop's time unused. In a loop that is always
+ * busy, each step of a task would wait for a step of every other one.
+ */
+const IDLE_SHARE = 1 / 2;
+/** They begin a task at least this often, however busy the loop is. */
+const HELD_MS_MAX = 50;
 
 /** A task of a caller. */
 export type FairTask = {
@@ -16,6 +26,10 @@ export type FairStartPorts = {
   readonly monotonicMs: () => number;
   /** Runs a function in the next pass of the event loop, after input was read. */
   readonly nextPass: (run: () => void) => void;
+  /** Runs a function in a millisecond. The event loop may be idle until then. */
+  readonly soon: (run: () => void) => void;
+  /** For how long the event loop has been idle in all. */
+  readonly idleMs: () => number;
 };
 
 type Waiting = { readonly task: FairTask; readonly begin: () => void };
@@ -24,6 +38,9 @@ type Waiting = { readonly task: FairTask; readonly begin: () => void };
  * Lets tasks begin so that a caller with many of them leaves room to others. While several callers have tasks, each of
  * them begins one in a pass of the event loop, and at most `RUNNING_MAX` of each run at a time; its others wait. Tasks
  * of a caller that is alone begin at once.
+ *
+ * A caller is beyond its share if more than `LINE_MAX` of its tasks wait, and it has begun more of them lately than the
+ * mean of all. It begins one once the loop was idle for `IDLE_SHARE` of the time since it could begin the last one.
  */
 export class FairStart {
   readonly #ports: FairStartPorts;
@@ -35,6 +52,11 @@ export class FairStart {
   /** When a caller other than the last one had a task. */
   #otherMs = Number.NEGATIVE_INFINITY;
   #passes = false;
+  /** True: a pass follows in a millisecond. */
+  #looks = false;
+  readonly #shares = new Shares(SHARED_MS);
+  /** When callers beyond their share have begun tasks, and how long the loop had been idle then. */
+  #beyond = { atMs: Number.NEGATIVE_INFINITY, idleMs: 0 };
 
   constructor(ports: FairStartPorts) {
     this.#ports = ports;
@@ -47,6 +69,7 @@ export class FairStart {
     if (caller !== this.#last.caller) this.#otherMs = this.#last.atMs;
     this.#last = { caller, atMs: nowMs };
     const line = lineOf(task);
+    this.#shares.age(nowMs);
     if (!this.#isShared() && this.#waiting.size === 0) {
       this.#count(task);
       return null;
@@ -72,12 +95,23 @@ export class FairStart {
     return this.#ports.monotonicMs() - this.#otherMs < SHARED_MS;
   }
 
+  #isBeyond(task: FairTask): boolean {
+    return this.#waiting.sizeOf(lineOf(task)) > LINE_MAX && this.#shares.isBeyond(task.caller);
+  }
+
+  /** Whether callers beyond their share may begin tasks. */
+  #hasTime(nowMs: number): boolean {
+    const passedMs = nowMs - this.#beyond.atMs;
+    return passedMs >= HELD_MS_MAX || this.#ports.idleMs() - this.#beyond.idleMs >= passedMs * IDLE_SHARE;
+  }
+
   #fits(task: FairTask): boolean {
     if (this.#begun.has(lineOf(task))) return false;
     return !task.runs || (this.#running.get(task.caller) ?? 0) < RUNNING_MAX;
   }
 
   #count({ caller, runs }: FairTask): void {
+    this.#shares.add(caller);
     if (runs) this.#running.set(caller, (this.#running.get(caller) ?? 0) + 1);
   }
 
@@ -91,14 +125,31 @@ export class FairStart {
     this.#passes = false;
     this.#begun.clear();
     const isShared = this.#isShared();
+    const nowMs = this.#ports.monotonicMs();
+    const hasTime = this.#hasTime(nowMs);
+    const fits = (task: FairTask) => this.#fits(task) && (hasTime || !this.#isBeyond(task));
+    let beyond = false;
     for (;;) {
-      const next = this.#waiting.next(({ task }) => !isShared || this.#fits(task));
+      const next = this.#waiting.next(({ task }) => !isShared || fits(task));
       if (next === null) break;
+      beyond ||= this.#waiting.sizeOf(lineOf(next.task)) >= LINE_MAX && this.#shares.isBeyond(next.task.caller);
       this.#begun.add(lineOf(next.task));
       this.#count(next.task);
       next.begin();
     }
+    if (beyond) this.#beyond = { atMs: nowMs, idleMs: this.#ports.idleMs() };
     if (this.#begun.size > 0) this.#keepPassing();
+    if (this.#waiting.size > 0 && (beyond || !hasTime)) this.#lookSoon();
+  }
+
+  /** Passes alone would keep the loop from being idle. */
+  #lookSoon(): void {
+    if (this.#looks) return;
+    this.#looks = true;
+    this.#ports.soon(() => {
+      this.#looks = false;
+      if (this.#waiting.size > 0) this.#keepPassing();
+    });
   }
 }
 

@@ -16,6 +16,11 @@ export class Turns<Item extends object> {
     return this.#lines.has(key);
   }
 
+  /** How many items the line of this key has. */
+  sizeOf(key: string): number {
+    return this.#lines.get(key)?.length ?? 0;
+  }
+
   add(key: string, item: Item): void {
     const line = this.#lines.get(key);
     if (line === undefined) this.#lines.set(key, [item]);

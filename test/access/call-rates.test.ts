@@ -83,6 +83,24 @@ describe("in Redis", { skip: !hasRedisServer() }, () => {
     assert.ok(asked() < 40, `${asked()} questions`);
   });
 
+  test("a caller that has used up its rate is refused without a question until it may call again", async (t) => {
+    const server = await RedisServer.start();
+    t.after(() => server.stop());
+    const { rates, asked } = await connect(t, server, "x");
+    const rate = { callsPerSecond: 10, burst: 0 };
+    let refusedMs: number | null = null;
+    while (refusedMs === null) refusedMs = await rates.take("a", 1, rate);
+    const [questions, untilMs] = [asked(), clock.monotonicMs() + refusedMs];
+    for (let at = 0; at < 100; at++) {
+      const retryMs = await rates.take("a", 1 + (at % 3), rate);
+      if (clock.monotonicMs() >= untilMs) break;
+      assert.ok(retryMs !== null && retryMs >= 1 && retryMs <= refusedMs, `${retryMs}`);
+      assert.equal(asked(), questions);
+    }
+    assert.equal(await rates.take("b", 1, rate), null, "another caller is not concerned");
+    await waitUntil("it may call again", async () => (await rates.take("a", 1, rate)) === null);
+  });
+
   test("while Redis is away a process counts by itself, and refuses only what is beyond the limits", async (t) => {
     const server = await RedisServer.start();
     t.after(() => server.stop());

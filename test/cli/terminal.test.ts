@@ -71,7 +71,12 @@ async function serveLog(t: TestContext, text: string): Promise<string> {
   const interceptor = authenticationInterceptor({
     ...authentication,
     clock,
-    starts: new FairStart({ monotonicMs: clock.monotonicMs, nextPass: setImmediate }),
+    starts: new FairStart({
+      monotonicMs: clock.monotonicMs,
+      nextPass: setImmediate,
+      soon: setImmediate,
+      idleMs: () => 0,
+    }),
     onRefused: assert.fail,
     onInternalError: assert.fail,
   });

@@ -78,7 +78,7 @@ test("a service account is known by a token for this service, and by no other", 
   isStopped = true;
   await plane.stop();
   assert.equal((await show(token)).kind, "identity", "the answer of the last minute counts");
-  await assert.rejects(show(other), UnavailableError);
+  await assert.rejects(async () => show(other), UnavailableError);
   assert.equal(errors.length, 1);
   assert.ok(!String(errors[0]).includes(other.slice(0, 30)));
 });

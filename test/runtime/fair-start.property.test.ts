@@ -6,8 +6,10 @@ import { FairStart } from "../../src/runtime/fair-start.ts";
 
 function loop() {
   let nowMs = 0;
+  let idleMs = 0;
   let passes: (() => void)[] = [];
-  const starts = new FairStart({ monotonicMs: () => nowMs, nextPass: (run) => void passes.push(run) });
+  const nextPass = (run: () => void) => void passes.push(run);
+  const starts = new FairStart({ monotonicMs: () => nowMs, nextPass, soon: nextPass, idleMs: () => idleMs });
   const pass = async () => {
     const due = passes;
     passes = [];
@@ -19,6 +21,10 @@ function loop() {
     end: (caller: string) => starts.end({ caller }),
     pass,
     rest: (ms: number) => {
+      nowMs += ms;
+      idleMs += ms;
+    },
+    work: (ms: number) => {
       nowMs += ms;
     },
     isIdle: () => passes.length === 0,
@@ -152,4 +158,58 @@ test("tasks that do not run wait for none that do", async () => {
   const ninth = turn("a", true);
   assert.notEqual(ninth, null);
   assert.equal(turn("a"), null);
+});
+
+const busy = fc.record({
+  workMs: fc.integer({ min: 0, max: 40 }),
+  restMs: fc.integer({ min: 0, max: 40 }),
+  tasks: fc.integer({ min: 0, max: 8 }),
+});
+
+test("a caller beyond its share begins tasks as the loop has time, but never stops; others in each pass", async () => {
+  const history = async (steps: readonly (typeof busy extends fc.Arbitrary<infer S> ? S : never)[]) => {
+    const { turn, pass, rest, work } = loop();
+    let many = 0;
+    let few = 0;
+    for (let task = 0; task < 300; task++) assert.equal(turn("many"), null, "it is alone");
+    assert.equal(turn("few"), null);
+    for (let task = 0; task < 100; task++) void turn("many")?.then(() => many++);
+    await pass();
+    const last = { ms: 0, restMs: 0 };
+    for (const { workMs, restMs, tasks } of steps) {
+      work(workMs);
+      rest(restMs);
+      last.ms += workMs + restMs;
+      last.restMs += restMs;
+      for (let task = 0; task < tasks; task++) {
+        const turned = turn("few");
+        if (turned === null) continue;
+        few += 1;
+        void turned.then(() => few--);
+      }
+      const [begun, waited] = [many, few];
+      await pass();
+      await pass();
+      assert.ok(few <= Math.max(waited - 1, 0), "however many of its tasks a stall has left");
+      const hasTime = last.ms >= 50 || last.restMs >= last.ms / 2;
+      assert.equal(many > begun, hasTime, `${last.restMs} of ${last.ms} ms were idle`);
+      if (hasTime) Object.assign(last, { ms: 0, restMs: 0 });
+    }
+  };
+  await fc.assert(fc.asyncProperty(fc.array(busy, { minLength: 1, maxLength: 12 }), history), { numRuns: 100 });
+});
+
+test("callers that ask for equally much leave no pass of a busy loop unused", async () => {
+  const { turn, pass, work } = loop();
+  const begun = { a: 0, b: 0 };
+  for (let task = 0; task < 100; task++) {
+    for (const caller of ["a", "b"] as const) void turn(caller)?.then(() => begun[caller]++);
+  }
+  await pass();
+  for (let passes = 1; passes <= 40; passes++) {
+    work(1);
+    await pass();
+    assert.ok(begun.a + begun.b >= passes, `${begun.a} and ${begun.b} tasks in ${passes} passes`);
+    assert.ok(Math.abs(begun.a - begun.b) <= 1, "both get the same");
+  }
 });

@@ -25,7 +25,27 @@ export function sightOf(access: CallAccess): Sight | null {
 }
 
 /** Recorded words about why a job waits. `own`: the clusters that it was admitted to. */
-export function wordsFor({ mayName, maySee }: Sight, text: string, own: readonly (string | null)[] = []): string {
+export function wordsFor(sight: Sight, text: string, own: readonly (string | null)[] = []): string {
+  return namesNobody(text) ? text : hidden(sight, text, own);
+}
+
+/** Of the texts that are read now. */
+const TEXTS_MAX = 1_000;
+const TEXT_CHARS_MAX = 1_000;
+const BLIND: Sight = { mayName: () => false, maySee: () => false };
+const namingNobody = new Map<string, boolean>();
+
+/** True if a caller that may see nothing reads the same words: then every caller does. */
+function namesNobody(text: string): boolean {
+  const known = namingNobody.get(text);
+  if (known !== undefined) return known;
+  const isSame = hidden(BLIND, text, []) === text;
+  if (namingNobody.size >= TEXTS_MAX) namingNobody.clear();
+  if (text.length <= TEXT_CHARS_MAX) namingNobody.set(text, isSame);
+  return isSame;
+}
+
+function hidden({ mayName, maySee }: Sight, text: string, own: readonly (string | null)[]): string {
   const named = withoutNames(text, mayName);
   return maySee === null ? named : recordedWithoutClusters(named, (name) => own.includes(name) || maySee(name));
 }

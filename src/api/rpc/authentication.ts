@@ -11,10 +11,11 @@ import {
   ServerListenerBuilder,
   status,
 } from "@grpc/grpc-js";
-import type { CallPlace, LimitCalls } from "../../core/access/call-limits.ts";
-import type { Authenticate, Credentials, Identity } from "../../core/access/identity.ts";
+import type { CallPlace, LimitCalls, LimitedCall } from "../../core/access/call-limits.ts";
+import type { Authenticate, Authentication, Credentials, Identity } from "../../core/access/identity.ts";
 import type { Clock } from "../../runtime/clock.ts";
-import type { FairStart } from "../../runtime/fair-start.ts";
+import type { FairStart, FairTask } from "../../runtime/fair-start.ts";
+import { type Soon, whenThere } from "../../runtime/soon.ts";
 import type { ConnectionInfo } from "../peer-certificates.ts";
 import { limitedCall } from "./limited-call.ts";
 import { type OnInternalError, toStatus, unauthenticated } from "./rpc-error.ts";
@@ -62,68 +63,89 @@ export function callerOf(metadata: Metadata): Caller {
 export function authenticationInterceptor(options: AuthenticationOptions): ServerInterceptor {
   return (method, call) => {
     const held = heldPlace(call);
-    const enter = async (metadata: Metadata): Promise<void> => {
+    const enter = (metadata: Metadata): Soon<void> => {
       const certificate = options.certificateOf(call.getConnectionInfo());
       const credentials = { authorization: metadata.get(HEADER).map(String), certificate };
       metadata.remove(HEADER);
-      const identity = await identify(credentials, method, options);
-      const place = await admit(identity, { method, held }, options);
-      const shown = identity.method === "anonymous" ? NO_CREDENTIALS : credentials;
-      callers.set(metadata, { identity, credentials: shown, keepPlace: () => held.keep(place) });
+      return whenThere(identify(credentials, method, options), (identity) =>
+        whenThere(admit(identity, { method, held }, options), (place) => {
+          const shown = identity.method === "anonymous" ? NO_CREDENTIALS : credentials;
+          callers.set(metadata, { identity, credentials: shown, keepPlace: () => held.keep(place) });
+        }),
+      );
     };
-    const receive = async (metadata: Metadata, next: (metadata: Metadata) => void): Promise<void> => {
+    const refuse = (cause: unknown) => {
+      const failure = toStatus(cause, options.onInternalError);
+      call.sendStatus({ code: status.UNKNOWN, details: failure.message, ...failure });
+    };
+    const receive = (metadata: Metadata, next: (metadata: Metadata) => void): void => {
+      let entered: Soon<void>;
       try {
-        await enter(metadata);
+        entered = enter(metadata);
       } catch (cause) {
-        const failure = toStatus(cause, options.onInternalError);
-        call.sendStatus({ code: status.UNKNOWN, details: failure.message, ...failure });
+        refuse(cause);
         return;
       }
-      next(metadata);
+      if (entered instanceof Promise) entered.then(() => next(metadata), refuse);
+      else next(metadata);
     };
-    const listener = new ServerListenerBuilder()
-      .withOnReceiveMetadata((metadata, next) => void receive(metadata, next))
-      .withOnCancel(held.end)
-      .build();
+    const listener = new ServerListenerBuilder().withOnReceiveMetadata(receive).withOnCancel(held.end).build();
     return new ServerInterceptingCall(call, new ResponderBuilder().withStart((next) => next(listener)).build());
   };
 }
 
 type Method = Parameters<ServerInterceptor>[0];
 
-/** Throws UNAUTHENTICATED if the caller is not known. */
-async function identify(
+/** Throws UNAUTHENTICATED, perhaps later, if the caller is not known. */
+function identify(
   credentials: Credentials,
   { path }: Pick<Method, "path">,
   { authenticate, onRefused }: Pick<AuthenticationOptions, "authenticate" | "onRefused">,
-): Promise<Identity> {
-  const answer = await authenticate(credentials).catch((cause: unknown) => {
+): Soon<Identity> {
+  const known = (answer: Authentication): Identity => {
+    if (answer.kind === "identity") return answer.identity;
+    onRefused(path);
+    throw unauthenticated(answer.why);
+  };
+  const answer = authenticate(credentials);
+  if (!(answer instanceof Promise)) return known(answer);
+  return answer.then(known, (cause: unknown) => {
     onRefused(path);
     throw cause;
   });
-  if (answer.kind === "identity") return answer.identity;
-  onRefused(path);
-  throw unauthenticated(answer.why);
 }
 
 /** Waits for the caller's turn. Throws RESOURCE_EXHAUSTED, perhaps later, if it is at its limits. */
-async function admit(
+function admit(
   identity: Identity,
   { method, held }: { readonly method: Method; readonly held: HeldPlace },
   { limits, starts, clock }: Pick<AuthenticationOptions, "limits" | "starts" | "clock">,
-): Promise<CallPlace> {
-  const place = await limits.enter(identity, method.path.slice(1));
-  if (place.kind === "limited") {
-    if (place.heldMs > 0) await clock.sleep(place.heldMs, held.untilEnded());
-    throw limitedCall(place, identity.subject);
-  }
-  held.hold(place);
-  const task = { caller: identity.subject, runs: place.isLimited && !method.responseStream };
-  await starts.turn(task);
-  if (!task.runs) return place;
-  const running = { ...place, leave: leaveOnce(place, () => starts.end(task)) };
-  held.hold(running);
-  return running;
+): Soon<CallPlace> {
+  const { subject } = identity;
+  const begun = (place: CallPlace, task: FairTask): CallPlace => {
+    if (!task.runs) return place;
+    const running = { ...place, leave: leaveOnce(place, () => starts.end(task)) };
+    held.hold(running);
+    return running;
+  };
+  return whenThere(limits.enter(identity, method.path.slice(1)), (place) => {
+    if (place.kind === "limited") return refusedLater(place, { subject, held, clock });
+    held.hold(place);
+    const task = { caller: subject, runs: place.isLimited && !method.responseStream };
+    return whenThere(starts.turn(task), () => begun(place, task));
+  });
+}
+
+async function refusedLater(
+  limited: LimitedCall,
+  {
+    subject,
+    held,
+    clock,
+  }: Pick<AuthenticationOptions, "clock"> & { readonly subject: string; readonly held: HeldPlace },
+): Promise<never> {
+  if (limited.heldMs > 0) await clock.sleep(limited.heldMs, held.untilEnded());
+  throw limitedCall(limited, subject);
 }
 
 function leaveOnce({ leave }: CallPlace, ended: () => void): () => void {
@@ -182,8 +204,17 @@ export async function untilRefused(
   while (!signal.aborted) {
     await clock.sleep(LOOK_AGAIN_MS, signal);
     if (signal.aborted) break;
-    const answer = await authenticate(credentials).catch(() => null);
+    const answer = await again(credentials, authenticate);
     if (answer?.kind === "refused") return answer.why;
   }
   return null;
+}
+
+/** Null: a part that is needed for the answer is away. */
+async function again(credentials: Credentials, authenticate: Authenticate): Promise<Authentication | null> {
+  try {
+    return await authenticate(credentials);
+  } catch {
+    return null;
+  }
 }

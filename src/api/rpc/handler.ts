@@ -114,7 +114,8 @@ function unary(
     const run = async () => {
       try {
         const { signal } = callController(call);
-        const beyond = await place.pay(call.request.bytes);
+        const paid = place.pay(call.request.bytes);
+        const beyond = paid instanceof Promise ? await paid : paid;
         if (beyond !== null) {
           await environment.clock.sleep(beyond.heldMs, signal);
           throw limitedCall(beyond, identity.subject);

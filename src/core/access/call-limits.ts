@@ -1,6 +1,7 @@
 /** How much one caller may ask of the service at a time, and the file that says so. */
 import { isJsonObject, type Json, type JsonObject } from "../../runtime/json.ts";
 import { known, listOf, objectOf, textOf } from "../../runtime/read-members.ts";
+import type { Soon } from "../../runtime/soon.ts";
 import type { Identity } from "./identity.ts";
 
 /** The limits of one caller. Null: there is none. */
@@ -81,7 +82,7 @@ export type CallPlace = {
   /** False: the call is exempt from limits. */
   readonly isLimited: boolean;
   /** Counts bytes of the call's request. Null: they are within the limits. */
-  readonly pay: (bytes: number) => Promise<LimitedCall | null>;
+  readonly pay: (bytes: number) => Soon<LimitedCall | null>;
   /** Counts bytes of the call's answer. Later calls pay for those beyond the limits. */
   readonly charge: (bytes: number) => void;
   /** Gives its place back, once. */
@@ -89,7 +90,7 @@ export type CallPlace = {
 };
 
 export type LimitCalls = {
-  readonly enter: (caller: Identity, rpc: string) => Promise<CallPlace | LimitedCall>;
+  readonly enter: (caller: Identity, rpc: string) => Soon<CallPlace | LimitedCall>;
   /** How many robots of a caller may have tokens that count. Null: any number. */
   readonly robotsOf: (caller: Identity) => number | null;
 };
@@ -98,13 +99,13 @@ export type LimitCalls = {
 export const UNLIMITED_CALL: CallPlace = {
   kind: "entered",
   isLimited: false,
-  pay: async () => null,
+  pay: () => null,
   charge: () => {},
   leave: () => {},
 };
 
 /** Lets every call in. */
-export const NO_CALL_LIMITS: LimitCalls = { enter: async () => UNLIMITED_CALL, robotsOf: () => null };
+export const NO_CALL_LIMITS: LimitCalls = { enter: () => UNLIMITED_CALL, robotsOf: () => null };
 
 /** The limits of a caller. Callers of a service without authentication have only those that name `anonymous`. */
 export function limitsOf(identity: Identity, { defaults, callers }: CallLimitSettings): CallLimits {
@@ -115,7 +116,8 @@ export function limitsOf(identity: Identity, { defaults, callers }: CallLimitSet
   return named === undefined ? others : { ...others, ...named.limits };
 }
 
-type PlaceName = Exclude<RefusingLimit, "callsPerSecond">;
+/** The limit of how many calls one caller has at a time. */
+export type PlaceName = Exclude<RefusingLimit, "callsPerSecond">;
 
 /** Renewals and releases are exempt: without them a caller would lose or keep tokens because it is busy. */
 const PLACES: Readonly<Record<string, PlaceName | null>> = {

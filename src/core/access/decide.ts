@@ -9,8 +9,8 @@ export type AccessCopy = {
   readonly roles: ReadonlyMap<string, RoleRecord>;
   readonly bindings: ReadonlyMap<string, BindingRecord>;
   readonly directory: Directory;
-  /** What each subject and group was given, by `boundKey`. */
-  readonly given: ReadonlyMap<string, readonly GivenSet[]>;
+  /** What each subject and group was given, by its name. */
+  readonly given: Readonly<Record<BoundTo["kind"], ReadonlyMap<string, readonly GivenSet[]>>>;
 };
 
 type GivenSet = { readonly permissions: ReadonlySet<CallPermission>; readonly scope: BoundScope };
@@ -24,38 +24,36 @@ export function accessCopy(
 ): AccessCopy {
   const byName = new Map(roles.map((role) => [role.name, role]));
   const sets = new Map(roles.map(({ name, permissions }) => [name, new Set(permissions.filter(isPermission))]));
-  const given = new Map<string, GivenSet[]>();
+  const given = { subject: new Map<string, GivenSet[]>(), group: new Map<string, GivenSet[]>() };
   for (const { to, role, scope } of bindings) {
     const permissions = sets.get(role);
     if (permissions === undefined) continue;
-    const key = boundKey(to);
-    const list = given.get(key) ?? [];
-    given.set(key, list);
+    const list = given[to.kind].get(to.name) ?? [];
+    given[to.kind].set(to.name, list);
     list.push({ permissions, scope });
   }
   return { roles: byName, bindings: new Map(bindings.map((one) => [one.name, one])), directory, given };
 }
 
-function boundKey({ kind, name }: BoundTo): string {
-  return `${kind} ${name}`;
-}
+const NOTHING: readonly GivenSet[] = [];
 
-function* givenTo({ subject, groups }: Caller, { given }: AccessCopy): Iterable<GivenSet> {
-  yield* given.get(boundKey({ kind: "subject", name: subject })) ?? [];
-  for (const group of groups) yield* given.get(boundKey({ kind: "group", name: group })) ?? [];
+function givenTo({ subject, groups }: Caller, { given }: AccessCopy): readonly GivenSet[] {
+  const own = given.subject.get(subject) ?? NOTHING;
+  return own.concat(...groups.map((group) => given.group.get(group) ?? NOTHING));
 }
 
 /** True if a binding gives the caller the permission at the place, or at a scope that contains it. */
 export function mayCall(caller: Caller, permission: CallPermission, place: Place, copy: AccessCopy): boolean {
-  for (const { permissions, scope } of givenTo(caller, copy)) {
-    if (permissions.has(permission) && covers(scope, place, copy.directory)) return true;
-  }
-  return false;
+  const { given, directory } = copy;
+  // Each call asks several times, so this makes no list.
+  const gives = ({ permissions, scope }: GivenSet) => permissions.has(permission) && covers(scope, place, directory);
+  if (given.subject.get(caller.subject)?.some(gives) === true) return true;
+  return caller.groups.some((group) => given.group.get(group)?.some(gives) === true);
 }
 
 /** The scopes at which bindings give the caller the permission. */
 export function scopesWith(caller: Caller, permission: CallPermission, copy: AccessCopy): readonly BoundScope[] {
-  return [...givenTo(caller, copy)].flatMap(({ permissions, scope }) => (permissions.has(permission) ? [scope] : []));
+  return givenTo(caller, copy).flatMap(({ permissions, scope }) => (permissions.has(permission) ? [scope] : []));
 }
 
 /** The namespaces in which the caller has the permission, in order. Null: all, also those that do not exist yet. */

@@ -1,4 +1,5 @@
 /** Who calls: the words that the ways of authentication share. */
+import type { Soon } from "../../runtime/soon.ts";
 
 export type Method = "anonymous" | "oidc" | "kubernetes" | "certificate" | "robot";
 
@@ -43,8 +44,11 @@ export type Authentication =
   | { readonly kind: "identity"; readonly identity: Identity }
   | { readonly kind: "refused"; readonly why: string };
 
-/** Judges what a call shows. Throws an `UnavailableError` if what it needs for that is away. */
-export type Authenticate = (credentials: Credentials) => Promise<Authentication>;
+/**
+ * Judges what a call shows, at once if that was verified before. Throws an `UnavailableError`, perhaps later, if a part
+ * that is needed for it is away.
+ */
+export type Authenticate = (credentials: Credentials) => Soon<Authentication>;
 
 export function refusal(why: string): Authentication {
   return { kind: "refused", why };

@@ -161,6 +161,8 @@ function textIn(item: RequestMessage, path: string): string {
 }
 
 function valueIn(item: RequestMessage, path: string): unknown {
+  // Most paths are one member, and each call reads several.
+  if (!path.includes(".")) return item[path];
   let at: unknown = item;
   for (const member of path.split(".")) {
     if (typeof at !== "object" || at === null) return undefined;
