@@ -90,7 +90,8 @@ test("a team takes back its quota from a gang in another cluster, which comes ba
     queue: "borrower",
     cluster: "west",
     master: { gpus: 3, run: "forever" },
-    worker: { gpus: 1, run: "50ms", exitCode: "1,0" },
+    // Restarts are counted while the pod runs, so a busy machine must see it run again.
+    worker: { gpus: 1, run: "5s", exitCode: "1,0" },
   };
   await gangway("submit borrows.yaml", { "borrows.yaml": manifest("borrows", borrows) });
   await until(async () => (await status("borrows")).attempts?.user === 1, "its worker has failed once");
