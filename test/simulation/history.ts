@@ -110,14 +110,26 @@ export async function runHistory(db: Db, seed: number, options: HistoryOptions =
     assert.deepEqual(world.errors, [], "no loop has thrown");
     return metBy(run);
   } catch (error) {
-    const several = options === SEVERAL ? " --processes several" : "";
-    const again = `node test/simulation/run.ts${several} --histories 1 --seed ${seed}`;
-    throw new Error(`seed ${seed} (again: ${again}), before it broke:\n${run.trace.slice(-40).join("\n")}`, {
-      cause: error,
-    });
+    throw broken({ seed, options, trace: run.trace }, error);
   } finally {
     await world.close();
   }
+}
+
+type BrokenHistory = {
+  readonly seed: number;
+  readonly options: HistoryOptions;
+  readonly trace: readonly string[];
+  /** The law that its world was made for. Omitted: none. */
+  readonly law?: string;
+};
+
+/** The error of a history that broke a law: how to run it again, and its last events. */
+export function broken({ seed, options, trace, law }: BrokenHistory, cause: unknown): Error {
+  const flags = `${law === undefined ? "" : " --laws"}${options === SEVERAL ? " --processes several" : ""}`;
+  const again = `node test/simulation/run.ts${flags} --histories 1 --seed ${seed}`;
+  const what = `${law === undefined ? "" : `${law}: `}seed ${seed}`;
+  return new Error(`${what} (again: ${again}), before it broke:\n${trace.slice(-40).join("\n")}`, { cause });
 }
 
 function sharedQueues(

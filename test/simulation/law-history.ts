@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import type { Db } from "../../src/adapters/store/db/db.ts";
 import { isDraining, type Job } from "../../src/core/job/job.ts";
 import { pick, seededRandom } from "../support/random.ts";
-import { type HistoryOptions, SEVERAL } from "./history.ts";
+import { broken, type HistoryOptions } from "./history.ts";
 import { kill } from "./kill.ts";
 import { FAULTY_TICKS, type LawWorld, lawWorld } from "./law-worlds.ts";
 import { LedgerLaws } from "./ledger-laws.ts";
@@ -57,10 +57,7 @@ export async function runLawHistory(db: Db, seed: number, options: HistoryOption
     const { preempted, reserved } = laws.met;
     return { preempted, reserved, ticks };
   } catch (error) {
-    const several = options === SEVERAL ? " --processes several" : "";
-    const again = `node test/simulation/run.ts --laws${several} --histories 1 --seed ${seed}`;
-    const words = `${of.law}: seed ${seed} (again: ${again}), before it broke:\n${run.trace.slice(-40).join("\n")}`;
-    throw new Error(words, { cause: error });
+    throw broken({ seed, options, trace: run.trace, law: of.law }, error);
   } finally {
     await world.close();
   }

@@ -103,6 +103,16 @@ function fullOf12(shown: number): readonly PlanCluster[] {
   return [cluster("east", { capacity: { nodes: [full], seen, unbound: [] } })];
 }
 
+/** A gang that needs GPUs of that node. */
+function besideUnseen({ shown, needs }: { readonly shown: number; readonly needs: number }): SnapshotParts {
+  return {
+    clusters: fullOf12(shown),
+    waiting: [waits("a", "own", needs, 1)],
+    admitted: [runs({ name: "e", queue: "own", has: 12, min: 2 })],
+    queues: [queue("own", { h100: 99 }, { policy: reclaims })],
+  };
+}
+
 const cases: Record<string, { readonly from: SnapshotParts; readonly made: readonly string[] }> = {
   "as many members as needed are taken of an elastic gang, and it keeps the others": {
     from: {
@@ -206,30 +216,15 @@ const cases: Record<string, { readonly from: SnapshotParts; readonly made: reado
     made: ["a preempts e keeps 2 (InCohortFairSharing)"],
   },
   "if nodes lack, members are taken that no node shows yet": {
-    from: {
-      clusters: fullOf12(0),
-      waiting: [waits("a", "own", 3, 1)],
-      admitted: [runs({ name: "e", queue: "own", has: 12, min: 2 })],
-      queues: [queue("own", { h100: 99 }, { policy: reclaims })],
-    },
+    from: besideUnseen({ shown: 0, needs: 3 }),
     made: ["a preempts e keeps 9 (InClusterQueue)"],
   },
   "members that are shown count for the minimum, and of the others no more are kept than it needs": {
-    from: {
-      clusters: fullOf12(1),
-      waiting: [waits("a", "own", 10, 1)],
-      admitted: [runs({ name: "e", queue: "own", has: 12, min: 2 })],
-      queues: [queue("own", { h100: 99 }, { policy: reclaims })],
-    },
+    from: besideUnseen({ shown: 1, needs: 10 }),
     made: ["a preempts e keeps 2 (InClusterQueue)"],
   },
   "an elastic gang that no node shows yet goes whole if its growth is too little": {
-    from: {
-      clusters: fullOf12(1),
-      waiting: [waits("a", "own", 11, 1)],
-      admitted: [runs({ name: "e", queue: "own", has: 12, min: 2 })],
-      queues: [queue("own", { h100: 99 }, { policy: reclaims })],
-    },
+    from: besideUnseen({ shown: 1, needs: 11 }),
     made: ["a preempts e (InClusterQueue)"],
   },
 };
