@@ -36,7 +36,7 @@ type Limiter = { readonly consume: (key: string, points: number) => Promise<unkn
 type Share = {
   left: number;
   untilMs: number;
-  /** What the caller has used up counts until then: the windows of a rate do not move. */
+  /** Until then the caller has used up its rate: the windows of a rate do not move. */
   usedUpUntilMs: number;
   taking: Promise<number | null> | null;
 };

@@ -95,8 +95,9 @@ export class FairStart {
     return this.#ports.monotonicMs() - this.#otherMs < SHARED_MS;
   }
 
-  #isBeyond(task: FairTask): boolean {
-    return this.#waiting.sizeOf(lineOf(task)) > LINE_MAX && this.#shares.isBeyond(task.caller);
+  /** True if a task's caller is beyond its share: so many others wait behind the task. */
+  #isBeyond({ caller }: FairTask, behind: number): boolean {
+    return behind >= LINE_MAX && this.#shares.isBeyond(caller);
   }
 
   /** Whether callers beyond their share may begin tasks. */
@@ -127,12 +128,13 @@ export class FairStart {
     const isShared = this.#isShared();
     const nowMs = this.#ports.monotonicMs();
     const hasTime = this.#hasTime(nowMs);
-    const fits = (task: FairTask) => this.#fits(task) && (hasTime || !this.#isBeyond(task));
+    const sizeOf = (task: FairTask) => this.#waiting.sizeOf(lineOf(task));
+    const fits = (task: FairTask) => this.#fits(task) && (hasTime || !this.#isBeyond(task, sizeOf(task) - 1));
     let beyond = false;
     for (;;) {
       const next = this.#waiting.next(({ task }) => !isShared || fits(task));
       if (next === null) break;
-      beyond ||= this.#waiting.sizeOf(lineOf(next.task)) >= LINE_MAX && this.#shares.isBeyond(next.task.caller);
+      beyond ||= this.#isBeyond(next.task, sizeOf(next.task));
       this.#begun.add(lineOf(next.task));
       this.#count(next.task);
       next.begin();
