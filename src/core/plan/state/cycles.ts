@@ -34,7 +34,7 @@ export type RoundResult = {
   readonly reserveAtMs: number;
   /** The lanes that were looked at and refused. */
   readonly refused: readonly Lane[];
-  /** True if a bound ended the round, or searches: lanes are left that were not looked at. */
+  /** True if a bound ended the round or its searches: lanes are left that were not looked at. */
   readonly more: boolean;
 };
 

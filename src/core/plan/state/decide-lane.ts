@@ -90,7 +90,7 @@ export class DecideLane {
     const queue = this.#queueOf(lane);
     if (queue === undefined || lane.shape.ask.service) return queue !== undefined;
     const { requests, cut } = this.#fewestRequests(lane, queue);
-    // What closes stays closed over rounds, so that most lanes are not asked again.
+    // A request stays closed over rounds, so that most lanes are not asked again.
     const mayFit = (request: Request) => !this.#rooms.closes(lane.shape, request) && this.#rooms.hasRoom(lane, request);
     return cut || requests.some(mayFit);
   }

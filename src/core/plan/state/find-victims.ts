@@ -11,7 +11,7 @@ import { type KeptRoom, leftPods } from "./kept-room.ts";
 import { eachFits, fitGroups, placeAll } from "./place-all.ts";
 import { type Request, type RoomTry, tryIn } from "./requests.ts";
 import { RoundBudgets } from "./round-budgets.ts";
-import { type Runner, Runners, type RunningVictim } from "./runners.ts";
+import { byCluster, type Runner, Runners, type RunningVictim } from "./runners.ts";
 import type { Parts } from "./state-parts.ts";
 import { VictimBounds } from "./victim-bounds.ts";
 import { WhoGivesWay } from "./who-gives-way.ts";
@@ -53,8 +53,8 @@ export class FindVictims {
   readonly #booked: BookedGang[] = [];
   /** The gangs that stay, for so many that were chosen or admitted. Null: not known yet. */
   #staying: { readonly chosen: number; readonly boarding: number; readonly all: readonly Runner[] } | null = null;
-  /** The gangs that are gone anyway, by cluster, for so many that were chosen. */
-  #gone = { chosen: 0, byCluster: new Map<string, ReadonlySet<Runner>>() };
+  /** The gangs that are gone anyway, by cluster, for so many that were chosen. Null: not known yet. */
+  #gone: { readonly chosen: number; readonly byCluster: ReturnType<typeof byCluster> } | null = null;
   readonly #bounds: VictimBounds;
   /** The clusters that may have room for the requests of the gang that was asked for last, in one state of use. */
   #hope: Hope = { state: "", entry: null, rooms: new Map() };
@@ -189,9 +189,9 @@ export class FindVictims {
     const chosen = this.#chosen.size;
     const boarding = this.#boarding.size;
     if (this.#staying?.chosen === chosen && this.#staying.boarding === boarding) return this.#staying.all;
-    const all = [...this.#parts.lines.lines.keys()].flatMap((queue) => this.#runners.staying(queue));
     const stays = ({ entry, isGrowth }: Runner) => isGrowth !== true && !this.#who.isChosen(entry);
-    const gangs = [...all.filter(stays).map((gang) => this.#runners.wholeOf(gang)), ...this.#boarding.values()];
+    const staying = this.#runners.allStaying().filter(stays);
+    const gangs = [...staying.map((gang) => this.#runners.wholeOf(gang)), ...this.#boarding.values()];
     this.#staying = { chosen, boarding, all: gangs };
     return gangs;
   }
@@ -352,23 +352,20 @@ export class FindVictims {
 
   /** Takes off a cluster's nodes the pods of gangs that are gone, and of all that leave. `room.undo` puts them back. */
   free(cluster: ClusterState, gone: readonly Runner[]): readonly PlacedPod[] {
-    const all = this.#goneIn(cluster.name);
-    const more = new Set(gone.filter((gang) => gang.admission.cluster === cluster.name && !all.has(gang)));
-    const freed = [...all, ...more].flatMap((one) => this.podsOf(cluster, one));
+    const all = new Set(this.#goneIn(cluster.name));
+    for (const gang of gone) if (gang.admission.cluster === cluster.name) all.add(gang);
+    const freed = [...all].flatMap((one) => this.podsOf(cluster, one));
     for (const { node, fit } of freed) cluster.room.shift(node, fit, -1);
     return freed;
   }
 
   /** The gangs that leave a cluster, and the victims in it that the round has chosen. */
-  #goneIn(cluster: string): ReadonlySet<Runner> {
-    if (this.#gone.chosen !== this.#chosen.size) this.#gone = { chosen: this.#chosen.size, byCluster: new Map() };
-    const { byCluster } = this.#gone;
-    const known = byCluster.get(cluster);
-    if (known !== undefined) return known;
-    const all = [...this.#runners.leaving(), ...this.#chosen];
-    const gone = new Set(all.filter(({ admission }) => admission.cluster === cluster));
-    byCluster.set(cluster, gone);
-    return gone;
+  #goneIn(cluster: string): readonly Runner[] {
+    const chosen = this.#chosen.size;
+    if (this.#gone?.chosen !== chosen) {
+      this.#gone = { chosen, byCluster: byCluster([...this.#runners.leaving(), ...this.#chosen]) };
+    }
+    return this.#gone.byCluster.get(cluster) ?? [];
   }
 
   /** The pods of a gang whose room is free once it has ended. */

@@ -46,7 +46,6 @@ export class FleetParts implements Parts {
   #requestCount = 0;
   #syncs = 0;
   clustersVersion = 0;
-  version = 0;
   /** When gangs may be preempted that are protected until then. Infinite: none is in the way. */
   recheckAtMs = Number.POSITIVE_INFINITY;
   /** Moves with every fact that may let a gang preempt others: all but those of gangs that only wait. */
@@ -59,7 +58,6 @@ export class FleetParts implements Parts {
 
   /** Moves the state to a fact, which replaces the one about the same entity. */
   set(fact: Fact): void {
-    this.version += 1;
     if (fact.kind !== "gang" || !onlyWaits(fact.gang) || !onlyWaits(this.lines.entries.get(fact.uid)?.gang ?? null)) {
       this.#runningVersion += 1;
     }
@@ -128,11 +126,9 @@ export class FleetParts implements Parts {
     const mayPreempt = this.#preemptedAt !== this.#runningVersion || nowMs >= this.recheckAtMs;
     if (mayPreempt) this.recheckAtMs = Number.POSITIVE_INFINITY;
     this.#preemptedAt = this.#runningVersion;
-    const { lines } = this;
-    if (mayPreempt) this.turns.addAll(lines);
-    for (const lane of lines.restless) {
-      if (hasTurn(lane.line)) this.turns.add(lane);
-      if (lane.restless !== "victims") lines.wake(lane);
+    for (const lane of this.lines.restless) {
+      if (mayPreempt || hasTurn(lane.line)) this.turns.add(lane);
+      if (lane.restless !== "victims") this.lines.wake(lane);
     }
   }
 

@@ -1,6 +1,7 @@
 import { drainingAdmission, liveAdmission } from "../../job/job.ts";
 import type { Nomination } from "../../job/preemption.ts";
 import type { TenantName } from "../../job/tenant-limits.ts";
+import type { Scope } from "../../quota/counters.ts";
 import type { PlanGang } from "../plan-gang.ts";
 import type { QuotaRefusal, Refusal } from "../plan-types.ts";
 import { budgetWords } from "../preempt/budget.ts";
@@ -24,6 +25,7 @@ import { ClusterWords } from "./cluster-words.ts";
 import type { FleetParts } from "./fleet-parts.ts";
 import { Holders, type OtherHolders } from "./holders.ts";
 import type { KeptCause, Lack, QuotaCause } from "./kept-cause.ts";
+import type { Account } from "./quota-levels.ts";
 import type { KeptFor } from "./refused.ts";
 
 /**
@@ -219,22 +221,23 @@ export class RefusalWords {
     if (reason === "NoQuota") return { ...at, need: asked, used: 0, limit: 0, reserved: 0, heldBy: [] };
     const { quota } = this.#parts;
     const freeze = reason === "PoolFrozen" ? quota.pools.get(flavor)?.freeze : undefined;
-    const account = quota.account(queue, project, namespace);
-    const { used, limit } = quota.usageAt(account, scope, asked);
-    const { mark } = quota;
-    quota.chargeRise(this.#parts.booked, 1);
-    const { need, used: usedThen } = quota.usageAt(account, scope, asked);
-    quota.undo(mark);
+    const { booked, ...usage } = this.#usageAt(quota.account(queue, project, namespace), scope, asked);
     const isFirst = quota.reserved?.jobUid === gang.uid;
     const kept = scope.kind === "pool" && !isFirst ? quota.reservedIn(flavor, priority) : 0;
-    const amounts = {
-      need,
-      used,
-      limit,
-      reserved: counters?.kept ?? kept,
-      ...(usedThen > used && { booked: usedThen - used }),
-    };
+    const amounts = { ...usage, reserved: counters?.kept ?? kept, ...(booked > 0 && { booked }) };
     return { ...at, ...amounts, heldBy: this.#holdersOf(block), ...(freeze === undefined ? {} : { freeze }) };
+  }
+
+  /** What a level uses, what a gang needs there once nominees have all that they lack, and what that is: `booked`. */
+  #usageAt(account: Account, scope: Scope, asked: number) {
+    const { quota, booked } = this.#parts;
+    const now = quota.usageAt(account, scope, asked);
+    if (booked.length === 0) return { ...now, booked: 0 };
+    const { mark } = quota;
+    quota.chargeRise(booked, 1);
+    const then = quota.usageAt(account, scope, asked);
+    quota.undo(mark);
+    return { ...now, need: then.need, booked: then.used - now.used };
   }
 
   #holdersOf({ scope, reason, counters }: QuotaCause): readonly string[] {

@@ -1,3 +1,4 @@
+/** What one round decides at most. */
 export type RoundBounds = {
   /** The most admissions and growths that are planned. The next round plans the others. */
   readonly admissionsMax: number;

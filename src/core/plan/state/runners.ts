@@ -25,7 +25,7 @@ export class Runners {
   readonly #parts: Parts;
   readonly #staying = new Map<string, readonly Runner[]>();
   /** The gangs that stay in each cluster, by queue. Null: not known yet. */
-  #byCluster: Map<string, Map<string, Runner[]>> | null = null;
+  #byCluster: ReadonlyMap<string | null, ReadonlyMap<string, readonly Runner[]>> | null = null;
   /** The leaves of trees with gangs in each cluster, or in any, that use pools, by the names of both. */
   readonly #leaves = new Map<Branch, Map<string, readonly Branch[]>>();
   readonly #pods = new Map<Runner, readonly PlacedPod[]>();
@@ -47,6 +47,11 @@ export class Runners {
     return runners;
   };
 
+  /** Those of all queues. */
+  allStaying(): readonly Runner[] {
+    return [...this.#parts.lines.lines.keys()].flatMap(this.staying);
+  }
+
   /** The gangs that leave anyway, and the members that others are giving up. */
   leaving(): readonly Runner[] {
     this.#leaving ??= [...this.#parts.lines.placed].flatMap((entry) =>
@@ -62,7 +67,9 @@ export class Runners {
 
   /** The gangs of a queue that stay in one cluster. */
   inCluster(cluster: string, queue: string): readonly Runner[] {
-    this.#byCluster ??= this.#findClusters();
+    this.#byCluster ??= new Map(
+      [...byCluster(this.allStaying())].map(([name, gangs]) => [name, Map.groupBy(gangs, queueOf)]),
+    );
     return this.#byCluster.get(cluster)?.get(queue) ?? [];
   }
 
@@ -106,21 +113,6 @@ export class Runners {
     this.#pods.set(runner, pods);
   }
 
-  #findClusters(): Map<string, Map<string, Runner[]>> {
-    const found = new Map<string, Map<string, Runner[]>>();
-    for (const queue of this.#parts.lines.lines.keys()) {
-      for (const gang of this.staying(queue)) {
-        const cluster = gang.admission.cluster ?? "";
-        const byQueue = found.get(cluster) ?? new Map<string, Runner[]>();
-        found.set(cluster, byQueue);
-        const gangs = byQueue.get(queue) ?? [];
-        byQueue.set(queue, gangs);
-        gangs.push(gang);
-      }
-    }
-    return found;
-  }
-
   make(entry: Entry, admission: PlannedFrom): Runner {
     const { uid, priority, createTimeMs } = entry.gang;
     const uses = this.#parts.usesOf(entry, admission);
@@ -143,6 +135,15 @@ export class Runners {
     const rest = { ...this.make(entry, splitAdmission(live, keeps).rest), keeps };
     return shrinksTo === undefined ? [this.growth(entry, live, keeps), rest] : [rest];
   }
+}
+
+/** Gangs by the cluster of their admission. */
+export function byCluster(gangs: Iterable<Runner>): ReadonlyMap<string | null, readonly Runner[]> {
+  return Map.groupBy(gangs, ({ admission }) => admission.cluster);
+}
+
+function queueOf({ entry }: Runner): string {
+  return entry.line.name;
 }
 
 /** True for a gang whose live admission ends or is undone anyway. */

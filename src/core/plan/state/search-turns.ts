@@ -1,6 +1,6 @@
 /**
  * Whose turn it is to look for gangs that may be preempted. A search costs more than all else that a round does for a
- * gang, so a round looks for a bounded number of gangs, and the next rounds for the others.
+ * gang, so a round searches for a bounded number of gangs, and the next rounds for the others.
  */
 import type { GangLines, Lane } from "./gang-lines.ts";
 

@@ -39,8 +39,6 @@ export type Parts = {
   readonly usesOf: (entry: Entry, admission: PlannedFrom) => PoolAmounts;
   /** What the round keeps for reservations, the first one first. */
   readonly kept: KeptRoom[];
-  /** Rises with every fact. */
-  readonly version: number;
   /** The registered clusters by name. */
   readonly clustersFor: (shape: AskShape) => readonly EligibleCluster[];
   /** Rises when a cluster's record changes so that requests could fit otherwise. */
