@@ -153,7 +153,7 @@ function begun(client: PoolClient, { query }: Executor): Executor {
   );
   return {
     query: async <R>(text: string, params?: readonly unknown[]) => {
-      if (waiting > 0 || !(open || READS.test(text))) {
+      if (waiting > 0 || !(open || onlyReads(text))) {
         waiting += 1;
         await beginning;
         waiting -= 1;
@@ -165,7 +165,14 @@ function begun(client: PoolClient, { query }: Executor): Executor {
   };
 }
 
-const READS = /^\s*select\b/i;
+/** False also for some that only read: those of a name that looks like a word of SQL, and parts that lock rows. */
+function onlyReads(text: string): boolean {
+  return READS.test(text) || (HAS_PARTS.test(text) && !WRITES.test(text));
+}
+
+const READS = /^\s*(select|set transaction)\b/i;
+const HAS_PARTS = /^\s*with\b/i;
+const WRITES = /\b(insert|update|delete|merge)\b/i;
 
 /**
  * What is sent on a connection within one turn of the event loop leaves together. A packet for each message of a
