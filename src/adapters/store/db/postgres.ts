@@ -165,7 +165,7 @@ function begun(client: PoolClient, { query }: Executor): Executor {
   };
 }
 
-/** False also for some that only read: those of a name that looks like a word of SQL, and parts that lock rows. */
+/** False for all that write, and also for some that do not: a part that locks rows has the word `update` too. */
 function onlyReads(text: string): boolean {
   return READS.test(text) || (HAS_PARTS.test(text) && !WRITES.test(text));
 }

@@ -10,18 +10,21 @@ type Which = { readonly namespace: string; readonly name: string } | { readonly 
 
 /** The most reads that share a statement. A job that is read may be a megabyte, and all wait for the last of them. */
 const READS_MAX = 16;
+/** A read that takes long, such as that of the last place of a long queue, delays only those of its statement. */
+const STATEMENTS_MAX = 4;
 /** More reads than a process answers before its clients give up. */
 const READS_WAITING_MAX = 10_000;
 
 /**
- * Reads single jobs as they are shown; null if no job has that name or uid. Reads that come during another one share
- * the next statement, which begins after all of them came. Where priorities grow, another statement numbers the queue.
+ * Reads single jobs as they are shown; null if no job has that name or uid. Reads that wait at the same time share a
+ * statement, which begins after all of them came. Where priorities grow, another statement numbers the queue.
  */
 export function jobGetter(db: Db): (which: Which, nowMs: number) => Promise<ShownJob | null> {
   const reads = new GroupCommit<Which, ShownRow | null>({
     what: "reads of jobs",
     groupMax: READS_MAX,
     waitingMax: READS_WAITING_MAX,
+    atATime: STATEMENTS_MAX,
     apart: true,
     run: (group) => shownRows(db, group),
   });

@@ -23,14 +23,13 @@ type Sequenced = {
 export async function sequence(db: Db, batch = BATCH): Promise<Sequenced> {
   const idle = onlyRow(await db.query<{ head: number; waiting: boolean }>(LOOK));
   if (!idle.waiting) return { head: idle.head, given: 0, oldestMs: null, more: false };
-  const rows = await db.tx(async (tx) => {
-    const locked = tx.query("select head from job_log for update");
-    const given = tx.query<Omit<Sequenced, "more">>(GIVE, [batch]);
-    leaveToCommit(given);
-    await locked;
-    return { given };
+  const { given } = await db.tx(async (tx) => {
+    await tx.query("select head from job_log for update");
+    const rows = tx.query<Omit<Sequenced, "more">>(GIVE, [batch]);
+    leaveToCommit(rows);
+    return { given: rows };
   });
-  const sequenced = onlyRow(await rows.given);
+  const sequenced = onlyRow(await given);
   return { ...sequenced, more: sequenced.given === batch };
 }
 
