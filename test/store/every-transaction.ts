@@ -1,4 +1,5 @@
 /** Every kind of transaction of the store, on so few rows that many of them at once want the same ones. */
+import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import type { Db } from "../../src/adapters/store/db/db.ts";
 import { holdCounters } from "../../src/adapters/store/fleet/counters-holder.ts";
@@ -29,6 +30,7 @@ const MEMBERS = ["m1", "m2"];
 const UIDS = ["uid-1", "uid-2"];
 const FLAVORS = [{ name: FLAVOR, resource: "nvidia.com/gpu", nodeLabels: {} }];
 
+const DAY = 86_400_000;
 const NOTHING_KNOWN = { versionOf: () => null, usedOf: () => 0, cursorOf: () => null };
 
 /** Runs one transaction. `random` decides which rows it wants. */
@@ -298,6 +300,11 @@ export async function everyTransaction(db: Db, random: () => number): Promise<Re
     },
     forceRelease: () => store.pools.forceRelease({ pool: pick(POOLS), token: token(), reason: "r", actor: "admin" }),
     audit: () => store.pools.appendAudit({ actor: "a", action: "ForceRelease", subject: "s", reason: "", details: {} }),
+    keepAudit: async () => {
+      await store.access.makeAuditPartitions(pick([1, 365]) * DAY).catch(unlessTimeout);
+      await store.access.dropAuditPartition(NOW + pick([0, 5_000]) * DAY).catch(unlessTimeout);
+      await store.access.pruneAudit(NOW).catch(unlessTimeout);
+    },
     registerPool: () => {
       const name = pick([...POOLS, "new-1", "new-2"]);
       const domain = name === "apart" ? "far" : undefined;
@@ -454,4 +461,9 @@ export async function everyTransaction(db: Db, random: () => number): Promise<Re
     },
     prune: () => store.watch.prune(NOW + 1),
   };
+}
+
+/** Partitions wait for locks only briefly. The next act tries again. */
+function unlessTimeout(error: unknown): void {
+  assert.match(String(error), /lock timeout/);
 }

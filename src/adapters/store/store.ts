@@ -19,7 +19,8 @@ import { POOLS_MAX, TOKENS_MAX, WAITERS_MAX } from "../../core/quota/limits.ts";
 import type { Decision } from "../../core/reconcile/decision.ts";
 import type { Clock } from "../../runtime/clock.ts";
 import * as access from "./admin/access.ts";
-import { appendAudit, pruneAudit, SERVICE, withAuditLog } from "./admin/audit.ts";
+import { appendAudit, SERVICE, withAuditLog } from "./admin/audit.ts";
+import * as partitions from "./admin/audit-partitions.ts";
 import * as capacity from "./admin/cluster-capacity.ts";
 import { claimUid, setUid, type TellsUid, uidRefusal } from "./admin/cluster-uids.ts";
 import * as clusters from "./admin/clusters.ts";
@@ -349,6 +350,8 @@ function accessStore(db: Db, { clock }: StoreOptions) {
     deleteBinding: (binding: Deleted, change: Change) => access.deleteBinding(db, binding, change),
     appendAudit: (...notes: readonly AuditNote[]) => db.tx((tx) => appendAudit(tx, ...notes)),
     noteSettings: (read: ReadSettings) => noteSettings(db, { ...read, nowMs: clock.nowMs() }),
-    pruneAudit: (beforeMs: number) => pruneAudit(db, beforeMs),
+    makeAuditPartitions: (keptMs: number) => partitions.makeAuditPartitions(db, { nowMs: clock.nowMs(), keptMs }),
+    dropAuditPartition: (beforeMs: number) => partitions.dropAuditPartition(db, beforeMs),
+    pruneAudit: (beforeMs: number) => partitions.pruneAudit(db, beforeMs),
   };
 }
