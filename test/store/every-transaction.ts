@@ -7,6 +7,7 @@ import { stepGroups } from "../../src/adapters/store/jobs/step-groups.ts";
 import { changeHeirs } from "../../src/adapters/store/ledger/give-back.ts";
 import type { BucketLease } from "../../src/core/job/bucket.ts";
 import type { Job } from "../../src/core/job/job.ts";
+import { NO_TENANT_LIMITS } from "../../src/core/job/tenant-limits.ts";
 import type { AdmissionRecord } from "../../src/core/plan/plan-types.ts";
 import type { PlannedVictim, PreemptionRecord } from "../../src/core/plan/preemption.ts";
 import { refuse as refuseGang } from "../../src/core/plan/refuse.ts";
@@ -347,14 +348,19 @@ export async function everyTransaction(db: Db, random: () => number): Promise<Re
         { kind: "namespace", name: pick(NAMESPACES) } as const,
         { kind: "project", name: "default" } as const,
       ]);
-      const limits = { maxWaitingJobs: pick([null, 50]), maxRunningJobs: null, maxTemplateBytes: null };
-      await store.admin.setTenantLimits({ tenant, limits: { ...limits, maxPods: pick([null, 500]) } }, "ann");
+      const limits = { maxWaitingJobs: pick([null, 50]), maxPods: pick([null, 500]), maxRobotTokens: pick([null, 1]) };
+      await store.admin.setTenantLimits({ tenant, limits: { ...NO_TENANT_LIMITS, ...limits } }, "ann");
       await store.admin.listTenants();
     },
     robots: async () => {
       const name = pick(["r1", "r2"]);
-      const robot = { name, owner: "ann", expiresAtMs: NOW + 1, hash: createHash("sha256").update(name).digest() };
-      await store.robots.makeRobot(robot, { nowMs: NOW, max: 2, ownedMax: null });
+      const scope = pick([
+        { kind: "namespace", name: pick(NAMESPACES) } as const,
+        { kind: "project", name: "default" } as const,
+      ]);
+      const robot = { name, owner: "ann", scope, expiresAtMs: NOW + 1 };
+      const hash = createHash("sha256").update(name).digest();
+      await store.robots.makeRobot({ ...robot, hash }, { nowMs: NOW, max: 2, ownedMax: null });
       await store.robots.noteUse(name, NOW);
       await store.robots.revokeRobot(pick(["r1", "r2"]), NOW);
     },

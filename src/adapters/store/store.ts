@@ -260,7 +260,7 @@ function admin(db: Db, options: StoreOptions) {
     listNamespaces: () => namespaces.listNamespaces(db),
     setTenantLimits: (of: Parameters<typeof tenants.setTenantLimits>[1], actor: string) =>
       tenants.setTenantLimits(db, of, { actor, nowMs: clock.nowMs() }),
-    listTenants: () => tenants.listTenants(db),
+    listTenants: () => tenants.listTenants(db, clock.nowMs()),
     getCluster: (name: string) => clusters.getCluster(db, name),
     listClusters: () => clusters.listClusters(db),
     setCordoned: (name: string, cordoned: boolean) =>
@@ -333,6 +333,7 @@ function robotStore(db: Db, { clock }: StoreOptions) {
       robots.makeRobot(db, robot, bounds),
     findRobot: (hash: Buffer) => robots.findRobot(db, hash),
     noteUse: (name: string, nowMs: number) => robots.noteUse(db, name, nowMs),
+    getRobot: (name: string) => robots.getRobot(db, name),
     revokeRobot: (name: string, nowMs: number) => robots.revokeRobot(db, name, nowMs),
     listRobots: (page: Parameters<typeof robots.listRobots>[1]) => robots.listRobots(db, page, clock.nowMs()),
   };

@@ -1,7 +1,7 @@
 /** The one place where calls are authorized: before their handlers, and again while their streams run. */
 import { status } from "@grpc/grpc-js";
 import type { Beyond } from "../../core/access/binding.ts";
-import { mayCall, namespacesWith, poolsWith, scopesWith } from "../../core/access/decide.ts";
+import { mayCall, namespacesWith, namesWith, scopesWith } from "../../core/access/decide.ts";
 import type { Identity } from "../../core/access/identity.ts";
 import { type CallVerdict, type JudgedCall, judge, judgeItem, type RequestMessage } from "../../core/access/judge.ts";
 import { type CallPermission, PERMISSIONS } from "../../core/access/permissions.ts";
@@ -98,7 +98,17 @@ export class CallAccess {
 
   /** The prefixes of pools for which the caller has the permission. Null: all pools. */
   pools(permission: CallPermission): readonly string[] | null {
-    return this.#authorization === null ? null : poolsWith(this.#identity, permission, this.#authorization.copy());
+    return this.#names(permission, "pool");
+  }
+
+  /** The projects at which the caller has the permission. Null: all projects. */
+  projects(permission: CallPermission): readonly string[] | null {
+    return this.#names(permission, "project");
+  }
+
+  #names(permission: CallPermission, kind: "project" | "pool"): readonly string[] | null {
+    if (this.#authorization === null) return null;
+    return namesWith(this.#identity, { permission, kind }, this.#authorization.copy());
   }
 
   /** Resolves with an error once the caller may no longer make the call; with null when the signal is aborted. */

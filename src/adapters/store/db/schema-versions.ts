@@ -58,6 +58,7 @@ export const SCHEMA_VERSIONS: SchemaVersions = [
     "0027_flavor-labels",
     "0028_listed-statistics",
     "0029_audit-partitions",
+    "0030_robot-scopes",
   ],
 ];
 
