@@ -49,8 +49,9 @@ async function createRobot(
   { identity, access: callAccess }: CallContext,
 ) {
   const scope = robotScope(sentScope(sent));
-  const beyond = await access.beyondSubject(`robot:${name}`, identity);
-  if (beyond?.kind === "beyond") throw callAccess.beyond(beyond);
+  const subject = `robot:${name}`;
+  const beyond = await access.beyondSubject(subject, identity);
+  if (beyond?.kind === "beyond") throw callAccess.beyondSubject(subject, beyond);
   const ttlMs = ttl === undefined ? TTL_MS_DEFAULT : durationMs(ttl);
   const ownedMax = limits.robotsOf(identity);
   const outcome = await robots.make({ name, owner: identity.subject, scope, ttlMs, ownedMax });

@@ -161,14 +161,24 @@ export class CallAccess {
   }
 
   /** The error for a caller that wants to give what it does not have. */
-  beyond({ permissions, scope }: Beyond): RpcError {
-    const at = placeText(scope);
-    const first = permissions.slice(0, NAMED_MAX).join(", ");
-    const more = permissions.length > NAMED_MAX ? ` and ${permissions.length - NAMED_MAX} more` : "";
+  beyond(of: Beyond): RpcError {
+    const at = placeText(of.scope);
+    const first = of.permissions.slice(0, NAMED_MAX).join(", ");
+    const more = of.permissions.length > NAMED_MAX ? ` and ${of.permissions.length - NAMED_MAX} more` : "";
     const message = `the caller lacks ${first}${more} for ${at} itself, so it cannot give them away`;
-    const details = [errorInfo("BEYOND_CALLER", { permissions: permissions.join(","), scope: at })];
-    const error = new RpcError(status.PERMISSION_DENIED, message, details);
-    this.#tell(error, { resource: scope.name, permission: permissions.join(","), scope: at });
+    return this.#beyond(of, message, { permissions: of.permissions.join(","), scope: at });
+  }
+
+  /** The error for a caller that wants to act as a subject to which bindings, which it may not see, give more. */
+  beyondSubject(subject: string, of: Beyond): RpcError {
+    if (this.may("access.get", of.scope)) return this.beyond(of);
+    const message = `bindings give ${subject} permissions that the caller lacks itself, so it cannot give them away`;
+    return this.#beyond(of, message, {});
+  }
+
+  #beyond({ permissions, scope }: Beyond, message: string, metadata: Readonly<Record<string, string>>): RpcError {
+    const error = new RpcError(status.PERMISSION_DENIED, message, [errorInfo("BEYOND_CALLER", metadata)]);
+    this.#tell(error, { resource: scope.name, permission: permissions.join(","), scope: placeText(scope) });
     return error;
   }
 }
