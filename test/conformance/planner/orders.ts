@@ -1,5 +1,6 @@
 import { candidateOrder } from "../../../src/core/plan/preempt/order.ts";
 import { TargetQueues } from "../../../src/core/plan/preempt/target-queues.ts";
+import type { Branch } from "../../../src/core/plan/state/branches.ts";
 import { compareHeads } from "../../../src/core/plan/state/head-order.ts";
 import { runningGang } from "./victims.ts";
 import { type CaseGang, type CaseState, leafOf, quotaStateOf } from "./world.ts";
@@ -36,7 +37,8 @@ export function runTargetQueueOrder({ input }: TargetQueueOrder): object {
       return [leafOf(state, queue), gangs.sort(order)] as const;
     }),
   );
-  const targets = new TargetQueues(state, leafOf(state, input.queue), { byLeaf, order });
+  const candidates = { leaves: [...byLeaf.keys()], of: (leaf: Branch) => byLeaf.get(leaf) ?? [] };
+  const targets = new TargetQueues(state, leafOf(state, input.queue), { candidates, order });
   const found: string[] = [];
   for (let leaf = targets.next(); leaf !== null; leaf = targets.next()) {
     if (input.actions[found.length] === "drop") targets.drop(leaf);

@@ -23,8 +23,8 @@ export function cheapestVictims(
   { found, nowMs }: { readonly found: readonly Victim[]; readonly nowMs: number },
 ): readonly Victim[] {
   if (found.length === 0) return found;
-  const candidates = allCandidates(search, taker);
-  return candidates.length > CANDIDATES_MAX ? found : cheapestOf(search, taker, { candidates, found, nowMs });
+  const candidates = fewCandidates(search, taker);
+  return candidates === null ? found : cheapestOf(search, taker, { candidates, found, nowMs });
 }
 
 function cheapestOf(
@@ -58,10 +58,15 @@ export function isCheaper(one: readonly Victim[], other: readonly Victim[], nowM
   return compareCosts(costOf(gangsIn(one), nowMs), costOf(gangsIn(other), nowMs)) < 0;
 }
 
-function allCandidates(search: VictimSearch, taker: Taker): readonly RunningGang[] {
+/** All candidates. Null: there are more than `CANDIDATES_MAX`. */
+function fewCandidates(search: VictimSearch, taker: Taker): readonly RunningGang[] | null {
   const takerLeaf = search.quota.branches.leaf(taker.account.queue);
   if (takerLeaf === null) return [];
-  const all = leavesFor(search, takerLeaf, taker).flatMap((leaf) => candidatesOf(search, taker, { leaf, takerLeaf }));
+  const all: RunningGang[] = [];
+  for (const leaf of leavesFor(search, takerLeaf, taker)) {
+    all.push(...candidatesOf(search, taker, { leaf, takerLeaf }));
+    if (all.length > CANDIDATES_MAX) return null;
+  }
   return all.sort(candidateOrder(taker.account.queue, search.prefer));
 }
 

@@ -6,7 +6,10 @@ import { candidatesOf, leavesFor } from "./candidates.ts";
 import { candidateOrder, turnOf } from "./order.ts";
 import { dischargeGangs, type RunningGang, type Taker, type Victim, type VictimSearch } from "./running-gang.ts";
 import { Taking } from "./taking.ts";
-import { TargetQueues } from "./target-queues.ts";
+import { type Candidates, TargetQueues } from "./target-queues.ts";
+
+/** So many queues are asked before a search that has found too few gangs looks whether it may find enough at all. */
+const QUICK_STEPS = 4;
 
 /**
  * The gangs that must give way for a taker, by Kueue's fair sharing (`preemption.go`, `fairsharing`). Empty: it does
@@ -18,48 +21,92 @@ export function fairVictims(
   taker: Taker,
   of: { readonly takerLeaf: Branch; readonly strategies: readonly FairSharingStrategy[] },
 ): readonly Victim[] {
+  const all = new CandidateLists(search, taker, of.takerLeaf);
+  const hasGrowth = all.leaves.some((leaf) => isAnyGrowth(search.gangsOf(leaf.name)) && isAnyGrowth(all.of(leaf)));
+  const asking = { ...of, search, taker, hasGrowth };
+  // Most takers need few victims. Only for the others the bounds are worth their time.
+  const quick = attempt(asking, all, QUICK_STEPS);
+  if (quick !== null) return quick;
+  const reached = withinReach(search, taker, { all, takerLeaf: of.takerLeaf });
+  const mayFit = search.mayFitWithout ?? (() => true);
+  if (reached.length === 0 || !mayFit(reached.flatMap((leaf) => all.of(leaf)))) return [];
+  return attempt(asking, { leaves: reached, of: (leaf) => all.of(leaf) }, Number.POSITIVE_INFINITY) ?? [];
+}
+
+type Asking = {
+  readonly search: VictimSearch;
+  readonly taker: Taker;
+  readonly takerLeaf: Branch;
+  readonly strategies: readonly FairSharingStrategy[];
+  readonly hasGrowth: boolean;
+};
+
+/** The victims among some candidates. Empty: they do not suffice. Null: it was cut off after so many steps. */
+function attempt(asking: Asking, candidates: Candidates, stepsMax: number): readonly Victim[] | null {
+  const { search, taker, takerLeaf, strategies, hasGrowth } = asking;
   const { quota } = search;
   const { mark } = quota;
-  const all = candidatesByLeaf(search, taker, of.takerLeaf);
-  const taking = new Taking(search, taker, of.takerLeaf);
-  for (const [pool, amount] of taker.wants) quota.charge(taker.account, pool, amount);
-  const fair = new FairSearch({ search, taker, takerLeaf: of.takerLeaf, taking });
-  const hasGrowth = [...all.values()].some((gangs) => gangs.some(({ isGrowth }) => isGrowth === true));
-  const candidates = withinReach(search, taker, { all, takerLeaf: of.takerLeaf });
-  if (candidates.size === 0) {
-    quota.undo(mark);
-    return [];
-  }
-  const [first, second] = of.strategies.length === 0 ? FAIR_SHARING_STRATEGIES : of.strategies;
+  const taking = new Taking(search, taker, takerLeaf);
+  chargeWants(search, taker);
+  const fair = new FairSearch({ search, taker, takerLeaf, taking, stepsMax });
+  const [first, second] = strategies.length === 0 ? FAIR_SHARING_STRATEGIES : strategies;
   const found =
-    (search.mayFitWithout?.([...candidates.values()].flat()) ?? true) &&
-    ([1, 2].some((turn) => fair.takeBy(first as FairSharingStrategy, upTo(candidates, { turn, hasGrowth }))) ||
-      (second !== undefined && fair.takeKept()));
+    [1, 2].some((turn) => fair.takeBy(first as FairSharingStrategy, upTo(candidates, { turn, hasGrowth }))) ||
+    (second !== undefined && fair.takeKept());
   for (const [pool, amount] of taker.wants) quota.discharge(taker.account, pool, amount);
   const victims = found ? taking.fillBack({ borrowing: true }) : [];
   quota.undo(mark);
-  return victims;
+  return !found && fair.isCut ? null : victims;
 }
 
-type Candidates = ReadonlyMap<Branch, readonly RunningGang[]>;
+function chargeWants({ quota }: VictimSearch, { account, wants }: Taker): void {
+  for (const [pool, amount] of wants) quota.charge(account, pool, amount);
+}
+
+function isAnyGrowth(gangs: readonly RunningGang[]): boolean {
+  return gangs.some(({ isGrowth }) => isGrowth === true);
+}
 
 /** In the first turn the growth of elastic gangs, and gangs that give way already; in the second one the others. */
 function upTo(candidates: Candidates, { turn, hasGrowth }: { turn: number; hasGrowth: boolean }): Candidates {
   const isNow = (gang: RunningGang) => Math.max(1, turnOf(gang)) === turn;
-  if (!hasGrowth) return turn === 1 ? new Map() : candidates;
-  return new Map([...candidates].map(([leaf, gangs]) => [leaf, gangs.filter(isNow)]));
+  if (!hasGrowth) return turn === 1 ? { leaves: [], of: () => [] } : candidates;
+  return { leaves: candidates.leaves, of: (leaf) => candidates.of(leaf).filter(isNow) };
 }
 
-/** Those of the taker's own queue, and of every queue of the tree that borrows of a pool that the taker needs. */
-function candidatesByLeaf(search: VictimSearch, taker: Taker, takerLeaf: Branch): Candidates {
-  const order = candidateOrder(taker.account.queue, search.prefer);
-  const byLeaf = new Map<Branch, readonly RunningGang[]>();
-  for (const leaf of leavesFor(search, takerLeaf, taker)) {
-    if (search.gangsOf(leaf.name).length === 0) continue;
-    if (leaf !== takerLeaf && isWithinQuota(search.quota, leaf, taker.needed)) continue;
-    byLeaf.set(leaf, [...candidatesOf(search, taker, { leaf, takerLeaf })].sort(order));
+/**
+ * Those of the taker's own queue, and of every queue of the tree that borrows of a pool that the taker needs. They are
+ * looked up as they are asked for, before any of their queue is taken.
+ */
+class CandidateLists implements Candidates {
+  readonly leaves: readonly Branch[];
+  readonly #search: VictimSearch;
+  readonly #taker: Taker;
+  readonly #takerLeaf: Branch;
+  readonly #order: (a: RunningGang, b: RunningGang) => number;
+  readonly #known = new Map<Branch, readonly RunningGang[]>();
+
+  constructor(search: VictimSearch, taker: Taker, takerLeaf: Branch) {
+    this.leaves = leavesFor(search, takerLeaf, taker);
+    this.#search = search;
+    this.#taker = taker;
+    this.#takerLeaf = takerLeaf;
+    this.#order = candidateOrder(taker.account.queue, search.prefer);
   }
-  return byLeaf;
+
+  readonly of = (leaf: Branch): readonly RunningGang[] => {
+    const known = this.#known.get(leaf) ?? this.#find(leaf);
+    this.#known.set(leaf, known);
+    return known;
+  };
+
+  #find(leaf: Branch): readonly RunningGang[] {
+    const { quota, gangsOf } = this.#search;
+    const takerLeaf = this.#takerLeaf;
+    if (gangsOf(leaf.name).length === 0) return [];
+    if (leaf !== takerLeaf && isWithinQuota(quota, leaf, this.#taker.needed)) return [];
+    return [...candidatesOf(this.#search, this.#taker, { leaf, takerLeaf })].sort(this.#order);
+  }
 }
 
 /**
@@ -67,20 +114,22 @@ function candidatesByLeaf(search: VictimSearch, taker: Taker, takerLeaf: Branch)
  * that are not above the taker's share do not come above the least share that the taker can have.
  */
 function withinReach(
-  { quota }: VictimSearch,
+  search: VictimSearch,
   taker: Taker,
-  { all, takerLeaf }: { readonly all: Candidates; readonly takerLeaf: Branch },
-): Candidates {
+  { all, takerLeaf }: { readonly all: CandidateLists; readonly takerLeaf: Branch },
+): readonly Branch[] {
+  const { quota } = search;
   const { mark } = quota;
-  const reached = new Map<Branch, readonly RunningGang[]>();
+  const leaves = all.leaves.filter((leaf) => all.of(leaf).length > 0);
+  chargeWants(search, taker);
+  const reached: Branch[] = [];
   const reach = (leaf: Branch) => {
-    const gangs = all.get(leaf) ?? [];
-    if (gangs.length > 0) reached.set(leaf, gangs);
-    dischargeGangs(quota, gangs);
+    reached.push(leaf);
+    dischargeGangs(quota, all.of(leaf));
   };
-  reach(takerLeaf);
+  if (leaves.includes(takerLeaf)) reach(takerLeaf);
   const takesAny = isWithinQuota(quota, takerLeaf, taker.needed);
-  const others = [...all.keys()].filter((leaf) => leaf !== takerLeaf);
+  const others = leaves.filter((leaf) => leaf !== takerLeaf);
   const byAncestor = Map.groupBy(others, (leaf) => commonAncestor(leaf, takerLeaf));
   for (const branch of takesAny ? [] : upward(takerLeaf)) {
     const least = shareOf(quota, branch);
@@ -89,7 +138,7 @@ function withinReach(
     for (const [, leaves] of above) leaves.forEach(reach);
   }
   quota.undo(mark);
-  return takesAny ? all : reached;
+  return takesAny ? leaves : reached;
 }
 
 /** One search while the state counts the taker's wants as used. */
@@ -98,6 +147,7 @@ class FairSearch {
   readonly #taker: Taker;
   readonly #takerLeaf: Branch;
   readonly #taking: Taking;
+  #stepsLeft: number;
   /** The candidates that the first strategy refused. */
   readonly #kept = new Map<Branch, RunningGang[]>();
 
@@ -106,18 +156,31 @@ class FairSearch {
     readonly taker: Taker;
     readonly takerLeaf: Branch;
     readonly taking: Taking;
+    readonly stepsMax: number;
   }) {
     this.#search = of.search;
     this.#taker = of.taker;
     this.#takerLeaf = of.takerLeaf;
     this.#taking = of.taking;
+    this.#stepsLeft = of.stepsMax;
+  }
+
+  /** True: it ended before all candidates were looked at. */
+  get isCut(): boolean {
+    return this.#stepsLeft < 0;
+  }
+
+  /** The queue that gives way next. Null: none is left, or no step is. */
+  #next(targets: TargetQueues): Branch | null {
+    this.#stepsLeft -= 1;
+    return this.isCut ? null : targets.next();
   }
 
   /** Takes candidates by the first strategy until the taker fits. False: it does not. */
   takeBy(strategy: FairSharingStrategy, candidates: Candidates): boolean {
     const targets = this.#targets(candidates);
     const withinQuota = isWithinQuota(this.#search.quota, this.#takerLeaf, this.#taker.needed);
-    for (let leaf = targets.next(); leaf !== null; leaf = targets.next()) {
+    for (let leaf = this.#next(targets); leaf !== null; leaf = this.#next(targets)) {
       if (leaf === this.#takerLeaf) this.#taking.take(targets.shift(leaf) as RunningGang, "InClusterQueue");
       else if (withinQuota) this.#taking.take(targets.shift(leaf) as RunningGang, "InCohortReclamation");
       else if (!this.#takeOne({ targets, leaf }, strategy)) continue;
@@ -128,8 +191,8 @@ class FairSearch {
 
   /** Takes of each queue at most one candidate that the first strategy refused, if the second one allows it. */
   takeKept(): boolean {
-    const targets = this.#targets(this.#kept);
-    for (let leaf = targets.next(); leaf !== null; leaf = targets.next()) {
+    const targets = this.#targets({ leaves: [...this.#kept.keys()], of: (leaf) => this.#kept.get(leaf) ?? [] });
+    for (let leaf = this.#next(targets); leaf !== null; leaf = this.#next(targets)) {
       const { taker, target } = this.#shares(leaf);
       if (compareShares(taker, target) < 0) {
         this.#taking.take(targets.shift(leaf) as RunningGang, "InCohortFairSharing");
@@ -181,8 +244,8 @@ class FairSearch {
     return target;
   }
 
-  #targets(byLeaf: Candidates): TargetQueues {
+  #targets(candidates: Candidates): TargetQueues {
     const order = candidateOrder(this.#taker.account.queue, this.#search.prefer);
-    return new TargetQueues(this.#search.quota, this.#takerLeaf, { byLeaf, order });
+    return new TargetQueues(this.#search.quota, this.#takerLeaf, { candidates, order });
   }
 }

@@ -3,6 +3,13 @@ import { type Branch, rootOf, upward } from "../state/branches.ts";
 import { compareShares, type Share, shareOf } from "../state/shares.ts";
 import type { RunningGang } from "./running-gang.ts";
 
+/** Candidates by the leaf of their queue, in their order. */
+export type Candidates = {
+  /** The leaves that may have candidates. */
+  readonly leaves: readonly Branch[];
+  readonly of: (leaf: Branch) => readonly RunningGang[];
+};
+
 type Contender = { readonly branch: Branch; readonly share: Share };
 
 /**
@@ -14,28 +21,25 @@ export class TargetQueues {
   readonly #takerLeaf: Branch;
   readonly #order: (a: RunningGang, b: RunningGang) => number;
   readonly #path: ReadonlySet<Branch>;
+  readonly #candidates: Candidates;
+  /** The candidates that are left of the leaves that were looked at. */
   readonly #left = new Map<Branch, RunningGang[]>();
-  /** The leaves with candidates, and all branches above them. */
+  /** The leaves that may have candidates, and all branches above them. */
   readonly #holding = new Set<Branch>();
   /** Branches without candidates that may be taken. They never get one again. */
   readonly #done = new Set<Branch>();
 
-  /** The candidates of each queue come in their order. */
   constructor(
     use: BranchUse,
     takerLeaf: Branch,
-    candidates: {
-      readonly byLeaf: ReadonlyMap<Branch, readonly RunningGang[]>;
-      readonly order: (a: RunningGang, b: RunningGang) => number;
-    },
+    of: { readonly candidates: Candidates; readonly order: (a: RunningGang, b: RunningGang) => number },
   ) {
     this.#use = use;
     this.#takerLeaf = takerLeaf;
-    this.#order = candidates.order;
+    this.#order = of.order;
+    this.#candidates = of.candidates;
     this.#path = new Set(upward(takerLeaf));
-    for (const [leaf, gangs] of candidates.byLeaf) {
-      if (gangs.length === 0) continue;
-      this.#left.set(leaf, [...gangs]);
+    for (const leaf of of.candidates.leaves) {
       for (const branch of upward(leaf)) this.#holding.add(branch);
     }
   }
@@ -52,7 +56,13 @@ export class TargetQueues {
 
   /** Takes the first candidate of a leaf. Null: none is left. */
   shift(leaf: Branch): RunningGang | null {
-    return this.#left.get(leaf)?.shift() ?? null;
+    return this.#leftIn(leaf).shift() ?? null;
+  }
+
+  #leftIn(leaf: Branch): RunningGang[] {
+    const left = this.#left.get(leaf) ?? [...this.#candidates.of(leaf)];
+    this.#left.set(leaf, left);
+    return left;
   }
 
   drop(leaf: Branch): void {
@@ -75,8 +85,7 @@ export class TargetQueues {
   /** Null for a leaf without candidates, and for a branch that does not borrow, unless it is on the taker's path. */
   #contender(branch: Branch): Contender | null {
     if (this.#done.has(branch)) return null;
-    const isEmptyLeaf = branch.children.length === 0 && (this.#left.get(branch)?.length ?? 0) === 0;
-    if (this.#holding.has(branch) && !isEmptyLeaf) {
+    if (this.#holding.has(branch) && (branch.children.length > 0 || this.#leftIn(branch).length > 0)) {
       const share = shareOf(this.#use, branch);
       if (share.borrows || this.#path.has(branch)) return { branch, share };
     }
@@ -94,6 +103,6 @@ export class TargetQueues {
   }
 
   #first(leaf: Branch): RunningGang {
-    return this.#left.get(leaf)?.[0] as RunningGang;
+    return this.#leftIn(leaf)[0] as RunningGang;
   }
 }

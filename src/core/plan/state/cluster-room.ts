@@ -1,6 +1,5 @@
 import { compareText } from "../../../runtime/compare-text.ts";
 import type { Resources } from "../../pods/resources.ts";
-import { carries } from "../fit.ts";
 import type { NodeCapacity } from "../snapshot.ts";
 import { Amounts } from "./amounts.ts";
 import {
@@ -12,7 +11,7 @@ import {
   nodeClassOf,
   type Rules,
 } from "./fit-classes.ts";
-import { type Fullness, type LabelSum, LabelSums } from "./label-sums.ts";
+import { type Fullness, LabelSums, labelSum } from "./label-sums.ts";
 import { MostFree } from "./most-free.ts";
 
 const SLOTS_MIN = 8;
@@ -104,6 +103,19 @@ export class ClusterRoom {
     this.#trailPods.length = 0;
     this.#sums.clear();
     this.#most.clear();
+  }
+
+  /** The same room as it is now, with placements of its own. It knows nothing of what observers see later. */
+  copy(): ClusterRoom {
+    const copy = new ClusterRoom(this.fits);
+    for (const node of this.#nodes) copy.#nodes.push(node);
+    for (const [name, slot] of this.#slots) copy.#slots.set(name, slot);
+    for (const [keys, classes] of this.#classes) copy.#classes.set(keys, classes);
+    copy.#grow(this.#capacity);
+    copy.#seen.copy(this.#free);
+    copy.#allocatable.copy(this.#allocatable);
+    copy.reset();
+    return copy;
   }
 
   /** Remembers the room as it is, for `gained`. */
@@ -246,7 +258,9 @@ export class ClusterRoom {
    * 1. It is 1 if the nodes have none of it.
    */
   fullness(of: Fullness, more: number): number {
-    const { free, allocatable } = this.#sums.get(of, () => this.#sumOf(of));
+    const column = this.fits.columns.of(of.resource);
+    const amounts = { column, free: this.#free.column(column), allocatable: this.#allocatable.column(column) };
+    const { free, allocatable } = this.#sums.get(of, () => labelSum(this.#nodes, of.labels, amounts));
     return allocatable === 0 ? 1 : 1 - (free - more) / allocatable;
   }
 
@@ -261,7 +275,7 @@ export class ClusterRoom {
 
   #add(name: string): number {
     const slot = this.#unused.pop() ?? this.#nodes.length;
-    if (slot >= this.#capacity) this.#grow();
+    if (slot >= this.#capacity) this.#grow(Math.max(SLOTS_MIN, this.#capacity * 2));
     this.#slots.set(name, slot);
     this.#rank = null;
     return slot;
@@ -284,8 +298,8 @@ export class ClusterRoom {
     this.#rank = null;
   }
 
-  #grow(): void {
-    this.#capacity = Math.max(SLOTS_MIN, this.#capacity * 2);
+  #grow(capacity: number): void {
+    this.#capacity = capacity;
     for (const amounts of [this.#seen, this.#free, this.#allocatable, this.#before]) amounts.grow(this.#capacity);
     for (const [keys, old] of this.#classes) {
       const classes = new Int32Array(this.#capacity);
@@ -382,18 +396,5 @@ export class ClusterRoom {
       this.#free.column(column)[slot] = this.#free.at(column, slot) + amount;
       this.#sums.add(column, slot, amount);
     }
-  }
-
-  #sumOf({ resource, labels }: Fullness): LabelSum {
-    const column = this.fits.columns.of(resource);
-    const sum: LabelSum = { column, free: 0, allocatable: 0, carried: new Uint8Array(this.#nodes.length) };
-    const [free, allocatable] = [this.#free.column(column), this.#allocatable.column(column)];
-    for (const [slot, node] of this.#nodes.entries()) {
-      if (node === null || !carries(node.labels, labels)) continue;
-      sum.carried[slot] = 1;
-      sum.free += free[slot] as number;
-      sum.allocatable += allocatable[slot] as number;
-    }
-    return sum;
   }
 }

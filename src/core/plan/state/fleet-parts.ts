@@ -11,7 +11,7 @@ import { FitClasses } from "./fit-classes.ts";
 import { type Entry, GangLines, type Lane, type Line } from "./gang-lines.ts";
 import { amountsByPool } from "./grow.ts";
 import { HopefulLists } from "./hopeful-lists.ts";
-import { type KeptRoom, liftedKey } from "./kept-room.ts";
+import { type KeptRoom, liftedIn, liftedKey } from "./kept-room.ts";
 import { passSteps } from "./line-ageing.ts";
 import type { QuotaRise } from "./quota-levels.ts";
 import { QuotaState } from "./quota-state.ts";
@@ -39,7 +39,8 @@ export class FleetParts implements Parts {
   readonly #holds = new Map<string, GangHolds>();
   readonly #fits = new FitClasses();
   #eligible = new WeakMap<AskShape, readonly EligibleCluster[]>();
-  #requests = new WeakMap<SizedAsk, Map<string, Request>>();
+  /** By the reservations that are lifted. */
+  readonly #requests = new Map<string, WeakMap<SizedAsk, Map<string, Request>>>();
   #said = new WeakMap<AskShape, Said>();
   #uses = new WeakMap<PlannedFrom, PoolAmounts>();
   readonly #excludes = new Map<string, boolean>();
@@ -109,7 +110,10 @@ export class FleetParts implements Parts {
     if (this.#wakesAll) this.#wakeAll();
     this.waits.sync(quota, this.clustersVersion);
     this.#syncs += 1;
-    if (this.#syncs % FORGET_EVERY === 0) this.waits.forget();
+    if (this.#syncs % FORGET_EVERY === 0) {
+      this.waits.forget();
+      this.#forgetRequests();
+    }
     for (const cluster of this.clusters.values()) {
       cluster.planned = 0;
       if (this.#syncs % FORGET_EVERY === 0) cluster.watch.forget();
@@ -192,18 +196,25 @@ export class FleetParts implements Parts {
   }
 
   requestOf(lane: Lane, sized: SizedAsk, flavors: Flavors, lifted = liftedKey(this.kept)): Request {
-    let requests = this.#requests.get(sized);
-    if (requests === undefined) {
-      requests = new Map();
-      this.#requests.set(sized, requests);
-    }
-    const key = (flavors.length === 1 ? (flavors[0] ?? "") : JSON.stringify(flavors)) + lifted;
+    const asks = this.#requests.get(lifted) ?? new WeakMap<SizedAsk, Map<string, Request>>();
+    this.#requests.set(lifted, asks);
+    const requests = asks.get(sized) ?? new Map<string, Request>();
+    asks.set(sized, requests);
+    const key = flavors.length === 1 ? (flavors[0] ?? "") : JSON.stringify(flavors);
     const known = requests.get(key);
     if (known !== undefined) return known;
-    const made = newRequest({ id: this.#requestCount, lifted }, sized, choiceOf(lane, flavors, this.resources));
+    const base = lifted === "" ? null : this.requestOf(lane, sized, flavors, "");
+    const of = { id: this.#requestCount, lifted, base };
+    const made = newRequest(of, sized, base?.choice ?? choiceOf(lane, flavors, this.resources));
     this.#requestCount += 1;
     requests.set(key, made);
     return made;
+  }
+
+  /** Forgets the requests beside reservations that have ended. */
+  #forgetRequests(): void {
+    const isReserved = (uid: string) => this.lines.entries.get(uid)?.gang.nomination?.reservation !== undefined;
+    for (const lifted of this.#requests.keys()) if (!liftedIn(lifted).every(isReserved)) this.#requests.delete(lifted);
   }
 
   shared(shape: AskShape, requests: readonly Request[], make: () => ClusterBlocks): ClusterBlocks {
@@ -271,7 +282,7 @@ export class FleetParts implements Parts {
     const all = [...this.clusters.values()].flatMap(({ facts }) => facts?.flavors ?? []);
     this.resources = [...new Set(all.map(({ resource }) => resource))].sort();
     this.#eligible = new WeakMap();
-    this.#requests = new WeakMap();
+    this.#requests.clear();
     this.#said = new WeakMap();
     this.#uses = new WeakMap();
     this.clustersVersion += 1;

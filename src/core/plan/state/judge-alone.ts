@@ -105,7 +105,7 @@ class Alone {
   ): readonly (ClusterBlock | null)[] {
     return options.choices.map((flavors) => {
       const choice = choiceOf(this.#lane, flavors, this.#parts.resources);
-      const room = tryIn(newRequest({ id: -1, lifted: "" }, sized, choice), cluster, facts);
+      const room = tryIn(newRequest({ id: -1, lifted: "", base: null }, sized, choice), cluster, facts);
       if (room.lacks !== null) return { cluster: cluster.name, reason: "NoSuchFlavor", choice };
       const { mark } = cluster.room;
       const { placed } = placeTry(room);

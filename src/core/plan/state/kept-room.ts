@@ -65,18 +65,18 @@ export function withLifted<T>(parts: Pick<Parts, "quota">, kept: readonly KeptRo
   if (lifted.length === 0) return decide();
   const { quota } = parts;
   const { mark } = quota;
+  const rooms = [...new Set(lifted.map(({ cluster }) => cluster.room))].map((room) => ({ room, mark: room.mark }));
   for (const one of lifted) setLifted(parts, one, true);
   const { mark: after } = quota;
+  const marks = rooms.map(({ room }) => room.mark);
   const made = decide();
-  if (quota.mark > after) {
+  if (quota.mark > after || rooms.some(({ room }, at) => room.mark !== marks[at])) {
     for (const one of lifted) setLifted(parts, one, false);
     return made;
   }
   quota.undo(mark);
-  for (const one of lifted) {
-    one.lifted = false;
-    movePods(one, 1);
-  }
+  for (const one of lifted) one.lifted = false;
+  for (const { room, mark } of rooms) room.undo(mark);
   return made;
 }
 
@@ -85,6 +85,11 @@ export function liftedKey(kept: readonly KeptRoom[], { all }: { readonly all: bo
   let key = "";
   for (const { lifted, entry } of kept) if (all || lifted) key += `\n${entry.gang.uid}`;
   return key;
+}
+
+/** The jobs whose reservations a key names. */
+export function liftedIn(key: string): readonly string[] {
+  return key.split("\n").slice(1);
 }
 
 type OfAdmission = Pick<Runner, "uid" | "admission">;

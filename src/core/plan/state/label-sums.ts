@@ -1,4 +1,5 @@
-import type { NodeLabels } from "../fit.ts";
+import { carries, type NodeLabels } from "../fit.ts";
+import type { NodeCapacity } from "../snapshot.ts";
 
 /** The amounts of one resource on the nodes with some labels. */
 export type LabelSum = {
@@ -11,6 +12,9 @@ export type LabelSum = {
 
 /** The resource by which clusters are compared, and the labels of the nodes that count. */
 export type Fullness = { readonly resource: string; readonly labels: NodeLabels; readonly labelsKey: string };
+
+/** The amounts of one column, by slot. */
+type Column = { readonly column: number; readonly free: Float64Array; readonly allocatable: Float64Array };
 
 /** Sums over the nodes with some labels. Placements move them. */
 export class LabelSums {
@@ -33,4 +37,20 @@ export class LabelSums {
   clear(): void {
     this.#sums.clear();
   }
+}
+
+/** The sum over those of the nodes, by slot, that have some labels. */
+export function labelSum(
+  nodes: readonly (NodeCapacity | null)[],
+  labels: NodeLabels,
+  { column, free, allocatable }: Column,
+): LabelSum {
+  const sum: LabelSum = { column, free: 0, allocatable: 0, carried: new Uint8Array(nodes.length) };
+  for (const [slot, node] of nodes.entries()) {
+    if (node === null || !carries(node.labels, labels)) continue;
+    sum.carried[slot] = 1;
+    sum.free += free[slot] as number;
+    sum.allocatable += allocatable[slot] as number;
+  }
+  return sum;
 }

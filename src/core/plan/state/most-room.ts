@@ -1,20 +1,28 @@
 import { usesOne } from "../preempt/candidates.ts";
 import { isWithinQuota } from "./branch-use.ts";
-import { ClusterRoom } from "./cluster-room.ts";
+import type { ClusterRoom } from "./cluster-room.ts";
 import type { ClusterState } from "./cluster-state.ts";
 import type { FitClass } from "./fit-classes.ts";
 import { liftedKey } from "./kept-room.ts";
+import type { FitGroup } from "./place-all.ts";
 import type { RoomTry } from "./requests.ts";
 import type { Runner, Runners } from "./runners.ts";
 import type { Parts } from "./state-parts.ts";
 
-/** A cluster's room without the gangs that are `gone`, how many pods of each class fit it, and which requests. */
+/**
+ * A cluster's room without the gangs that are `gone`, and how many pods of each class fit it at least. The room only
+ * grows.
+ */
 type Most = {
   readonly room: ClusterRoom;
   readonly gone: Set<Runner>;
-  readonly counts: Map<FitClass, number>;
-  readonly fits: Map<RoomTry, boolean>;
+  /** Moves when the room grows. */
+  version: number;
+  readonly counts: Map<FitClass, Count>;
 };
+
+/** How many pods fit at least, and the version of the room in which no more do; -1: more may. */
+type Count = { readonly least: number; readonly exactIn: number };
 
 /** So often at most is the room made anew for other reservations that are lifted. Beyond that it says nothing. */
 const VARIANTS_MAX = 4;
@@ -53,27 +61,25 @@ export class MostRoom {
     const { cluster } = tried;
     const most = clusters.get(cluster) ?? this.#make(cluster);
     clusters.set(cluster, most);
+    const short = tried.groups.filter(({ fit, count }) => countOf(most, fit, count) < count);
+    if (short.length === 0) return true;
     const here = own.filter((gang) => gang.admission.cluster === cluster.name && !most.gone.has(gang));
-    if (here.length > 0) return this.#fitsWithout(most, tried, here);
-    const known = most.fits.get(tried);
-    if (known !== undefined) return known;
-    const fits = tried.groups.every(({ fit, count }) => countOf(most, fit) >= count);
-    most.fits.set(tried, fits);
-    return fits;
+    return here.length > 0 && this.#fitWithout(most, short, here);
   }
 
-  #fitsWithout(most: Most, { groups }: RoomTry, gone: readonly Runner[]): boolean {
+  /** True if groups fit that do not, once more gangs are gone. */
+  #fitWithout(most: Most, short: readonly FitGroup[], gone: readonly Runner[]): boolean {
     const { room } = most;
     const { mark } = room;
     for (const gang of gone) this.#free(most, gang);
     const slots = new Set(room.placedAfter(mark).map(({ slot }) => slot));
-    const fits = groups.every(({ fit, count }) => {
-      let fitting = countOf(most, fit);
+    const fit = short.every(({ fit, count }) => {
+      let fitting = countOf(most, fit, count);
       for (const slot of slots) fitting += room.gained(fit, slot);
       return fitting >= count;
     });
     room.undo(mark);
-    return fits;
+    return fit;
   }
 
   /** Notes which queues borrow in the state of use that holds now. */
@@ -96,22 +102,22 @@ export class MostRoom {
 
   #letGo(gangs: Iterable<Runner>): void {
     const all = [...this.#variants.values()].flatMap((clusters) => [...clusters]);
+    const grown = new Set<Most>();
     for (const gang of gangs) {
       for (const [cluster, most] of all) {
         if (gang.admission.cluster !== cluster.name || most.gone.has(gang)) continue;
         most.gone.add(gang);
         this.#free(most, gang);
-        settle(most);
+        grown.add(most);
       }
     }
+    grown.forEach(settle);
   }
 
   #make(cluster: ClusterState): Most {
     this.#borrowed ??= this.#findBorrowed();
-    const room = new ClusterRoom(cluster.room.fits);
-    for (const node of cluster.room.nodesNow()) room.setNode(node.name, node);
-    room.reset();
-    const most: Most = { room, gone: new Set(), counts: new Map(), fits: new Map() };
+    const room = cluster.room.copy();
+    const most: Most = { room, gone: new Set(), version: 0, counts: new Map() };
     const borrowing = [...this.#borrowed].flatMap(([queue, pools]) =>
       this.#runners.inCluster(cluster.name, queue).filter((gang) => usesOne(gang, pools)),
     );
@@ -148,15 +154,17 @@ export class MostRoom {
   }
 }
 
-function countOf({ room, counts }: Most, fit: FitClass): number {
-  const known = counts.get(fit) ?? room.fitting(fit, Number.POSITIVE_INFINITY);
-  counts.set(fit, known);
-  return known;
+/** How many pods of a class fit before gangs are taken off for a moment: exact below `enough`, or at least that many. */
+function countOf(most: Most, fit: FitClass, enough: number): number {
+  const known = most.counts.get(fit);
+  if (known !== undefined && (known.least >= enough || known.exactIn === most.version)) return known.least;
+  const least = most.room.fitting(fit, enough);
+  most.counts.set(fit, { least, exactIn: least < enough ? most.version : -1 });
+  return least;
 }
 
 /** The gangs that are gone by now count as gone from the begin. */
-function settle({ room, counts, fits }: Most): void {
-  room.remember();
-  counts.clear();
-  fits.clear();
+function settle(most: Most): void {
+  most.room.remember();
+  most.version += 1;
 }

@@ -22,6 +22,8 @@ export type Request = WaitList & {
   readonly id: number;
   /** The reservations that are not charged when it is asked, by `liftedKey`. */
   readonly lifted: string;
+  /** The same request beside all reservations. Null: it is that one. */
+  readonly base: Request | null;
   readonly sized: SizedAsk;
   readonly choice: FlavorChoice;
   /** The resource by which the fullest cluster is chosen, and the amount of it that the request takes. */
@@ -64,7 +66,11 @@ export type RoomTry = {
   block: ClusterBlock | null;
 };
 
-export function newRequest(of: Pick<Request, "id" | "lifted">, sized: SizedAsk, choice: FlavorChoice): Request {
+export function newRequest(
+  of: Pick<Request, "id" | "lifted" | "base">,
+  sized: SizedAsk,
+  choice: FlavorChoice,
+): Request {
   const resource = Object.keys(choice)[0] ?? "cpu";
   const demand = demandFor(sized, resource);
   const closed = { closedFor: -1, hopeful: false };
@@ -144,25 +150,14 @@ export function labelsFor(facts: ClusterFacts, choice: FlavorChoice) {
 }
 
 function newTry(request: Request, cluster: ClusterState, facts: ClusterFacts): RoomTry {
+  const { base } = request;
+  const untold = { refusedIn: -1, refusedAfter: -1, short: null, watched: false, block: null };
+  if (base !== null) return { ...tryIn(base, cluster, facts), request, ...untold };
   const { flavorLabels, lacks } = labelsFor(facts, request.choice);
   const labels = allNodeLabels(flavorLabels);
-  return {
-    request,
-    cluster,
-    facts,
-    lacks,
-    flavorLabels,
-    labels,
-    labelsKey: canonicalJson(labels),
-    groups: lacks === null ? groupsOf(request.sized, cluster, flavorLabels) : [],
-    refusedIn: -1,
-    refusedAfter: -1,
-    short: null,
-    watched: false,
-    everVersion: -1,
-    ever: false,
-    block: null,
-  };
+  const groups = lacks === null ? groupsOf(request.sized, cluster, flavorLabels) : [];
+  const asked = { lacks, flavorLabels, labels, labelsKey: canonicalJson(labels), groups };
+  return { request, cluster, facts, ...asked, ...untold, everVersion: -1, ever: false };
 }
 
 /** The pods of a request as classes of a cluster, on nodes with the labels that flavors demand. */
