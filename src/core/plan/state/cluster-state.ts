@@ -41,7 +41,7 @@ export type LiveMembers = {
   readonly groups: readonly Expected[];
 };
 
-type ShownMember = Pick<BoundMember, "role" | "index"> & { readonly node: string };
+type ShownMembers = ReadonlyMap<string, readonly BoundMember[]>;
 
 /** A part of a gang's pods: the members that it `keeps`, or the others, its growth. */
 export type GangPart = { readonly keeps: MemberCounts; readonly isGrowth: boolean };
@@ -66,14 +66,14 @@ export class ClusterState {
   /** The admissions that the round has planned here so far. */
   planned = 0;
   readonly #members = new Map<string, readonly BoundMember[]>();
-  /** How many nodes show each member, by admission, role and index. */
-  readonly #shown = new Map<string, Map<string, number>>();
+  /** The members of each admission that nodes show, by node. */
+  readonly #shown = new Map<string, Map<string, readonly BoundMember[]>>();
+  readonly #noneShown: ShownMembers = new Map();
+  readonly #shownPodsOf = new Map<string, readonly PlacedPod[]>();
   readonly #live = new Map<string, LiveMembers>();
   readonly #unseen = new Map<string, readonly UnseenGroup[]>();
   readonly #unbound = new Map<string, UnboundPod>();
   #stale = false;
-  /** The nodes that show each admission's members. Null: not known since nodes changed. */
-  #places: Map<string, ShownMember[]> | null = null;
   /** Where the room counts the unseen members of all gangs together. */
   #placedUnseen: PlacedUnseen = { gangs: [], placed: [] };
   /** The same by gang. Null: not known since the room was made. */
@@ -129,7 +129,16 @@ export class ClusterState {
   podsOf(members: LiveMembers, part: GangPart | null = null): readonly PlacedPod[] {
     const live = this.#live.get(members.jobUid);
     const unseen = live?.admission === members.admission ? this.#unseenPods(live, part) : [];
-    return [...this.#shownPods(members, part), ...unseen];
+    const shown = part === null ? this.#allShownPods(members) : this.#shownPods(members, part);
+    return unseen.length === 0 ? shown : [...shown, ...unseen];
+  }
+
+  /** The shown pods of whole gangs are kept until a node shows others of them. */
+  #allShownPods(members: LiveMembers): readonly PlacedPod[] {
+    const key = admissionKey(members.jobUid, members.admission);
+    const pods = this.#shownPodsOf.get(key) ?? this.#shownPods(members, null);
+    if (pods.length > 0) this.#shownPodsOf.set(key, pods);
+    return pods;
   }
 
   /** Pods of one class may change places, so the first places of a role are those of members that the gang keeps. */
@@ -137,7 +146,7 @@ export class ClusterState {
     this.#unseenPlaces ??= unseenPlaces(this.#placedUnseen);
     const all = this.#unseenPlaces.get(jobUid) ?? [];
     if (part === null) return all;
-    const shown = this.#shown.get(admissionKey(jobUid, admission));
+    const shown = this.#shownOf({ jobUid, admission });
     return groups.flatMap(({ role }) => {
       const keeps = part.keeps[role] ?? 0;
       const kept = keeps - countShown(shown, role.toLowerCase(), keeps);
@@ -148,31 +157,26 @@ export class ClusterState {
 
   /** True while a node shows a member of an admission, but for those that a gang keeps. */
   shows({ jobUid, admission }: Pick<LiveMembers, "jobUid" | "admission">, keeps: MemberCounts = {}): boolean {
-    this.#places ??= this.#findPlaces();
-    const members = this.#places.get(admissionKey(jobUid, admission)) ?? [];
-    return members.some((member) => !isKept({ keeps }, member));
+    for (const members of this.#shownOf({ jobUid, admission }).values()) {
+      if (members.some((member) => !isKept({ keeps }, member))) return true;
+    }
+    return false;
   }
 
   #shownPods({ jobUid, admission, labels, groups }: LiveMembers, part: GangPart | null): readonly PlacedPod[] {
-    this.#places ??= this.#findPlaces();
-    return (this.#places.get(admissionKey(jobUid, admission)) ?? []).flatMap(({ node, role, index }) => {
-      if (part !== null && part.isGrowth === isKept(part, { role, index })) return [];
-      const group = groups.find((one) => one.role.toLowerCase() === role);
-      return group === undefined ? [] : [{ node, fit: this.room.fits.of(group.podClass, labels) }];
-    });
-  }
-
-  #findPlaces(): Map<string, ShownMember[]> {
-    const places = new Map<string, ShownMember[]>();
-    for (const [node, members] of this.#members) {
-      for (const { jobUid, admission, role, index } of members) {
-        const key = admissionKey(jobUid, admission);
-        const known = places.get(key) ?? [];
-        known.push({ node, role, index });
-        places.set(key, known);
+    const pods: PlacedPod[] = [];
+    for (const [node, members] of this.#shownOf({ jobUid, admission })) {
+      for (const member of members) {
+        if (part !== null && part.isGrowth === isKept(part, member)) continue;
+        const group = groups.find((one) => one.role.toLowerCase() === member.role);
+        if (group !== undefined) pods.push({ node, fit: this.room.fits.of(group.podClass, labels) });
       }
     }
-    return places;
+    return pods;
+  }
+
+  #shownOf({ jobUid, admission }: Pick<LiveMembers, "jobUid" | "admission">): ShownMembers {
+    return this.#shown.get(admissionKey(jobUid, admission)) ?? this.#noneShown;
   }
 
   #makeRoom(): void {
@@ -215,24 +219,21 @@ export class ClusterState {
   }
 
   #setMembers(node: string, members: readonly BoundMember[]): void {
-    this.#places = null;
     const before = this.#members.get(node) ?? [];
-    for (const member of before) this.#show(member, -1);
-    for (const member of members) this.#show(member, 1);
+    const after = Map.groupBy(members, keyOf);
+    for (const key of new Set([...before.map(keyOf), ...after.keys()])) this.#show(node, key, after.get(key));
     if (members.length > 0) this.#members.set(node, members);
     else this.#members.delete(node);
     for (const uid of new Set([...before, ...members].map(({ jobUid }) => jobUid))) this.#countUnseen(uid);
   }
 
-  #show(member: BoundMember, by: number): void {
-    const key = admissionKey(member.jobUid, member.admission);
-    const shown = this.#shown.get(key) ?? new Map<string, number>();
-    this.#shown.set(key, shown);
-    const place = `${member.role} ${member.index}`;
-    const count = (shown.get(place) ?? 0) + by;
-    if (count > 0) shown.set(place, count);
-    else shown.delete(place);
-    if (shown.size === 0) this.#shown.delete(key);
+  #show(node: string, key: string, members: readonly BoundMember[] | undefined): void {
+    this.#shownPodsOf.delete(key);
+    const shown = this.#shown.get(key) ?? new Map<string, readonly BoundMember[]>();
+    if (members === undefined) shown.delete(node);
+    else shown.set(node, members);
+    if (shown.size > 0) this.#shown.set(key, shown);
+    else this.#shown.delete(key);
   }
 
   #countUnseen(jobUid: string): void {
@@ -246,7 +247,7 @@ export class ClusterState {
   }
 
   #unseenOf({ jobUid, admission, labels, groups }: LiveMembers): readonly UnseenGroup[] {
-    const shown = this.#shown.get(admissionKey(jobUid, admission));
+    const shown = this.#shownOf({ jobUid, admission });
     return groups.flatMap(({ podClass, role, count }) => {
       const missing = count - countShown(shown, role.toLowerCase(), count);
       if (missing <= 0) return [];
@@ -290,14 +291,17 @@ function isSame(before: readonly UnseenGroup[], after: readonly UnseenGroup[]): 
 }
 
 /** Counts each index once, and only indexes of members. Pods have their replica type in lower case. */
-function countShown(shown: ReadonlyMap<string, number> | undefined, role: string, count: number): number {
-  if (shown === undefined) return 0;
-  let sum = 0;
-  for (const place of shown.keys()) {
-    const space = place.lastIndexOf(" ");
-    if (place.slice(0, space) === role && Number(place.slice(space + 1)) < count) sum += 1;
+function countShown(shown: ShownMembers, role: string, count: number): number {
+  if (shown.size === 0) return 0;
+  const indexes = new Set<number>();
+  for (const members of shown.values()) {
+    for (const member of members) if (member.role === role && member.index < count) indexes.add(member.index);
   }
-  return sum;
+  return indexes.size;
+}
+
+function keyOf({ jobUid, admission }: BoundMember): string {
+  return admissionKey(jobUid, admission);
 }
 
 function admissionKey(jobUid: string, admission: number): string {

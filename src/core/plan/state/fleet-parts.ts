@@ -33,6 +33,7 @@ export class FleetParts implements Parts {
   readonly hopeful = new HopefulLists<Request>();
   readonly clusters = new Map<string, ClusterState>();
   resources: readonly string[] = [];
+  runners: Parts["runners"] = new WeakMap();
   readonly kept: KeptRoom[] = [];
   /** While a round is read: what nominees lack until their victims have left. */
   booked: QuotaRise = [];
@@ -285,6 +286,7 @@ export class FleetParts implements Parts {
     this.#requests.clear();
     this.#said = new WeakMap();
     this.#uses = new WeakMap();
+    this.runners = new WeakMap();
     this.clustersVersion += 1;
     this.#excludes.clear();
     this.hopeful.clear();

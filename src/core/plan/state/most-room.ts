@@ -3,7 +3,7 @@ import { isWithinQuota } from "./branch-use.ts";
 import type { ClusterRoom } from "./cluster-room.ts";
 import type { ClusterState } from "./cluster-state.ts";
 import type { FitClass } from "./fit-classes.ts";
-import { liftedKey } from "./kept-room.ts";
+import { type KeptRoom, liftedKey, movePods } from "./kept-room.ts";
 import type { FitGroup } from "./place-all.ts";
 import type { RoomTry } from "./requests.ts";
 import type { Runner, Runners } from "./runners.ts";
@@ -16,6 +16,8 @@ import type { Parts } from "./state-parts.ts";
 type Most = {
   readonly room: ClusterRoom;
   readonly gone: Set<Runner>;
+  /** The reservations whose pods it counts. */
+  readonly counted: ReadonlySet<KeptRoom>;
   /** Moves when the room grows. */
   version: number;
   readonly counts: Map<FitClass, Count>;
@@ -115,19 +117,26 @@ export class MostRoom {
   }
 
   #make(cluster: ClusterState): Most {
+    const counted = new Set(this.#parts.kept.filter((kept) => kept.cluster === cluster && !kept.lifted));
+    const [first] = [...this.#variants.values()].flatMap((clusters) => clusters.get(cluster) ?? []);
+    const room = (first ?? cluster).room.copy();
+    const most: Most = { room, gone: new Set(first?.gone), counted, version: 0, counts: new Map() };
+    if (first === undefined) this.#freeAll(most, cluster);
+    else recount(most, first);
+    settle(most);
+    return most;
+  }
+
+  #freeAll(most: Most, { name }: ClusterState): void {
     this.#borrowed ??= this.#findBorrowed();
-    const room = cluster.room.copy();
-    const most: Most = { room, gone: new Set(), version: 0, counts: new Map() };
     const borrowing = [...this.#borrowed].flatMap(([queue, pools]) =>
-      this.#runners.inCluster(cluster.name, queue).filter((gang) => usesOne(gang, pools)),
+      this.#runners.inCluster(name, queue).filter((gang) => usesOne(gang, pools)),
     );
-    const leaving = [...this.#gone].filter(({ admission }) => admission.cluster === cluster.name);
+    const leaving = [...this.#gone].filter(({ admission }) => admission.cluster === name);
     for (const gang of new Set([...borrowing, ...leaving])) {
       most.gone.add(gang);
       this.#free(most, gang);
     }
-    settle(most);
-    return most;
   }
 
   /** What a reservation keeps counts as used by its queue, whether or not it is lifted now. */
@@ -154,13 +163,19 @@ export class MostRoom {
   }
 }
 
-/** How many pods of a class fit before gangs are taken off for a moment: exact below `enough`, or at least that many. */
+/** How many pods of a class fit before gangs are taken off for a moment: exact if they are fewer than `enough`. */
 function countOf(most: Most, fit: FitClass, enough: number): number {
   const known = most.counts.get(fit);
   if (known !== undefined && (known.least >= enough || known.exactIn === most.version)) return known.least;
   const least = most.room.fitting(fit, enough);
   most.counts.set(fit, { least, exactIn: least < enough ? most.version : -1 });
   return least;
+}
+
+/** Lets a copy of a room count the reservations that it counts instead of those that the other one does. */
+function recount({ room, counted }: Most, from: Pick<Most, "counted">): void {
+  for (const kept of from.counted) if (!counted.has(kept)) movePods(kept, -1, room);
+  for (const kept of counted) if (!from.counted.has(kept)) movePods(kept, 1, room);
 }
 
 /** The gangs that are gone by now count as gone from the begin. */

@@ -127,6 +127,14 @@ export class Runners {
 
   /** A running gang: whole, or its growth and the rest, of which the growth may leave already. */
   #partsOf(entry: Entry): readonly Runner[] {
+    const known = this.#parts.runners.get(entry);
+    if (known?.gang === entry.gang) return known.parts;
+    const parts = this.#makeParts(entry);
+    this.#parts.runners.set(entry, { gang: entry.gang, parts });
+    return parts;
+  }
+
+  #makeParts(entry: Entry): readonly Runner[] {
     const live = liveAdmission(entry.gang);
     if (live === null) return [];
     const { shrinksTo } = entry.gang;

@@ -1,4 +1,4 @@
-import type { PlannedFrom } from "../plan-gang.ts";
+import type { PlanGang, PlannedFrom } from "../plan-gang.ts";
 import type { AskShape, SizedAsk } from "./ask-shape.ts";
 import type { PoolAmounts } from "./branch-use.ts";
 import type { Flavors } from "./choices.ts";
@@ -10,6 +10,7 @@ import type { QuotaState } from "./quota-state.ts";
 import type { QuotaWaits } from "./quota-waits.ts";
 import type { ClusterBlock, ClusterBlocks } from "./refused.ts";
 import type { Request } from "./requests.ts";
+import type { Runner } from "./runners.ts";
 import type { SearchTurns } from "./search-turns.ts";
 
 /** A registered cluster, and why it refuses an ask whatever its room. Null: it does not. */
@@ -37,6 +38,8 @@ export type Parts = {
   readonly holdsOf: (uid: string) => Readonly<Record<string, number>> | null;
   /** The amounts of each pool that an admission of a gang takes. */
   readonly usesOf: (entry: Entry, admission: PlannedFrom) => PoolAmounts;
+  /** Running gangs as searches for victims see them, each with the record that it was made of. */
+  readonly runners: WeakMap<Entry, { readonly gang: PlanGang; readonly parts: readonly Runner[] }>;
   /** What the round keeps for reservations, the first one first. */
   readonly kept: KeptRoom[];
   /** The registered clusters by name. */
