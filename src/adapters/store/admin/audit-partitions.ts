@@ -85,8 +85,9 @@ select count(*) from gone`;
 /** Runs a transaction that changes partitions, one after the other in all processes. */
 function maintain<T>(db: Db, work: (tx: Executor) => Promise<T>): Promise<T> {
   return db.tx(async (tx) => {
-    await tx.query("select set_config('lock_timeout', $1, true)", [LOCK_TIMEOUT]);
     await tx.query("select 1 from installation for no key update");
+    // Only from here on: no writer of the log waits while this waits for the row.
+    await tx.query("select set_config('lock_timeout', $1, true)", [LOCK_TIMEOUT]);
     return work(tx);
   });
 }
