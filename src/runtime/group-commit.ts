@@ -13,6 +13,8 @@ export type GroupOptions<Request, Answer> = {
    * `UnavailableError`.
    */
   readonly waitingMax: number;
+  /** The most groups that run at a time. Omitted: 1, so that each group begins after the one before it has ended. */
+  readonly atATime?: number;
   /** Whether a request may join the group of `first`. Omitted: always. */
   readonly fits?: (first: Request, request: Request) => boolean;
   /**
@@ -37,7 +39,7 @@ type QueuedRequest<Request, Answer> = {
 export class GroupCommit<Request, Answer> {
   readonly #options: GroupOptions<Request, Answer>;
   readonly #queued = new Turns<QueuedRequest<Request, Answer>>();
-  #running = false;
+  #running = 0;
 
   constructor(options: GroupOptions<Request, Answer>) {
     this.#options = options;
@@ -52,7 +54,7 @@ export class GroupCommit<Request, Answer> {
       if (beyond.fail === fail) return promise;
     }
     this.#queued.add(key, { request, answer, fail });
-    if (!this.#running) void servingNone(() => this.#run());
+    if (this.#running < (this.#options.atATime ?? 1)) void servingNone(() => this.#run());
     return promise;
   }
 
@@ -62,13 +64,14 @@ export class GroupCommit<Request, Answer> {
   }
 
   async #run(): Promise<void> {
-    this.#running = true;
+    this.#running += 1;
     while (this.#queued.size > 0) {
       // An embedded database blocks the event loop while it works. This pause lets in the calls that arrived meanwhile.
       await setImmediate();
-      await this.#runGroup(this.#nextGroup());
+      const group = this.#nextGroup();
+      if (group.length > 0) await this.#runGroup(group);
     }
-    this.#running = false;
+    this.#running -= 1;
   }
 
   #nextGroup(): readonly QueuedRequest<Request, Answer>[] {

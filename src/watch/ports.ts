@@ -18,6 +18,8 @@ export type WatchStore = {
     readonly given: number;
     /** When the oldest of these events was made; null if there was none. */
     readonly oldestMs?: number | null;
+    /** There were more than one call takes. */
+    readonly more: boolean;
   }>;
   /** The newest position. */
   readonly head: () => Promise<number>;

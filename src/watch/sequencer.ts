@@ -47,10 +47,10 @@ export function createSequencer(
 
   async function runOnce(): Promise<void> {
     for (;;) {
-      const { head, given } = await store.sequence(clock.nowMs());
+      const { head, given, more } = await store.sequence(clock.nowMs());
       if (given > 0) onGiven?.();
       await moveTo(head);
-      if (given === 0) return;
+      if (!more) return;
     }
   }
 

@@ -48,12 +48,17 @@ export async function* stream(
 ): AsyncGenerator<WatchItem, void, undefined> {
   let from = request.cursor === "" ? null : parseCursor(request.cursor);
   if (from === null && request.cursor !== "") throw new Error("the cursor was not checked");
-  while (!signal.aborted) {
-    const place: StreamPlace | null = from === null ? yield* snapshot(parts, request, signal) : placeAt(from);
-    const end = place === null ? "gap" : yield* follow(parts, request, place, signal);
-    if (end === "over") return;
-    yield { type: "GAP", cursor: "" };
-    from = null;
+  const leave = parts.tail.attend();
+  try {
+    while (!signal.aborted) {
+      const place: StreamPlace | null = from === null ? yield* snapshot(parts, request, signal) : placeAt(from);
+      const end = place === null ? "gap" : yield* follow(parts, request, place, signal);
+      if (end === "over") return;
+      yield { type: "GAP", cursor: "" };
+      from = null;
+    }
+  } finally {
+    leave();
   }
 }
 

@@ -23,6 +23,8 @@ export type TailReader = {
 
 /** Reads the end of the log once for all streams of this process. */
 export type Tail = {
+  /** Says that a stream has begun, and returns the function that ends this. Nothing is read without streams. */
+  readonly attend: () => () => void;
   /** Reads new entries up to `head`. Calls that overlap share the work. */
   readonly advance: (head: number) => Promise<void>;
   /** The position that every reader has come to. */
@@ -51,6 +53,7 @@ export function createTail(store: Pick<WatchStore, "entriesAfter">): Tail {
   /** Null until the first head is known. Entries before it are not new to any stream. */
   let position: number | null = null;
   let reading: Promise<void> | null = null;
+  let streams = 0;
 
   function take(entries: readonly LoggedChange[]): void {
     for (const entry of entries) {
@@ -80,6 +83,7 @@ export function createTail(store: Pick<WatchStore, "entriesAfter">): Tail {
 
   async function read(head: number): Promise<void> {
     while (position !== null && position < head) {
+      if (streams === 0) return jump(head);
       const { entries, gap } = await store.entriesAfter(position, PAGE);
       if (gap || entries.length === 0) return jump(head);
       take(entries);
@@ -111,6 +115,12 @@ export function createTail(store: Pick<WatchStore, "entriesAfter">): Tail {
   }
 
   return {
+    attend: () => {
+      streams += 1;
+      return () => {
+        streams -= 1;
+      };
+    },
     advance: async (head) => {
       while (reading !== null) await reading;
       position ??= head;

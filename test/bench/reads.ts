@@ -4,7 +4,7 @@ import type { GangwayClient } from "../../src/cli/rpc/client.ts";
 import { JobPhase } from "../../src/gen/gangway/v1/job_pb.ts";
 import { GetJobRequestSchema, JobService, ListJobsRequestSchema } from "../../src/gen/gangway/v1/job_service_pb.ts";
 import { SIZED } from "./submit-orders.ts";
-import { requestOf, type SubmitBench, type SubmitParts } from "./submit-parts.ts";
+import { costed, profiled, requestOf, type SubmitBench, type SubmitParts } from "./submit-parts.ts";
 import { type TimedRate, timedRate, timesText } from "./timed-rate.ts";
 
 const SERVICE = "/gangway.v1.JobService";
@@ -42,11 +42,11 @@ const FILTERS: Readonly<Record<string, MessageInitShape<typeof ListJobsRequestSc
   "common queue and no kind": { queue: "bench", kinds: ["Job"] },
 };
 
-type Read = { readonly name: string; readonly rate: TimedRate; readonly floor: TimedRate };
+type Read = { readonly rate: TimedRate; readonly cost: string; readonly floor: TimedRate };
 
 /** Reports GetJob and each list among many jobs, and how many times as long they take as among few. */
 export async function benchReads(
-  { finished, seconds, callers = [1, 64, 256], orders = ORDERS }: SubmitBench,
+  { finished, seconds, callers = [1, 64, 256], orders = ORDERS, profile }: SubmitBench,
   parts: SubmitParts,
   client: GangwayClient,
 ): Promise<void> {
@@ -58,19 +58,26 @@ export async function benchReads(
   const first = await lists({ seconds: seconds * SHARE, orders }, parts);
   await ask(child, { ...copies, count: Math.max(0, finished - few), prefix: "many" }, "done");
   print(`among ${finished} jobs that have ended and ${RARE} that wait:`);
-  for (const count of callers) {
-    const get = toBinary(GetJobRequestSchema, create(GetJobRequestSchema, { namespace: "rare", name: "rare-1" }));
-    report(parts, await read(parts, `get, ${count} callers`, { method: "GetJob", request: get, count, seconds }));
-  }
-  for (const [at, one] of (await lists({ seconds: seconds * SHARE, orders }, parts)).entries()) {
-    const before = median(first[at]?.rate);
-    report(parts, one, `; ${(median(one.rate) / before).toFixed(2)} times as long as among ${few}`);
-  }
+  const requests = Array.from({ length: RARE }, (_, at) =>
+    toBinary(GetJobRequestSchema, create(GetJobRequestSchema, { namespace: "rare", name: `rare-${at}` })),
+  );
+  await profiled(parts, profile, "gets, and echoes", async () => {
+    for (const count of callers) {
+      report(parts, await read(parts, `get, ${count} callers`, { method: "GetJob", requests, count, seconds }));
+    }
+  });
+  await profiled(parts, profile, "lists, and echoes", async () => {
+    for (const [at, one] of (await lists({ seconds: seconds * SHARE, orders }, parts)).entries()) {
+      const before = median(first[at]?.rate);
+      report(parts, one, `; ${(median(one.rate) / before).toFixed(2)} times as long as among ${few}`);
+    }
+  });
 }
 
-function report({ report: ratio, print }: SubmitParts, { rate, floor }: Read, more = ""): void {
+function report({ report: ratio, print }: SubmitParts, { rate, cost, floor }: Read, more = ""): void {
   ratio(rate, floor);
   print(`  ${timesText(rate.timesMs)}; floor ${timesText(floor.timesMs)}${more}`);
+  print(`  CPU of a call: ${cost}`);
 }
 
 function median(rate: TimedRate | undefined): number {
@@ -86,27 +93,33 @@ async function lists(
     for (const orderBy of orders) {
       const message = create(ListJobsRequestSchema, { filter, orderBy, pageSize: PAGE });
       const request = toBinary(ListJobsRequestSchema, message);
-      const of = { method: "ListJobs", request, count: 1, seconds };
+      const of = { method: "ListJobs", requests: [request], count: 1, seconds };
       reads.push(await read(parts, `list ${name || "all"} by ${orderBy}`, of));
     }
   }
   return reads;
 }
 
-async function read(
-  { service, bare }: SubmitParts,
-  name: string,
-  of: { readonly method: string; readonly request: Uint8Array; readonly count: number; readonly seconds: number },
-): Promise<Read> {
-  const request = Buffer.from(of.request);
-  const call = () => service(`${SERVICE}/${of.method}`, request);
-  const { length } = await call();
+type ReadLoad = {
+  readonly method: string;
+  /** Callers send them in turn. */
+  readonly requests: readonly Uint8Array[];
+  readonly count: number;
+  readonly seconds: number;
+};
+
+async function read(parts: SubmitParts, name: string, of: ReadLoad): Promise<Read> {
+  const requests = of.requests.map((request) => Buffer.from(request));
+  const call = (at: number) => parts.service(`${SERVICE}/${of.method}`, requests[at % requests.length] ?? EMPTY);
+  const { length } = await call(0);
   const size = Buffer.alloc(4);
   size.writeUInt32BE(length);
   const load = { callers: of.count, seconds: of.seconds };
-  const floor = await timedRate(`echo of ${length} bytes`, () => bare(SIZED, size), load);
-  return { name, rate: await timedRate(name, call, load), floor };
+  const floor = await timedRate(`echo of ${length} bytes`, () => parts.bare(SIZED, size), load);
+  return { ...(await costed(parts, () => timedRate(name, call, load))), floor };
 }
+
+const EMPTY = Buffer.alloc(0);
 
 /** Jobs that wait, for rare filters; one that has ended, which is copied; and some that are marked beside it. */
 async function makeJobs({ ask, child }: SubmitParts, client: GangwayClient): Promise<void> {

@@ -2,8 +2,10 @@
 import type { ChildProcess } from "node:child_process";
 import type { Client } from "@grpc/grpc-js";
 import type { ordersTo } from "./child-orders.ts";
-import type { Rate } from "./measure.ts";
+import { ownCpuMs } from "./cpu-time.ts";
+import { profileLines, type Rate } from "./measure.ts";
 import type { Answer, Order } from "./submit-orders.ts";
+import type { TimedRate } from "./timed-rate.ts";
 
 export type SubmitBench = {
   readonly seconds: number;
@@ -44,6 +46,34 @@ export function sender(client: Client): Send {
         error === null ? resolve(answer ?? Buffer.alloc(0)) : reject(error),
       );
     });
+}
+
+/** The rate, and the CPU time of a call in each place that it passes. Calls of the warm-up count in it. */
+export async function costed(
+  { ask, child }: SubmitParts,
+  measure: () => Promise<TimedRate>,
+): Promise<{ readonly rate: TimedRate; readonly cost: string }> {
+  const before = { ...(await ask(child, { kind: "cpu" }, "cpu")), benchMs: ownCpuMs() };
+  const rate = await measure();
+  const after = { ...(await ask(child, { kind: "cpu" }, "cpu")), benchMs: ownCpuMs() };
+  const of = (ms: number) => `${(ms / rate.timesMs.length).toFixed(2)} ms`;
+  const postgres = after.postgresMs === null ? "" : `, PostgreSQL ${of(after.postgresMs - (before.postgresMs ?? 0))}`;
+  const service = of(after.serviceMs - before.serviceMs);
+  return { rate, cost: `service ${service}${postgres}, bench ${of(after.benchMs - before.benchMs)}` };
+}
+
+/** Also prints where the CPU time of the service went, if that is wanted. */
+export async function profiled(
+  { ask, child, print }: SubmitParts,
+  wanted: boolean,
+  title: string,
+  run: () => Promise<void>,
+): Promise<void> {
+  if (wanted) await ask(child, { kind: "profile" }, "done");
+  await run();
+  if (!wanted) return;
+  const { times } = await ask(child, { kind: "profiled" }, "profile");
+  for (const line of profileLines(title, times)) print(line);
 }
 
 /** A job of a master and three workers, like a small manifest. */

@@ -7,13 +7,12 @@ import { connect } from "../../src/cli/rpc/client.ts";
 import { CreateJobRequestSchema, JobService } from "../../src/gen/gangway/v1/job_service_pb.ts";
 import { WAIT_MS_MAX, within } from "../support/bounded.ts";
 import { answerOf, ordersTo } from "./child-orders.ts";
-import { ownCpuMs } from "./cpu-time.ts";
-import { profileLines, type Rate, reportLine } from "./measure.ts";
+import { type Rate, reportLine } from "./measure.ts";
 import { benchReads } from "./reads.ts";
 import { scratchServerDb } from "./scratch-db.ts";
 import { type Answer, ECHO, INSERT, type Order } from "./submit-orders.ts";
-import { requestOf, type SubmitBench, type SubmitParts, sender } from "./submit-parts.ts";
-import { type TimedRate, timedRate, timesText } from "./timed-rate.ts";
+import { costed, profiled, requestOf, type SubmitBench, type SubmitParts, sender } from "./submit-parts.ts";
+import { timedRate, timesText } from "./timed-rate.ts";
 
 /** As many rows as intake puts into one transaction. */
 const ROWS_PER_TRANSACTION = 200;
@@ -101,35 +100,8 @@ async function benchBatches(
   print(`  ${timesText(calls.rate.timesMs)} of a batch; CPU of a batch: ${calls.cost}`);
 }
 
-/** The rate, and the CPU time of a call in each place that it passes. Calls of the warm-up count in it. */
-async function costed(
-  { ask, child }: SubmitParts,
-  measure: () => Promise<TimedRate>,
-): Promise<{ readonly rate: TimedRate; readonly cost: string }> {
-  const before = { ...(await ask(child, { kind: "cpu" }, "cpu")), benchMs: ownCpuMs() };
-  const rate = await measure();
-  const after = { ...(await ask(child, { kind: "cpu" }, "cpu")), benchMs: ownCpuMs() };
-  const of = (ms: number) => `${(ms / rate.timesMs.length).toFixed(2)} ms`;
-  const postgres = after.postgresMs === null ? "" : `, PostgreSQL ${of(after.postgresMs - (before.postgresMs ?? 0))}`;
-  const service = of(after.serviceMs - before.serviceMs);
-  return { rate, cost: `service ${service}${postgres}, bench ${of(after.benchMs - before.benchMs)}` };
-}
-
 async function jobsOf({ ask, child }: SubmitParts): Promise<number> {
   return (await ask(child, { kind: "count" }, "counted")).jobs;
-}
-
-async function profiled(
-  { ask, child, print }: SubmitParts,
-  wanted: boolean,
-  title: string,
-  run: () => Promise<void>,
-): Promise<void> {
-  if (wanted) await ask(child, { kind: "profile" }, "done");
-  await run();
-  if (!wanted) return;
-  const { times } = await ask(child, { kind: "profiled" }, "profile");
-  for (const line of profileLines(title, times)) print(line);
 }
 
 const DIGITS = "000000000000";

@@ -12,7 +12,9 @@ function askFor<T>(subject: string, groupCommit: GroupCommit<T, T>, request: T):
 }
 
 /** Answers groups of numbers with their doubles, once the test lets the group end. */
-function doubles(options: { readonly groupMax?: number; readonly waitingMax?: number } = {}) {
+function doubles(
+  options: { readonly groupMax?: number; readonly waitingMax?: number; readonly atATime?: number } = {},
+) {
   const groups: (readonly number[])[] = [];
   const gates: PromiseWithResolvers<void>[] = [];
   const groupCommit = new GroupCommit<number, number>({
@@ -46,6 +48,21 @@ test("requests that arrive while a group runs share the next group, and each get
   await endGroup(1);
   assert.deepEqual(await Promise.all(others), [4, 6, 8]);
   assert.deepEqual(groups, [[1], [2, 3, 4]]);
+});
+
+test("as many groups run at a time as may, and the others share the next that begins", async () => {
+  const { groups, groupCommit, endGroup } = doubles({ atATime: 2 });
+  const answers = [groupCommit.ask(1)];
+  await waitUntil("a group runs", () => groups.length === 1, { pollMs: 1 });
+  answers.push(groupCommit.ask(2));
+  await waitUntil("two groups run", () => groups.length === 2, { pollMs: 1 });
+  answers.push(groupCommit.ask(3), groupCommit.ask(4));
+  await endGroup(1);
+  assert.equal(await answers[1], 4);
+  await waitUntil("the next group runs", () => groups.length === 3, { pollMs: 1 });
+  assert.deepEqual(groups, [[1], [2], [3, 4]]);
+  for (const at of [0, 2]) await endGroup(at);
+  assert.deepEqual(await Promise.all(answers), [2, 4, 6, 8]);
 });
 
 test("callers share a group alike, whoever has more requests, and the group runs for none of them", async () => {

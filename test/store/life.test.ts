@@ -135,7 +135,7 @@ onEachDatabase((openDb) => {
       uid: job.uid,
     });
 
-    assert.deepEqual(await watch.sequence(), { head: 5, given: 5, oldestMs: NOW });
+    assert.deepEqual(await watch.sequence(), { head: 5, given: 5, oldestMs: NOW, more: false });
     const log = await watch.entriesAfter(0, 100);
     assert.deepEqual(
       log.entries.map(({ position, type, job: shown, previous }) => [position, type, shown.version, previous?.phase]),

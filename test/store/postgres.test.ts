@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
-import { type Db, leaveToCommit } from "../../src/adapters/store/db/db.ts";
+import { type Db, leaveToCommit, readSnapshot } from "../../src/adapters/store/db/db.ts";
 import { openPostgres } from "../../src/adapters/store/db/postgres.ts";
 import { prepared } from "../../src/adapters/store/db/prepared.ts";
 import { UnavailableError } from "../../src/runtime/unavailable-error.ts";
@@ -154,6 +154,33 @@ describe("on PostgreSQL", { skip: server === null }, () => {
     });
     await assert.rejects(losing, UnavailableError);
     assert.equal(attempts, 5);
+  });
+
+  test("what a transaction does not wait for shares a round trip; writes wait for its begin", async () => {
+    await using parts = new AsyncDisposableStack();
+    const line = await lineTo(database.url);
+    parts.defer(line.close);
+    const db = parts.use(await open({ url: line.url, poolMax: 1 }));
+    await db.query("select 1");
+    const turnsOf = async (fn: Parameters<Db["tx"]>[0]) => {
+      const before = line.turns();
+      await db.tx(fn);
+      return line.turns() - before;
+    };
+    const read = "with one as (select 1 as n) select n from one";
+    const write = "with one as (insert into workers (name) values ('turns') returning name) select name from one";
+    const reading = () => readSnapshot(db, (tx) => tx.query(read));
+    const before = line.turns();
+    assert.deepEqual(await reading(), [{ n: 1 }]);
+    assert.equal(line.turns() - before, 2);
+    assert.equal(await turnsOf((tx) => tx.query(write)), 3);
+    assert.equal(
+      await turnsOf(async (tx) => {
+        await tx.query(read);
+        leaveToCommit(tx.query("delete from workers where name = 'turns'"));
+      }),
+      2,
+    );
   });
 
   test("a statement that takes too long is ended, and the pool continues", async () => {

@@ -54,6 +54,21 @@ onEachDatabase((openDb) => {
     assert.deepEqual(await countedIn(() => store.intake.createJobs(jobs)), [7, 1]);
   });
 
+  test("reads of one moment share statements, and each gets its own job", async () => {
+    const jobs = Array.from({ length: 12 }, (_, at) => request(`read-${at}`, ""));
+    await store.intake.createJobs(jobs);
+    const names = [...jobs.map(({ job }) => job.name), "none", "read-0"];
+    const byName = () => names.map((name) => store.reads.getJob({ namespace: "team", name }));
+    const byUid = () =>
+      [nextUid(), ...jobs.slice(0, 1).map(({ job }) => job.uid)].map((uid) => store.reads.getJob({ uid }));
+    let found: readonly (string | undefined)[] = [];
+    const read = async () => {
+      found = (await Promise.all([...byName(), ...byUid()])).map((shown) => shown?.job.name);
+    };
+    assert.deepEqual(await countedIn(read), [2, 0]);
+    assert.deepEqual(found, [...names.map((name) => (name === "none" ? undefined : name)), undefined, "read-0"]);
+  });
+
   test("a job is read by one statement, with its place in its queue", async () => {
     assert.deepEqual(await countedIn(() => store.reads.getJob({ namespace: "team", name: "first" })), [1, 0]);
     assert.equal((await store.reads.getJob({ namespace: "team", name: "first" }))?.position, 1);

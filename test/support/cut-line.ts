@@ -1,10 +1,14 @@
 import { once } from "node:events";
 import { connect, createServer, type Socket } from "node:net";
 
-/** A proxy to a server: `cut` ends every connection and refuses new ones until `mend`. */
+/**
+ * A proxy to a server: `cut` ends every connection and refuses new ones until `mend`. `turns` counts how often a client
+ * has sent something first or after an answer.
+ */
 export async function cutLine(to: { readonly host: string; readonly port: number }) {
   const sockets = new Set<Socket>();
   let open = true;
+  let turns = 0;
   const server = createServer((near) => {
     if (!open) return void near.destroy();
     const far = connect(to);
@@ -17,6 +21,14 @@ export async function cutLine(to: { readonly host: string; readonly port: number
         far.destroy();
       });
     }
+    let isAnswered = true;
+    near.on("data", () => {
+      if (isAnswered) turns += 1;
+      isAnswered = false;
+    });
+    far.on("data", () => {
+      isAnswered = true;
+    });
     near.pipe(far).pipe(near);
   });
   server.listen(0, "127.0.0.1");
@@ -30,6 +42,7 @@ export async function cutLine(to: { readonly host: string; readonly port: number
   return {
     port,
     cut,
+    turns: () => turns,
     mend: () => {
       open = true;
     },

@@ -91,7 +91,7 @@ onEachDatabase((openDb) => {
         const { store } = await freshStore(db);
         const leases = await store.worker.takeBuckets("w");
         let frozen = false;
-        const sequence = () => (frozen ? Promise.resolve({ head: 0, given: 0 }) : store.watch.sequence());
+        const sequence = () => (frozen ? Promise.resolve({ head: 0, given: 0, more: false }) : store.watch.sequence());
         const lagging = { ...store.watch, sequence };
         const options = { bookmarkMs: 1, snapshotPage };
         const watch = createWatch(

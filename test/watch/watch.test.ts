@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { after, before, beforeEach, test } from "node:test";
 import type { Db } from "../../src/adapters/store/db/db.ts";
+import { sequence } from "../../src/adapters/store/jobs/sequence.ts";
 import type { JobWatch } from "../../src/api/ports.ts";
 import type { WatchItem } from "../../src/core/job/event-log.ts";
 import type { JobFilter } from "../../src/core/job/filter.ts";
@@ -89,6 +90,47 @@ onEachDatabase((openDb) => {
     return items.map((item) => ("job" in item ? `${item.type} ${item.job.name} ${item.job.status.phase}` : item.type));
   }
 
+  test("positions are given a batch at a time, until no change waits for one", async () => {
+    let calls = 0;
+    const inTwos = () => {
+      calls += 1;
+      return sequence(db, 2);
+    };
+    const ports = { clock: systemClock(), store: { ...store.watch, sequence: inTwos } };
+    for (const name of ["a", "b", "c", "d", "e"]) await submit(name);
+    await createWatch(ports, silent).runOnce();
+    assert.deepEqual([await store.watch.head(), calls], [5, 3]);
+  });
+
+  test("the log is read only while a stream is open, and a later stream continues from its cursor", async () => {
+    let reads = 0;
+    const entriesAfter: typeof store.watch.entriesAfter = (...page) => {
+      reads += 1;
+      return store.watch.entriesAfter(...page);
+    };
+    const counting = createWatch({ clock: systemClock(), store: { ...store.watch, entriesAfter } }, silent);
+    await submit("a");
+    await counting.runOnce();
+    assert.equal(reads, 0);
+    const first = open(ALL, "", false, counting);
+    assert.deepEqual(brief(await first.take(2)), ["ADDED a WAITING", "BOOKMARK"]);
+    await submit("b");
+    await counting.runOnce();
+    const [change] = await first.take(1);
+    assert.equal(change?.type, "ADDED");
+    await first.close();
+    const before = reads;
+    for (const name of ["c", "d"]) await submit(name);
+    await counting.runOnce();
+    assert.equal(reads, before);
+    const later = open(ALL, change.cursor, false, counting);
+    assert.deepEqual(brief(await later.take(2)), ["ADDED c WAITING", "ADDED d WAITING"]);
+    await submit("e");
+    await counting.runOnce();
+    assert.deepEqual(brief(await later.take(1)), ["ADDED e WAITING"]);
+    await later.close();
+  });
+
   test("the watch implements the API's port", () => {
     const port: JobWatch = watch;
     assert.equal(port.checkCursor(""), true);
@@ -169,7 +211,7 @@ onEachDatabase((openDb) => {
   test("entries that get positions after the snapshot are reported once, and the bookmark waits for them", async () => {
     await watch.runOnce();
     const a = await submit("a");
-    const frozen = { ...store.watch, sequence: async () => ({ head: 0, given: 0 }) };
+    const frozen = { ...store.watch, sequence: async () => ({ head: 0, given: 0, more: false }) };
     const late = createWatch({ clock: systemClock(), store: frozen }, silent);
     const reader = open(ALL, "", false, late);
     assert.deepEqual(brief(await reader.take(1)), ["ADDED a WAITING"]);

@@ -49,8 +49,9 @@ import { createJobs } from "./jobs/create-jobs.ts";
 import { dueJobs } from "./jobs/due-jobs.ts";
 import { requestCancel, requestDelete } from "./jobs/end-job.ts";
 import { findAlike } from "./jobs/find-alike.ts";
+import { jobGetter } from "./jobs/get-jobs.ts";
 import { listEvents } from "./jobs/list-events.ts";
-import { getJob, listJobs } from "./jobs/list-jobs.ts";
+import { listJobs } from "./jobs/list-jobs.ts";
 import { wholeSpecs } from "./jobs/load-job.ts";
 import { openJobs } from "./jobs/open-jobs.ts";
 import { logHead, sequence } from "./jobs/sequence.ts";
@@ -227,8 +228,9 @@ function watchStore(db: Db) {
 }
 
 function jobReads(db: Db, { clock }: StoreOptions) {
+  const getJob = jobGetter(db);
   return {
-    getJob: (which: Parameters<typeof getJob>[1]) => getJob(db, which, clock.nowMs()),
+    getJob: (which: Parameters<typeof getJob>[0]) => getJob(which, clock.nowMs()),
     listJobs: (query: Parameters<typeof listJobs>[1]) => listJobs(db, query, clock.nowMs()),
     listEvents: (query: Parameters<typeof listEvents>[1]) => listEvents(db, query),
   };

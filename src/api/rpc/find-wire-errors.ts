@@ -16,13 +16,15 @@ const STRUCT = "google.protobuf.Struct";
 const NOT_UTF8 = "must be valid UTF-8";
 const NO_KIND = "must be null, a number, a text, a boolean, a list or an object, but has no kind of value";
 
-type Part = { readonly schema: DescMessage; readonly bytes: Uint8Array; readonly path: string; readonly depth: number };
+/** Makes the path of a value. Almost no value has an error, so that almost no path is made. */
+type Path = () => string;
+type Part = { readonly schema: DescMessage; readonly bytes: Uint8Array; readonly path: Path; readonly depth: number };
 
 /** Returns a note for each such value, up to the first place where the bytes are no message at all. */
 export function findWireErrors(schema: DescMessage, bytes: Uint8Array): readonly FieldNote[] {
   const notes: FieldNote[] = [];
   try {
-    walk({ schema, bytes, path: "", depth: 1 }, notes);
+    walk({ schema, bytes, path: () => "", depth: 1 }, notes);
   } catch {
     // The decoder has refused these bytes too, and says why.
   }
@@ -54,12 +56,12 @@ function walk({ schema, bytes, path, depth }: Part, notes: FieldNote[]): void {
     items.set(number, item + 1);
     walkField(field, { schema, bytes: reader.bytes(), path, depth }, item, notes);
   }
-  if (!isSet) notes.push({ field: path, message: NO_KIND });
+  if (!isSet) notes.push({ field: path(), message: NO_KIND });
 }
 
 /** `part` is the message that holds the field; its bytes are those of the field. */
 function walkField(field: DescField, part: Part, item: number, notes: FieldNote[]): void {
-  const path = pathOf(field, part, item);
+  const path = () => pathOf(field, part, item);
   if (field.fieldKind === "map") walkEntry(field, { ...part, path }, notes);
   else walkItem(field, { ...part, path }, notes);
 }
@@ -67,10 +69,12 @@ function walkField(field: DescField, part: Part, item: number, notes: FieldNote[
 function walkEntry(field: DescField & { fieldKind: "map" }, part: Part, notes: FieldNote[]): void {
   const { key, value } = readEntry(part.bytes);
   if (field.mapKey === ScalarType.STRING && !isUtf8(key)) {
-    notes.push({ field: part.path, message: "must have keys that are valid UTF-8" });
+    notes.push({ field: part.path(), message: "must have keys that are valid UTF-8" });
   }
-  const name = Buffer.from(key).toString();
-  const path = field.parent.typeName === STRUCT ? `${part.path}.${name}` : `${part.path}[${name}]`;
+  const path = () => {
+    const name = Buffer.from(key).toString();
+    return field.parent.typeName === STRUCT ? `${part.path()}.${name}` : `${part.path()}[${name}]`;
+  };
   walkItem(field, { ...part, bytes: value, path }, notes);
 }
 
@@ -88,13 +92,14 @@ function readEntry(bytes: Uint8Array): { readonly key: Uint8Array; readonly valu
 
 function walkItem(field: DescField, { bytes, path, depth }: Part, notes: FieldNote[]): void {
   if (field.message !== undefined) walk({ schema: field.message, bytes, path, depth: depth + 1 }, notes);
-  else if (field.scalar === ScalarType.STRING && !isUtf8(bytes)) notes.push({ field: path, message: NOT_UTF8 });
+  else if (field.scalar === ScalarType.STRING && !isUtf8(bytes)) notes.push({ field: path(), message: NOT_UTF8 });
 }
 
 /** Paths within a Struct are those of its JSON: `kind_spec.list[2]`. */
 function pathOf(field: DescField, { schema, path }: Part, item: number): string {
-  if (schema.typeName === VALUE || schema.typeName === STRUCT) return path;
-  if (schema.typeName === LIST_VALUE) return `${path}[${item}]`;
-  const at = path === "" ? field.name : `${path}.${field.name}`;
+  const parent = path();
+  if (schema.typeName === VALUE || schema.typeName === STRUCT) return parent;
+  if (schema.typeName === LIST_VALUE) return `${parent}[${item}]`;
+  const at = parent === "" ? field.name : `${parent}.${field.name}`;
   return field.fieldKind === "list" ? `${at}[${item}]` : at;
 }

@@ -2,6 +2,7 @@ import type { ClusterRecord } from "../../../core/admin/cluster.ts";
 import type { NamespaceRecord } from "../../../core/admin/namespace.ts";
 import type { JobPriorityClass } from "../../../core/job/priority-class.ts";
 import { type Executor, onlyRow, storable } from "../db/db.ts";
+import { prepared } from "../db/prepared.ts";
 import { FIND_DEFAULT } from "./priority-classes.ts";
 import { BESIDE_SIMULATED } from "./simulated-clusters.ts";
 
@@ -25,7 +26,7 @@ export async function intakeRow(
   return onlyRow(await executor.query<IntakeRow>(INTAKE_ROW, [namespace, storable(queue)]));
 }
 
-const INTAKE_ROW = `
+const INTAKE_ROW = prepared(`
 with known as (
   select project, default_queue as "defaultQueue", pod_policy as "podPolicy" from namespaces where name = $1
 )
@@ -33,4 +34,4 @@ select (select row_to_json(n) from known n) as namespace,
        (select row_to_json(c) from (${FIND_DEFAULT}) c) as "defaultClass",
        (select coalesce(json_agg(name), '[]') from queues
          where name = $2 or name = (select "defaultQueue" from known)) as queues,
-       (select coalesce(json_agg(c), '[]') from (${BESIDE_SIMULATED}) c) as clusters`;
+       (select coalesce(json_agg(c), '[]') from (${BESIDE_SIMULATED}) c) as clusters`);

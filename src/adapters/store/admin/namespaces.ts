@@ -7,7 +7,7 @@ import type {
 } from "../../../core/admin/namespace.ts";
 import { UnavailableError } from "../../../runtime/unavailable-error.ts";
 import { type Db, type Executor, json, onlyRow, undoable } from "../db/db.ts";
-import { prepared } from "../db/prepared.ts";
+import { prepared, unseenArray } from "../db/prepared.ts";
 import { appendAudit } from "./audit.ts";
 import { keepQueue } from "./queues.ts";
 
@@ -46,7 +46,7 @@ export async function keepNamespaces(executor: Executor, names: readonly string[
 
 /** Namespaces are locked before queues. */
 const KEEP_NAMESPACES = prepared(
-  "select name from namespaces where name = any($1::text[]) order by name for key share",
+  `select name from namespaces where name = any(${unseenArray("$1", "text")}) order by name for key share`,
 );
 
 const IS_FULL = "select count(*) >= $1::bigint as full from namespaces";

@@ -1,3 +1,4 @@
+import type { Socket } from "node:net";
 import type { PoolClient } from "pg";
 import { UnavailableError } from "../../../runtime/unavailable-error.ts";
 import { type Db, type Executor, withPending } from "./db.ts";
@@ -119,6 +120,7 @@ async function transaction<T>(client: PoolClient, executor: Executor, fn: (tx: E
   const tx = withPending(begun(client, executor));
   try {
     const result = await fn(tx);
+    shareAPacket(client);
     const ending = client.query("commit");
     // If it fails too, it fails for the same reason as the statement before it.
     ending.catch(() => undefined);
@@ -139,6 +141,7 @@ async function transaction<T>(client: PoolClient, executor: Executor, fn: (tx: E
  * waits for it, since it would be a commit of its own if the begin failed; and so do those that come after it.
  */
 function begun(client: PoolClient, { query }: Executor): Executor {
+  shareAPacket(client);
   const beginning = client.query("begin");
   let open = false;
   let waiting = 0;
@@ -150,7 +153,7 @@ function begun(client: PoolClient, { query }: Executor): Executor {
   );
   return {
     query: async <R>(text: string, params?: readonly unknown[]) => {
-      if (waiting > 0 || !(open || READS.test(text))) {
+      if (waiting > 0 || !(open || onlyReads(text))) {
         waiting += 1;
         await beginning;
         waiting -= 1;
@@ -162,7 +165,25 @@ function begun(client: PoolClient, { query }: Executor): Executor {
   };
 }
 
-const READS = /^\s*select\b/i;
+/** False for all that write, and also for some that do not: a part that locks rows has the word `update` too. */
+function onlyReads(text: string): boolean {
+  return READS.test(text) || (HAS_PARTS.test(text) && !WRITES.test(text));
+}
+
+const READS = /^\s*(select|set transaction)\b/i;
+const HAS_PARTS = /^\s*with\b/i;
+const WRITES = /\b(insert|update|delete|merge)\b/i;
+
+/**
+ * What is sent on a connection within one turn of the event loop leaves together. A packet for each message of a
+ * statement would cost a system call here, and wake the server each time.
+ */
+function shareAPacket(client: PoolClient): void {
+  const { stream } = (client as PoolClient & { readonly connection: { readonly stream: Socket } }).connection;
+  if (stream.writableCorked > 0) return;
+  stream.cork();
+  process.nextTick(() => stream.uncork());
+}
 
 async function withRetries<T>(run: () => Promise<T>): Promise<T> {
   for (let attempt = 1; ; attempt += 1) {
@@ -187,6 +208,7 @@ function executor(client: PoolClient, nameOf: (text: string) => string | undefin
     query: async <R>(text: string, params: readonly unknown[] = []) => {
       const name = nameOf(text);
       const values = [...params];
+      shareAPacket(client);
       const result = await client.query(name === undefined ? { text, values } : { name, text, values });
       return result.rows as R[];
     },

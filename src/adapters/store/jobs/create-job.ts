@@ -6,7 +6,7 @@ import type { Registry } from "../../../core/kinds/registry.ts";
 import { canonicalJson } from "../../../runtime/json.ts";
 import { appendAudit } from "../admin/audit.ts";
 import { ensureNamespace } from "../admin/namespaces.ts";
-import { type Db, type Executor, json, undoable } from "../db/db.ts";
+import { type Db, type Executor, json, leaveToCommit, undoable } from "../db/db.ts";
 import { appendChanges } from "./append.ts";
 import { createdNote } from "./audit-job.ts";
 import { loadJob } from "./load-job.ts";
@@ -61,7 +61,10 @@ async function create(
   const entered = await enter(tx, { request, rooms }, kinds);
   if (entered !== "entered") return unentered(tx, request, entered);
   const change = { before: null, after: job, events: [createdEvent(job)] };
-  await Promise.all([appendChanges(tx, [change], job.createTimeMs), appendAudit(tx, createdNote(request))]);
+  const written = Promise.all([appendChanges(tx, [change], job.createTimeMs), appendAudit(tx, createdNote(request))]);
+  leaveToCommit(written);
+  // Nothing is committed, so that nothing else would tell that they fail.
+  if (request.dryRun) await written;
   return { kind: "created", job };
 }
 

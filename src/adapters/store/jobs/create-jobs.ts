@@ -4,7 +4,7 @@ import type { Registry } from "../../../core/kinds/registry.ts";
 import { compareText } from "../../../runtime/compare-text.ts";
 import { appendAudit } from "../admin/audit.ts";
 import { ensureNamespace } from "../admin/namespaces.ts";
-import { type Db, type Executor, json } from "../db/db.ts";
+import { type Db, type Executor, json, leaveToCommit } from "../db/db.ts";
 import { prepared } from "../db/prepared.ts";
 import { appendChanges } from "./append.ts";
 import { createdNote } from "./audit-job.ts";
@@ -103,7 +103,7 @@ async function insertFree(
   const inserted = await insertJobs(tx, { jobs: entering, rooms }, kinds);
   const entered = entering.filter(({ job }) => inserted.has(job.uid));
   const changes = entered.map(({ job }) => ({ before: null, after: job, events: [createdEvent(job)] }));
-  await Promise.all([appendChanges(tx, changes, nowMs), appendAudit(tx, ...entered.map(createdNote))]);
+  leaveToCommit(Promise.all([appendChanges(tx, changes, nowMs), appendAudit(tx, ...entered.map(createdNote))]));
   return inserted;
 }
 

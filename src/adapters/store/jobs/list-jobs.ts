@@ -1,15 +1,14 @@
 /**
- * Lists and shows jobs. The console, the command line and platforms page through thousands of jobs: so a page has a
+ * Lists jobs. The console, the command line and platforms page through thousands of jobs: so a page has a
  * stable cursor, and the places in queues and the tokens of its jobs come from one statement each.
  */
 import { currentAdmission, type Job } from "../../../core/job/job.ts";
 import { type JobOrder, type JobPage, type JobQuery, PAGE_BYTES_MAX, type ShownJob } from "../../../core/job/list.ts";
 import { decodeCursor, encodeCursor } from "../db/cursor.ts";
 import { type Db, type Executor, onlyRow, readSnapshot } from "../db/db.ts";
-import { prepared } from "../db/prepared.ts";
 import { AGEING, effectivePrioritySql } from "./effective-priority.ts";
 import { FILTER_CONDITION, FILTER_PARAMS, filterParams } from "./job-filter.ts";
-import { JOB_COLUMNS, JOB_READING, type JobRow, jobOf } from "./job-row.ts";
+import { JOB_READING, type JobRow } from "./job-row.ts";
 
 /** Counting stops here: a list then says "10,000 or more". */
 const TOTAL_MAX = 10_000;
@@ -52,7 +51,7 @@ export const ORDERS: Readonly<Record<JobOrder, Order>> = {
   },
 };
 
-const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
+export const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 
 /** One page of jobs. The next page starts after its last row, even if jobs were made or deleted in between. */
 export function listJobs(db: Db, query: JobQuery, nowMs: number): Promise<JobPage | "badCursor"> {
@@ -108,37 +107,8 @@ select ${columns}, found
 const COUNT = `
 select count(*) as total from (select 1 from jobs j where ${FILTER_CONDITION} limit ${TOTAL_MAX}) counted`;
 
-/**
- * One job as it is shown, read by one statement; null if no job has that name or uid. Where priorities grow, another
- * statement numbers the queue.
- */
-export async function getJob(
-  executor: Executor,
-  which: { namespace: string; name: string } | { uid: string },
-  nowMs: number,
-): Promise<ShownJob | null> {
-  if ("uid" in which && !UUID.test(which.uid)) return null;
-  const rows =
-    "uid" in which
-      ? await executor.query<ShownRow>(GET_BY_UID, [which.uid])
-      : await executor.query<ShownRow>(GET_BY_NAME, [which.namespace, which.name]);
-  const [row] = rows;
-  if (row === undefined) return null;
-  const job = jobOf(row);
-  if (row.ages) return (await shown(executor, [job], nowMs))[0] ?? null;
-  const { position, effective, held } = row;
-  return { job, position, effectivePriority: effective, tokens: held.filter(isOfCurrent(job)).map(tokenOf) };
-}
-
-type ShownRow = JobRow & {
-  /** True if the job waits in a queue in which priorities grow: then the place is not known. */
-  readonly ages: boolean;
-  readonly position: number | null;
-  readonly effective: number | null;
-  readonly held: readonly TokenRow[];
-};
-
-async function shown(tx: Executor, jobs: readonly Job[], nowMs: number): Promise<readonly ShownJob[]> {
+/** Adds the places and tokens of these jobs, each read by one statement. */
+export async function shown(tx: Executor, jobs: readonly Job[], nowMs: number): Promise<readonly ShownJob[]> {
   const [places, tokens] = await Promise.all([placesOf(tx, jobs, nowMs), tokensOf(tx, jobs)]);
   return jobs.map((job) => {
     const place = places.get(job.uid);
@@ -173,7 +143,7 @@ type PlaceRow = {
   readonly effective: number;
 };
 
-const IN_LINE = "j.phase = 'WAITING' and j.cancel is null and j.delete_ms is null";
+export const IN_LINE = "j.phase = 'WAITING' and j.cancel is null and j.delete_ms is null";
 
 const WAITS_TOO = "o.phase = 'WAITING' and o.cancel is null and o.delete_ms is null and o.queue = j.queue";
 
@@ -181,7 +151,7 @@ const WAITS_TOO = "o.phase = 'WAITING' and o.cancel is null and o.delete_ms is n
  * The place of a job in line, if priorities do not grow. Two counts, each of a range of one index: one count of both
  * would read every job that waits.
  */
-const PLACE = `(
+export const PLACE = `(
          (select count(*) from jobs o where ${WAITS_TOO} and o.priority > j.priority)
          + (select count(*) from jobs o
              where ${WAITS_TOO} and o.priority = j.priority and (o.create_ms, o.uid) <= (j.create_ms, j.uid))
@@ -191,26 +161,6 @@ const POSITION = `
 select j.uid, j.priority as effective, ${AGEING} is not null as ages, ${PLACE} as position
   from jobs j left join queues q on q.name = j.queue
  where j.uid = $1 and ${IN_LINE}`;
-
-/** One job by a condition, with its place in the queue and the tokens that it holds. */
-const getBy = (condition: string) => `
-select ${JOB_COLUMNS}, waits and ages as ages,
-       case when waits and not ages then j.priority end as effective,
-       case when waits and not ages then ${PLACE} end as position,
-       coalesce((
-         select json_agg(a order by a.id) from (
-           select id, admission, pool, amount, fence::text from allocations
-            where job_uid = j.uid and released_ms is null
-         ) a
-       ), '[]') as held
-  from jobs j left join queues q on q.name = j.queue
- cross join lateral (
-   select ${IN_LINE} as waits, ${AGEING} is not null as ages
- ) line
- where ${condition}`;
-
-const GET_BY_UID = prepared(getBy("j.uid = $1"));
-const GET_BY_NAME = prepared(getBy("j.namespace = $1 and j.name = $2"));
 
 /**
  * The queues come as values, for which the index of waiting jobs is chosen. Where priorities grow, no index has the
@@ -256,16 +206,17 @@ async function tokensOf(tx: Executor, jobs: readonly Job[]): Promise<ReadonlyMap
   return new Map(holders.map((job) => [job.uid, (held.get(job.uid) ?? []).filter(isOfCurrent(job)).map(tokenOf)]));
 }
 
-function isOfCurrent(job: Job): (row: TokenRow) => boolean {
+/** Whether a token is of the current admission of the job. */
+export function isOfCurrent(job: Job): (row: TokenRow) => boolean {
   const current = currentAdmission(job)?.number;
   return ({ admission }) => admission === current;
 }
 
-function tokenOf({ pool, amount, fence }: TokenRow): ShownJob["tokens"][number] {
+export function tokenOf({ pool, amount, fence }: TokenRow): ShownJob["tokens"][number] {
   return { pool, amount, fence: BigInt(fence) };
 }
 
-type TokenRow = {
+export type TokenRow = {
   readonly admission: number;
   readonly pool: string;
   readonly amount: number;

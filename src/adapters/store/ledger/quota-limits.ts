@@ -46,14 +46,17 @@ export type LimitsRow = {
  * Returns version 0 and no limits for a domain without pools. Returns all queues, since any queue may lend. Grants of
  * quota count while their rows are there: counters and planners agree on them by the version.
  */
-const READ_LIMITS = readLimitsSql("null::bigint");
+const READ_LIMITS = readLimitsSql("null::bigint", "($3::text[] is null or name = any($3))");
 
-/** The same at the time that a parameter has: a grant whose time has come does not count, whoever ends it later. */
-export function readLimitsSql(now: string): string {
+/**
+ * The same at the time that a parameter has: a grant whose time has come does not count, whoever ends it later.
+ * `isAsked` selects pools by the third parameter.
+ */
+export function readLimitsSql(now: string, isAsked: string): string {
   return `
 with counted as (
   select name, quota, project_default, namespace_default, frozen from pools
-   where domain = $1 and durability = $2 and ($3::text[] is null or name = any($3))
+   where domain = $1 and durability = $2 and ${isAsked}
 )
 select coalesce((select limits_version from quota_domains where name = $1), 0) as version,
        coalesce((

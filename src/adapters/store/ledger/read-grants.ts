@@ -2,7 +2,7 @@ import type { LedgerRow, Limits } from "../../../core/quota/counters.ts";
 import type { RecordedSum } from "../../../core/quota/grant-book.ts";
 import type { LedgerGrant, Tombstone } from "../../../core/quota/ledger.ts";
 import { type Executor, json, onlyRow } from "../db/db.ts";
-import { prepared } from "../db/prepared.ts";
+import { prepared, unseenArray } from "../db/prepared.ts";
 import { LEDGER_COLUMNS, type LedgerColumns, ledgerRow, refText } from "./ledger-row.ts";
 import { type LimitBounds, type LimitsRow, limitsOf, limitsParams, readLimitsSql } from "./quota-limits.ts";
 import { REDUCIBLE_TOO, type Reducible } from "./reduce-allocations.ts";
@@ -73,15 +73,17 @@ type FactsRow = {
   readonly holds: readonly (LedgerColumns & Reducible)[];
 };
 
+const POOLS = unseenArray("$3", "text");
+
 /** Each fence and each job is looked up by itself: else the server reads all tokens that ever were, if they are few. */
 const READ_FACTS = prepared(`
-select (select row_to_json(limits) from (${readLimitsSql("$8::bigint")}) limits) as limits,
+select (select row_to_json(limits) from (${readLimitsSql("$8::bigint", `name = any(${POOLS})`)}) limits) as limits,
        coalesce((
          select json_agg(known)
            from (
              select ${LEDGER_COLUMNS}, true as live
                from allocations a
-              where a.pool = any($3::text[]) and a.token = any($6::text[]) and a.released_ms is null
+              where a.pool = any(${POOLS}) and a.token = any(${unseenArray("$6", "text")}) and a.released_ms is null
              union all
              select ${LEDGER_COLUMNS}, false
                from json_to_recordset($4::json) as w (pool text, token text, fence bigint)
@@ -95,7 +97,7 @@ select (select row_to_json(limits) from (${readLimitsSql("$8::bigint")}) limits)
          select json_agg(counted)
            from (
              select pool, scope, name, used from allocation_sums
-              where used > 0 and pool = any($3::text[]) and scope in ('pool', 'queue')
+              where used > 0 and pool = any(${POOLS}) and scope in ('pool', 'queue')
              union all
              select s.pool, s.scope, s.name, s.used
                from (select distinct pool, scope, name
@@ -118,10 +120,10 @@ select (select row_to_json(limits) from (${readLimitsSql("$8::bigint")}) limits)
          select json_agg(hold order by id)
            from (
              select ${LEDGER_COLUMNS}, ${REDUCIBLE_TOO}
-               from unnest($7::uuid[]) as j (uid)
+               from unnest(${unseenArray("$7", "uuid")}) as j (uid)
               cross join lateral (
                 select * from allocations l where l.job_uid = j.uid and l.hold and l.released_ms is null offset 0
               ) a
-              where a.pool = any($3::text[])
+              where a.pool = any(${POOLS})
            ) hold
        ), '[]') as holds`);

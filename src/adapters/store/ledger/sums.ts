@@ -1,6 +1,6 @@
 import type { LedgerRow, Scope } from "../../../core/quota/counters.ts";
 import type { Executor } from "../db/db.ts";
-import { prepared } from "../db/prepared.ts";
+import { prepared, unseenArray } from "../db/prepared.ts";
 
 /** The key of one sum. */
 export type SumKey = { readonly pool: string; readonly scope: Scope["kind"]; readonly name: string };
@@ -17,7 +17,7 @@ export async function takePools(tx: Executor, pools: Iterable<string>): Promise<
 
 const TAKE_POOLS = prepared(`
 select 1 from allocation_sums
- where pool = any($1::text[]) and scope = 'pool'
+ where pool = any(${unseenArray("$1", "text")}) and scope = 'pool'
  order by pool for no key update`);
 
 export function sumKey(scope: Scope): SumKey {
