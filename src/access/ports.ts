@@ -9,21 +9,26 @@ import type {
   NewRoleOutcome,
   RoleRecord,
 } from "../core/access/binding.ts";
-import type { RobotBounds, RobotOutcome, RobotPage, RobotToken } from "../core/access/robot.ts";
+import type {
+  NewRobot,
+  RobotBounds,
+  RobotOutcome,
+  RobotPage,
+  RobotPageRequest,
+  RobotToken,
+} from "../core/access/robot.ts";
 import type { Directory } from "../core/access/scope.ts";
 
 export type RobotStore = {
   readonly makeRobot: (
-    robot: Pick<RobotToken, "name" | "owner" | "expiresAtMs"> & { readonly hash: Buffer },
+    robot: NewRobot & { readonly expiresAtMs: number; readonly hash: Buffer },
     bounds: RobotBounds & { readonly nowMs: number },
   ) => Promise<RobotOutcome>;
   readonly findRobot: (hash: Buffer) => Promise<RobotToken | null>;
   readonly noteUse: (name: string, nowMs: number) => Promise<void>;
   readonly revokeRobot: (name: string, nowMs: number) => Promise<RobotToken | null>;
-  readonly listRobots: (page: {
-    readonly after: string | null;
-    readonly pageSize: number;
-  }) => Promise<RobotPage | "badCursor">;
+  readonly getRobot: (name: string) => Promise<RobotToken | null>;
+  readonly listRobots: (page: RobotPageRequest) => Promise<RobotPage | "badCursor">;
 };
 
 export type AccessStore = {

@@ -1,7 +1,14 @@
 /** Makes the tokens of robots, and verifies them. A secret is shown once, and kept as a hash alone. */
 import { createHash } from "node:crypto";
 import type { Authentication } from "../core/access/identity.ts";
-import { type MadeRobot, ROBOT_PREFIX, ROBOTS_MAX, robotIdentity, USE_MS } from "../core/access/robot.ts";
+import {
+  type MadeRobot,
+  type NewRobot,
+  ROBOT_PREFIX,
+  ROBOTS_MAX,
+  robotIdentity,
+  USE_MS,
+} from "../core/access/robot.ts";
 import type { Clock } from "../runtime/clock.ts";
 import type { RobotStore } from "./ports.ts";
 
@@ -9,14 +16,15 @@ const SECRET_BYTES = 32;
 
 export type RobotTokens = {
   /** Makes a robot with a token that expires after `ttlMs`. Nobody learns the secret again. */
-  readonly make: (robot: {
-    readonly name: string;
-    readonly owner: string;
-    readonly ttlMs: number;
-    /** How many robots of the owner may have tokens that count. Null: any number. */
-    readonly ownedMax: number | null;
-  }) => Promise<MadeRobot>;
+  readonly make: (
+    robot: NewRobot & {
+      readonly ttlMs: number;
+      /** How many robots of the owner may have tokens that count. Null: any number. */
+      readonly ownedMax: number | null;
+    },
+  ) => Promise<MadeRobot>;
   readonly verify: (token: string) => Promise<Authentication>;
+  readonly get: RobotStore["getRobot"];
   readonly list: RobotStore["listRobots"];
   readonly revoke: (name: string) => ReturnType<RobotStore["revokeRobot"]>;
 };
@@ -31,11 +39,11 @@ export type RobotPorts = {
 
 export function createRobots({ clock, store, randomBytes, onError }: RobotPorts): RobotTokens {
   return {
-    async make({ name, owner, ttlMs, ownedMax }) {
+    async make({ ttlMs, ownedMax, ...robot }) {
       const secret = ROBOT_PREFIX + Buffer.from(randomBytes(SECRET_BYTES)).toString("base64url");
       const nowMs = clock.nowMs();
-      const robot = { name, owner, expiresAtMs: nowMs + ttlMs, hash: hashOf(secret) };
-      const outcome = await store.makeRobot(robot, { nowMs, max: ROBOTS_MAX, ownedMax });
+      const made = { ...robot, expiresAtMs: nowMs + ttlMs, hash: hashOf(secret) };
+      const outcome = await store.makeRobot(made, { nowMs, max: ROBOTS_MAX, ownedMax });
       return outcome.kind === "made" ? { ...outcome, secret } : outcome;
     },
     async verify(token) {
@@ -47,6 +55,7 @@ export function createRobots({ clock, store, randomBytes, onError }: RobotPorts)
       }
       return answer;
     },
+    get: store.getRobot,
     list: store.listRobots,
     revoke: (name) => store.revokeRobot(name, clock.nowMs()),
   };

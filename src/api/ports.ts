@@ -9,7 +9,7 @@ import type {
 } from "../core/access/binding.ts";
 import type { AccessCopy } from "../core/access/decide.ts";
 import type { Identity } from "../core/access/identity.ts";
-import type { MadeRobot, RobotPage, RobotToken } from "../core/access/robot.ts";
+import type { MadeRobot, NewRobot, RobotPage, RobotPageRequest, RobotToken } from "../core/access/robot.ts";
 import type { ChangeOutcome } from "../core/admin/change-outcome.ts";
 import type {
   ClusterCheck,
@@ -52,19 +52,18 @@ import type { PodView } from "../core/pods/pod-view.ts";
 
 /** The tokens of robots. */
 export type Robots = {
-  readonly make: (robot: {
-    readonly name: string;
-    readonly owner: string;
-    readonly ttlMs: number;
-    /** How many robots of the owner may have tokens that count. Null: any number. */
-    readonly ownedMax: number | null;
-  }) => Promise<MadeRobot>;
+  readonly make: (
+    robot: NewRobot & {
+      readonly ttlMs: number;
+      /** How many robots of the owner may have tokens that count. Null: any number. */
+      readonly ownedMax: number | null;
+    },
+  ) => Promise<MadeRobot>;
   /** Null: there is no such robot. */
   readonly revoke: (name: string) => Promise<RobotToken | null>;
-  readonly list: (page: {
-    readonly after: string | null;
-    readonly pageSize: number;
-  }) => Promise<RobotPage | "badCursor">;
+  /** Null: there is no such robot. */
+  readonly get: (name: string) => Promise<RobotToken | null>;
+  readonly list: (page: RobotPageRequest) => Promise<RobotPage | "badCursor">;
 };
 
 export type JobIntake = {

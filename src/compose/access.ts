@@ -104,7 +104,8 @@ export async function connectAuthorization(
 ): Promise<{ readonly authorization: Authorization | null; readonly access: AccessAdmin }> {
   const file = followAccessFile({ clock, telemetry, onRead: () => followed.refresh().catch(onError) }, config);
   const onAuditError = (error: unknown) => telemetry.loopFailed({ loop: "audit log", error });
-  const retention = { clock, prune: store.access.pruneAudit, onError: onAuditError };
+  const { makeAuditPartitions: makePartitions, dropAuditPartition: dropPartition, pruneAudit: prune } = store.access;
+  const retention = { clock, makePartitions, dropPartition, prune, onError: onAuditError };
   runLoops(parts, (signal) => keepAudit(retention, config.auditMs, signal));
   const onError = (error: unknown) => telemetry.loopFailed({ loop: "roles and bindings", error });
   const followed = followAccess({ clock, store: store.access, file: file.now, onError });

@@ -92,7 +92,13 @@ test("no header but that of an issued token is let in", async (t) => {
         resolve({ code: status[error?.code ?? status.OK] ?? "", text: `${error?.details}${error?.metadata.toJSON()}` }),
       );
     });
-  const made = await robots.make({ name: "ci", owner: "ann", ttlMs: 3_600_000, ownedMax: null });
+  const made = await robots.make({
+    name: "ci",
+    owner: "ann",
+    scope: { kind: "installation", name: "" },
+    ttlMs: 3_600_000,
+    ownedMax: null,
+  });
   const robot = made.kind === "made" ? made.secret : "";
   const [good, other] = [await issuer.sign({ sub: "a" }), await issuer.sign({ sub: "b", aud: "elsewhere" })];
   const account = await issuer.sign({ iss: "https://kubernetes", sub: "system:serviceaccount:a:b" });

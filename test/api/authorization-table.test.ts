@@ -103,8 +103,11 @@ const ofCluster = (needs: CallPermission, request: JsonValue = { name: "east" })
   return { request, needs, at: east, sees: "clusters.get", missing: "cluster east" };
 };
 
-/** By RPC. The items of a batch whose items succeed apart are tested by themselves. */
-const EXPECTED: Readonly<Record<string, Expected | "open" | "apart">> = {
+/**
+ * By RPC; several if requests need different things. The items of a batch whose items succeed apart are tested by
+ * themselves.
+ */
+const EXPECTED: Readonly<Record<string, Expected | readonly Expected[] | "open" | "apart">> = {
   "JobService/CreateJob": submit,
   "JobService/BatchCreateJobs": "apart",
   "JobService/SimulateJob": submit,
@@ -193,9 +196,18 @@ const EXPECTED: Readonly<Record<string, Expected | "open" | "apart">> = {
   "ClusterService/RotateCredentialKeys": everywhere("keys.rotate"),
   "AccessService/WhoAmI": "open",
   "AccessService/CheckAccess": "open",
-  "AccessService/CreateRobotToken": everywhere("robots.create", { name: "new" }),
-  "AccessService/ListRobotTokens": everywhere("robots.get"),
-  "AccessService/RevokeRobotToken": everywhere("robots.revoke", { name: "new" }),
+  "AccessService/CreateRobotToken": [
+    everywhere("robots.create", { name: "new" }),
+    { ...everywhere("robots.create", { name: "new", scope: { namespace: "nlp" } }), at: inNlp },
+    { ...everywhere("robots.create", { name: "new", scope: { project: "p" } }), at: { kind: "project", name: "p" } },
+  ],
+  "AccessService/ListRobotTokens": list("robots.get"),
+  "AccessService/RevokeRobotToken": {
+    ...list("robots.revoke"),
+    request: { name: "new" },
+    sees: "robots.get",
+    missing: "robot new",
+  },
   "AccessService/CreateRole": everywhere("access.define", { role: { name: "new", permissions: ["jobs.get"] } }),
   "AccessService/GetRole": { ...list("access.get"), request: { name: "viewer" } },
   "AccessService/ListRoles": list("access.get"),
@@ -309,9 +321,11 @@ describe("the table in force", () => {
           assert.ok(code === "OK" || code === "INVALID_ARGUMENT" || reason === "REACHED", `${code} ${reason}`);
           continue;
         }
-        await checkRoles(method, expected, caller);
-        const nobody = await served.answer(method, expected.request, caller);
-        assert.equal(verdictOf(nobody), expected.sees === null ? "denied" : "missing", "without a binding");
+        for (const one of [expected].flat()) {
+          await checkRoles(method, one, caller);
+          const nobody = await served.answer(method, one.request, caller);
+          assert.equal(verdictOf(nobody), one.sees === null ? "denied" : "missing", "without a binding");
+        }
       }
     });
   }

@@ -412,7 +412,11 @@ export class MemoryStore {
     listNamespaces: async () => [...this.namespaces.values()],
     setTenantLimits: async ({ tenant, limits }) => {
       if (tenant.kind === "namespace" && !this.namespaces.has(tenant.name)) return null;
-      const record = { tenant, limits, use: { waitingJobs: 0, runningJobs: 0, pods: 0, templateBytes: 0 } };
+      const record = {
+        tenant,
+        limits,
+        use: { waitingJobs: 0, runningJobs: 0, pods: 0, templateBytes: 0, robotTokens: 0 },
+      };
       this.tenants.set(`${tenant.kind} ${tenant.name}`, record);
       return record;
     },

@@ -11,8 +11,10 @@ import { Fleet, type FleetSize, GPU, gangChange } from "./plan-fleet.ts";
 const NOW = 1_800_000_000_000;
 /** What one round decides at most. */
 const BOUNDS = { admissionsMax: 256, searchesMax: SEARCHES_MAX };
-/** Where victims may be admitted again at once, fair sharing need not come to rest. */
-const FILL_ROUNDS_MAX = 400;
+/** So many rounds fill the fleet at most while they are measured. */
+const FILL_ROUNDS_MAX = 100;
+/** So many rounds without bounds let it come to rest at most. */
+const REST_ROUNDS_MAX = 100;
 
 export type PlanBench = FleetSize & { readonly rounds: number; readonly profile: boolean };
 
@@ -89,10 +91,10 @@ export async function benchPlan(of: PlanBench, print: Print): Promise<Readonly<R
     for (const change of carryOut(fleet, plan)) state.apply(change);
     more = plan.more || plan.admissions.length + plan.preemptions.length > 0;
   }
-  plan = { ...plan, admissions: [], preemptions: [], withdrawn: [] };
   note("rounds of 256 until full, p50", quantile(fillMs, 0.5), "ms");
   note("rounds of 256 until full, p99", quantile(fillMs, 0.99), "ms");
   note("  rounds", fillMs.length, "");
+  plan = comeToRest(fleet, state, { plan: { ...plan, ...NOTHING_DECIDED }, print });
   print(`GPUs in use before ${used}, after ${fleet.gpus().used}, of ${all}`);
   for (const count of [1, 100, 10_000]) {
     const times: number[] = [];
@@ -126,6 +128,23 @@ export async function benchPlan(of: PlanBench, print: Print): Promise<Readonly<R
   return figures;
 }
 
+/** Rounds without bounds until none changes anything. */
+function comeToRest(
+  fleet: Fleet,
+  state: FleetState,
+  { plan: first, print }: { readonly plan: FleetPlan; readonly print: Print },
+): FleetPlan {
+  let plan = first;
+  let rounds = 0;
+  const moves = () => plan.more || plan.admissions.length + plan.preemptions.length + plan.withdrawn.length > 0;
+  for (; moves() && rounds < REST_ROUNDS_MAX; rounds++) {
+    for (const change of carryOut(fleet, plan)) state.apply(change);
+    plan = state.round(NOW, { admissionsMax: Number.POSITIVE_INFINITY });
+  }
+  if (rounds > 0) print(`${moves() ? "not at rest" : "at rest"} after ${rounds} more rounds without bounds`);
+  return plan;
+}
+
 /** Lets gangs run until they use a half of the GPUs. */
 export function fillHalf(fleet: Fleet): void {
   const { all } = fleet.gpus();
@@ -151,6 +170,8 @@ export function recordOf(fleet: Fleet, planned: PlannedAdmission): readonly Chan
   const { cluster, flavors, flavorLabels, members, allocations } = planned;
   return fleet.admit(gang, { cluster: cluster ?? "", flavors, flavorLabels, members, amounts: allocations });
 }
+
+const NOTHING_DECIDED: Decided = { admissions: [], preemptions: [], withdrawn: [] };
 
 type Decided = Pick<FleetPlan, "admissions" | "preemptions" | "withdrawn">;
 

@@ -22,12 +22,23 @@ test("a robot is created with its token in a file for its owner alone, listed, a
   assert.equal(statSync(path).mode & 0o777, 0o600);
   const secret = readFileSync(path, "utf8").trim();
   const list = (await gangway("robot list")).stdout;
-  assert.match(list, /^NAME +STATE +OWNER +EXPIRES +LAST USED\nci +active +anonymous +\d{4}-/);
+  assert.match(list, /^NAME +STATE +SCOPE +OWNER +EXPIRES +LAST USED\nci +active +installation +anonymous +\d{4}-/);
   for (const format of ["json", "yaml", "name"]) {
     assert.doesNotMatch((await gangway(`robot list -o ${format}`)).stdout, new RegExp(secret.slice(4)));
   }
   assert.equal((await gangway("robot revoke ci")).stdout, "robot/ci revoked\n");
   assert.match((await gangway("robot list")).stdout, /\nci +revoked/);
+
+  for (const [flag, scope] of [
+    ["--namespace nlp", "namespace/nlp"],
+    ["--project ml", "project/ml"],
+  ]) {
+    const name = scope?.replace("/", "-");
+    assert.equal((await gangway(`robot create ${name} --to ${join(folder, `${name}.token`)} ${flag}`)).exitCode, 0);
+    assert.match((await gangway("robot list")).stdout, new RegExp(`\n${name} +active +${scope} +anonymous`));
+  }
+  const both = await gangway("robot create x --to x --namespace nlp --project ml");
+  assert.deepEqual([both.exitCode, both.stderr], [2, "error: give at most one of --project and --namespace\n"]);
 
   const taken = await gangway(`robot create other --to ${path}`, { files: { [path]: secret } });
   assert.deepEqual([taken.exitCode, taken.stdout], [2, ""], "a file that exists is not overwritten");

@@ -5,6 +5,7 @@ import { DEMO_CLUSTERS, DEMO_QUEUES } from "../../src/adapters/simcluster/demo-c
 import { startSimCluster } from "../../src/adapters/simcluster/sim-cluster.ts";
 import { PLAIN } from "../../src/cli/rpc/channel.ts";
 import { connect, type GangwayClient } from "../../src/cli/rpc/client.ts";
+import { AccessService } from "../../src/gen/gangway/v1/access_service_pb.ts";
 import { ClusterService } from "../../src/gen/gangway/v1/cluster_service_pb.ts";
 import { JobService } from "../../src/gen/gangway/v1/job_service_pb.ts";
 import { NamespaceService } from "../../src/gen/gangway/v1/namespace_service_pb.ts";
@@ -74,6 +75,17 @@ async function restoreQueues(client: GangwayClient): Promise<void> {
   }
 }
 
+/** Ends the tokens of robots, without which namespaces can be deleted. */
+async function revokeRobots(client: GangwayClient): Promise<void> {
+  await eachPage(async (pageToken) => {
+    const { robots, nextPageToken } = await client.call(AccessService.method.listRobotTokens, { pageToken });
+    for (const { name, revokeTime } of robots) {
+      if (revokeTime === undefined) await client.call(AccessService.method.revokeRobotToken, { name });
+    }
+    return nextPageToken;
+  });
+}
+
 /** Deletes every job, token and namespace, and waits until nothing of them is left. */
 export async function clear(client: GangwayClient, subject: Subject): Promise<void> {
   // Calls may have given a cluster credentials that lead nowhere. The jobs there would wait for it for ever.
@@ -109,6 +121,7 @@ export async function clear(client: GangwayClient, subject: Subject): Promise<vo
   }
   const { limits } = await client.call(NamespaceService.method.listTenantLimits, {});
   for (const { tenant } of limits) await client.call(NamespaceService.method.setTenantLimits, { limits: { tenant } });
+  await revokeRobots(client);
   const { namespaces } = await client.call(NamespaceService.method.listNamespaces, {});
   for (const { name } of namespaces) await client.call(NamespaceService.method.deleteNamespace, { name });
 }

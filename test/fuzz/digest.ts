@@ -68,6 +68,7 @@ const COLUMNS = `
 select table_name as table, string_agg(quote_ident(column_name), ', ' order by ordinal_position) as columns
   from information_schema.columns where table_schema = 'public'
    and not (table_name, column_name) in (MOVING)
+   and not (select relispartition from pg_class where oid = quote_ident(table_name)::regclass)
  group by table_name order by table_name`;
 
 export type Digests = Readonly<Record<string, string>>;

@@ -253,6 +253,7 @@ export const SEEDS: Readonly<Record<string, Seed>> = {
       maxWaitingJobs: chance.pick([0, 1, 50]),
       maxRunningJobs: chance.pick([0, 1, 50]),
       maxPods: chance.pick([0, 1, 500]),
+      maxRobotTokens: chance.pick([0, 1, 50]),
     },
   }),
   "ResourceManager.RegisterResourceQuota": pool,

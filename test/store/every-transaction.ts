@@ -1,4 +1,5 @@
 /** Every kind of transaction of the store, on so few rows that many of them at once want the same ones. */
+import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import type { Db } from "../../src/adapters/store/db/db.ts";
 import { holdCounters } from "../../src/adapters/store/fleet/counters-holder.ts";
@@ -6,6 +7,7 @@ import { stepGroups } from "../../src/adapters/store/jobs/step-groups.ts";
 import { changeHeirs } from "../../src/adapters/store/ledger/give-back.ts";
 import type { BucketLease } from "../../src/core/job/bucket.ts";
 import type { Job } from "../../src/core/job/job.ts";
+import { NO_TENANT_LIMITS } from "../../src/core/job/tenant-limits.ts";
 import type { AdmissionRecord } from "../../src/core/plan/plan-types.ts";
 import type { PlannedVictim, PreemptionRecord } from "../../src/core/plan/preemption.ts";
 import { refuse as refuseGang } from "../../src/core/plan/refuse.ts";
@@ -29,6 +31,7 @@ const MEMBERS = ["m1", "m2"];
 const UIDS = ["uid-1", "uid-2"];
 const FLAVORS = [{ name: FLAVOR, resource: "nvidia.com/gpu", nodeLabels: {} }];
 
+const DAY = 86_400_000;
 const NOTHING_KNOWN = { versionOf: () => null, usedOf: () => 0, cursorOf: () => null };
 
 /** Runs one transaction. `random` decides which rows it wants. */
@@ -298,6 +301,11 @@ export async function everyTransaction(db: Db, random: () => number): Promise<Re
     },
     forceRelease: () => store.pools.forceRelease({ pool: pick(POOLS), token: token(), reason: "r", actor: "admin" }),
     audit: () => store.pools.appendAudit({ actor: "a", action: "ForceRelease", subject: "s", reason: "", details: {} }),
+    keepAudit: async () => {
+      await store.access.makeAuditPartitions(pick([1, 365]) * DAY).catch(unlessTimeout);
+      await store.access.dropAuditPartition(NOW + pick([0, 5_000]) * DAY).catch(unlessTimeout);
+      await store.access.pruneAudit(NOW).catch(unlessTimeout);
+    },
     registerPool: () => {
       const name = pick([...POOLS, "new-1", "new-2"]);
       const domain = name === "apart" ? "far" : undefined;
@@ -340,14 +348,19 @@ export async function everyTransaction(db: Db, random: () => number): Promise<Re
         { kind: "namespace", name: pick(NAMESPACES) } as const,
         { kind: "project", name: "default" } as const,
       ]);
-      const limits = { maxWaitingJobs: pick([null, 50]), maxRunningJobs: null, maxTemplateBytes: null };
-      await store.admin.setTenantLimits({ tenant, limits: { ...limits, maxPods: pick([null, 500]) } }, "ann");
+      const limits = { maxWaitingJobs: pick([null, 50]), maxPods: pick([null, 500]), maxRobotTokens: pick([null, 1]) };
+      await store.admin.setTenantLimits({ tenant, limits: { ...NO_TENANT_LIMITS, ...limits } }, "ann");
       await store.admin.listTenants();
     },
     robots: async () => {
       const name = pick(["r1", "r2"]);
-      const robot = { name, owner: "ann", expiresAtMs: NOW + 1, hash: createHash("sha256").update(name).digest() };
-      await store.robots.makeRobot(robot, { nowMs: NOW, max: 2, ownedMax: null });
+      const scope = pick([
+        { kind: "namespace", name: pick(NAMESPACES) } as const,
+        { kind: "project", name: "default" } as const,
+      ]);
+      const robot = { name, owner: "ann", scope, expiresAtMs: NOW + 1 };
+      const hash = createHash("sha256").update(name).digest();
+      await store.robots.makeRobot({ ...robot, hash }, { nowMs: NOW, max: 2, ownedMax: null });
       await store.robots.noteUse(name, NOW);
       await store.robots.revokeRobot(pick(["r1", "r2"]), NOW);
     },
@@ -454,4 +467,9 @@ export async function everyTransaction(db: Db, random: () => number): Promise<Re
     },
     prune: () => store.watch.prune(NOW + 1),
   };
+}
+
+/** Partitions wait for locks only briefly. The next act tries again. */
+function unlessTimeout(error: unknown): void {
+  assert.match(String(error), /lock timeout/);
 }

@@ -17,6 +17,10 @@ export async function awaitBlocked(db: Db, count: number, operation?: Promise<un
   await waitUntil(`${count} wait for a lock`, isBlocked, { pollMs: 1 });
 }
 
+type HeldRow =
+  | { readonly table: "installation" }
+  | { readonly table: "namespaces" | "queues" | "clusters" | "quota_domains" | "jobs"; readonly name: string };
+
 /**
  * Holds a row, starts `first`, which waits for it, then `second`, and lets the row go: the server gives it to those who
  * wait in the order in which they came. So `second` has read the database as it was before `first`, and goes on after
@@ -24,12 +28,15 @@ export async function awaitBlocked(db: Db, count: number, operation?: Promise<un
  */
 export async function inOrder<A, B>(
   db: Db,
-  row: { readonly table: "namespaces" | "queues" | "clusters" | "quota_domains" | "jobs"; readonly name: string },
+  row: HeldRow,
   { first, second }: { readonly first: () => Promise<A>; readonly second: () => Promise<B> },
 ): Promise<readonly [A, B]> {
-  const key = row.table === "jobs" ? "uid" : "name";
   const started = await db.tx(async (tx) => {
-    await tx.query(`select 1 from ${row.table} where ${key} = $1 for update`, [row.name]);
+    if (row.table === "installation") await tx.query("select 1 from installation for update");
+    else
+      await tx.query(`select 1 from ${row.table} where ${row.table === "jobs" ? "uid" : "name"} = $1 for update`, [
+        row.name,
+      ]);
     const one = first();
     await awaitBlocked(db, 1, one);
     const other = second();

@@ -2,11 +2,15 @@ import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { after, before, beforeEach, test } from "node:test";
 import type { Db } from "../../src/adapters/store/db/db.ts";
+import type { RobotScope } from "../../src/core/access/robot.ts";
 import { onEachDatabase } from "../support/databases.ts";
 import { freshStore, type TestStore } from "./db.ts";
 
 const hashOf = (secret: string) => createHash("sha256").update(secret).digest();
-const robot = (name: string, secret = name) => ({ name, owner: "ann", expiresAtMs: 500, hash: hashOf(secret) });
+const OWN = { kind: "installation", name: "" } as const;
+const robot = (name: string, secret = name, scope: RobotScope = OWN) => {
+  return { name, owner: "ann", scope, expiresAtMs: 500, hash: hashOf(secret) };
+};
 const bounds = { nowMs: 100, max: 3, ownedMax: null };
 
 onEachDatabase((openDb) => {
@@ -21,7 +25,8 @@ onEachDatabase((openDb) => {
   });
 
   test("a robot is found by the hash of its secret alone, and its use is recorded", async () => {
-    const made = { name: "ci", owner: "ann", createTimeMs: 100, expiresAtMs: 500, lastUseMs: null, revokedMs: null };
+    const times = { createTimeMs: 100, expiresAtMs: 500, lastUseMs: null, revokedMs: null };
+    const made = { name: "ci", owner: "ann", scope: OWN, ...times };
     assert.deepEqual(await store.makeRobot(robot("ci", "secret"), bounds), { kind: "made", robot: made });
     assert.deepEqual(await store.findRobot(hashOf("secret")), made);
     assert.equal(await store.findRobot(hashOf("Secret")), null);
@@ -49,13 +54,13 @@ onEachDatabase((openDb) => {
     const names: string[] = [];
     let after: string | null = null;
     do {
-      const page = await store.listRobots({ after, pageSize: 3 });
+      const page = await store.listRobots({ after, pageSize: 3, listed: null });
       assert.ok(page !== "badCursor");
       names.push(...page.robots.map(({ name }) => name));
       after = page.next;
     } while (after !== null);
     assert.deepEqual(names, ["a", "b", "c", "d"]);
-    assert.equal(await store.listRobots({ after: "nonsense", pageSize: 3 }), "badCursor");
+    assert.equal(await store.listRobots({ after: "nonsense", pageSize: 3, listed: null }), "badCursor");
   });
 
   test("an owner has at most so many robots whose tokens count, also if it makes them at once", async () => {

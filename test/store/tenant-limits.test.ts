@@ -103,7 +103,13 @@ onEachDatabase((openDb) => {
     await db.query("update jobs set phase = 'RUNNING' where uid = $1", [uid]);
     await limit(PROJECT, { maxRunningJobs: 3 });
     await limit(NLP, { maxPods: 7 });
-    const use = { waitingJobs: 1, runningJobs: 1, pods: 2 * podsOf(job), templateBytes: 2 * bytesOf(job) };
+    const use = {
+      waitingJobs: 1,
+      runningJobs: 1,
+      pods: 2 * podsOf(job),
+      templateBytes: 2 * bytesOf(job),
+      robotTokens: 0,
+    };
     assert.deepEqual(await store.admin.listTenants(), [
       { tenant: NLP, limits: { ...NO_TENANT_LIMITS, maxPods: 7 }, use },
       { tenant: PROJECT, limits: { ...NO_TENANT_LIMITS, maxRunningJobs: 3 }, use },

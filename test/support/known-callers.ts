@@ -60,7 +60,13 @@ export async function knownCallers(t: Pick<TestContext, "after">) {
       accounts.set(token, subject);
       return { subject, token };
     }
-    const made = await robots.make({ name, owner: "test", ttlMs: 600_000, ownedMax: null });
+    const made = await robots.make({
+      name,
+      owner: "test",
+      scope: { kind: "installation", name: "" },
+      ttlMs: 600_000,
+      ownedMax: null,
+    });
     if (made.kind !== "made") throw new Error(made.kind);
     return { subject: `robot:${name}`, token: made.secret };
   };

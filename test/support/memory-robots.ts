@@ -28,7 +28,12 @@ export function memoryRobots(clock: { readonly nowMs: () => number } = systemClo
     findRobot: async (hash) => [...rows.values()].find((row) => row.hash === hash.toString("hex")) ?? null,
     noteUse: async (name, nowMs) => void change(name, () => ({ lastUseMs: nowMs })),
     revokeRobot: async (name, nowMs) => change(name, ({ revokedMs }) => ({ revokedMs: revokedMs ?? nowMs })),
-    listRobots: async () => ({ robots: [...rows.values()], next: null }),
+    getRobot: async (name) => rows.get(name) ?? null,
+    listRobots: async ({ listed }) => {
+      const isListed = ({ scope: { kind, name } }: RobotToken) =>
+        (kind === "namespace" ? listed?.namespaces : listed?.projects)?.includes(name) === true;
+      return { robots: [...rows.values()].filter((robot) => listed === null || isListed(robot)), next: null };
+    },
   };
   return createRobots({ clock, store, randomBytes, onError: (error) => Promise.reject(error) });
 }

@@ -19,7 +19,8 @@ import { POOLS_MAX, TOKENS_MAX, WAITERS_MAX } from "../../core/quota/limits.ts";
 import type { Decision } from "../../core/reconcile/decision.ts";
 import type { Clock } from "../../runtime/clock.ts";
 import * as access from "./admin/access.ts";
-import { appendAudit, pruneAudit, SERVICE, withAuditLog } from "./admin/audit.ts";
+import { appendAudit, SERVICE, withAuditLog } from "./admin/audit.ts";
+import * as partitions from "./admin/audit-partitions.ts";
 import * as capacity from "./admin/cluster-capacity.ts";
 import { claimUid, setUid, type TellsUid, uidRefusal } from "./admin/cluster-uids.ts";
 import * as clusters from "./admin/clusters.ts";
@@ -261,7 +262,7 @@ function admin(db: Db, options: StoreOptions) {
     listNamespaces: () => namespaces.listNamespaces(db),
     setTenantLimits: (of: Parameters<typeof tenants.setTenantLimits>[1], actor: string) =>
       tenants.setTenantLimits(db, of, { actor, nowMs: clock.nowMs() }),
-    listTenants: () => tenants.listTenants(db),
+    listTenants: () => tenants.listTenants(db, clock.nowMs()),
     getCluster: (name: string) => clusters.getCluster(db, name),
     listClusters: () => clusters.listClusters(db),
     setCordoned: (name: string, cordoned: boolean) =>
@@ -334,6 +335,7 @@ function robotStore(db: Db, { clock }: StoreOptions) {
       robots.makeRobot(db, robot, bounds),
     findRobot: (hash: Buffer) => robots.findRobot(db, hash),
     noteUse: (name: string, nowMs: number) => robots.noteUse(db, name, nowMs),
+    getRobot: (name: string) => robots.getRobot(db, name),
     revokeRobot: (name: string, nowMs: number) => robots.revokeRobot(db, name, nowMs),
     listRobots: (page: Parameters<typeof robots.listRobots>[1]) => robots.listRobots(db, page, clock.nowMs()),
   };
@@ -351,6 +353,8 @@ function accessStore(db: Db, { clock }: StoreOptions) {
     deleteBinding: (binding: Deleted, change: Change) => access.deleteBinding(db, binding, change),
     appendAudit: (...notes: readonly AuditNote[]) => db.tx((tx) => appendAudit(tx, ...notes)),
     noteSettings: (read: ReadSettings) => noteSettings(db, { ...read, nowMs: clock.nowMs() }),
-    pruneAudit: (beforeMs: number) => pruneAudit(db, beforeMs),
+    makeAuditPartitions: (keptMs: number) => partitions.makeAuditPartitions(db, { nowMs: clock.nowMs(), keptMs }),
+    dropAuditPartition: (beforeMs: number) => partitions.dropAuditPartition(db, beforeMs),
+    pruneAudit: (beforeMs: number) => partitions.pruneAudit(db, beforeMs),
   };
 }

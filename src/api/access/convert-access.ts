@@ -32,7 +32,7 @@ function recorded(record: Pick<RoleRecord, "source" | "version" | "createTimeMs"
   return { source: SOURCE[source], resourceVersion, createTime: toTimestamp(createTimeMs), createdBy };
 }
 
-function toProtoScope({ kind, name }: BoundScope): MessageInitShape<typeof AccessScopeSchema> {
+export function toProtoScope({ kind, name }: BoundScope): MessageInitShape<typeof AccessScopeSchema> {
   if (kind === "installation") return {};
   return { of: { case: kind === "pool" ? "poolPrefix" : kind, value: name } };
 }

@@ -21,6 +21,7 @@ export async function setTenantLimits(
     maxRunningJobs: sent?.maxRunningJobs || null,
     maxPods: sent?.maxPods || null,
     maxTemplateBytes: Number(sent?.maxTemplateBytes ?? 0n) || null,
+    maxRobotTokens: sent?.maxRobotTokens || null,
   };
   const set = await admin.setTenantLimits({ tenant, limits }, identity.subject);
   await limitsChanged();
@@ -43,6 +44,7 @@ function toProto({ tenant, limits, use }: TenantRecord): MessageInitShape<typeof
     maxRunningJobs: limits.maxRunningJobs ?? 0,
     maxPods: limits.maxPods ?? 0,
     maxTemplateBytes: BigInt(limits.maxTemplateBytes ?? 0),
+    maxRobotTokens: limits.maxRobotTokens ?? 0,
     use: { ...use, pods: BigInt(use.pods), templateBytes: BigInt(use.templateBytes) },
   };
 }

@@ -1,7 +1,7 @@
 /** The one place where calls are authorized: before their handlers, and again while their streams run. */
 import { status } from "@grpc/grpc-js";
 import type { Beyond } from "../../core/access/binding.ts";
-import { mayCall, namespacesWith, poolsWith, scopesWith } from "../../core/access/decide.ts";
+import { mayCall, namespacesWith, namesWith, scopesWith } from "../../core/access/decide.ts";
 import type { Identity } from "../../core/access/identity.ts";
 import { type CallVerdict, type JudgedCall, judge, judgeItem, type RequestMessage } from "../../core/access/judge.ts";
 import { type CallPermission, PERMISSIONS } from "../../core/access/permissions.ts";
@@ -98,7 +98,17 @@ export class CallAccess {
 
   /** The prefixes of pools for which the caller has the permission. Null: all pools. */
   pools(permission: CallPermission): readonly string[] | null {
-    return this.#authorization === null ? null : poolsWith(this.#identity, permission, this.#authorization.copy());
+    return this.#names(permission, "pool");
+  }
+
+  /** The projects at which the caller has the permission. Null: all projects. */
+  projects(permission: CallPermission): readonly string[] | null {
+    return this.#names(permission, "project");
+  }
+
+  #names(permission: CallPermission, kind: "project" | "pool"): readonly string[] | null {
+    if (this.#authorization === null) return null;
+    return namesWith(this.#identity, { permission, kind }, this.#authorization.copy());
   }
 
   /** Resolves with an error once the caller may no longer make the call; with null when the signal is aborted. */
@@ -151,14 +161,24 @@ export class CallAccess {
   }
 
   /** The error for a caller that wants to give what it does not have. */
-  beyond({ permissions, scope }: Beyond): RpcError {
-    const at = placeText(scope);
-    const first = permissions.slice(0, NAMED_MAX).join(", ");
-    const more = permissions.length > NAMED_MAX ? ` and ${permissions.length - NAMED_MAX} more` : "";
+  beyond(of: Beyond): RpcError {
+    const at = placeText(of.scope);
+    const first = of.permissions.slice(0, NAMED_MAX).join(", ");
+    const more = of.permissions.length > NAMED_MAX ? ` and ${of.permissions.length - NAMED_MAX} more` : "";
     const message = `the caller lacks ${first}${more} for ${at} itself, so it cannot give them away`;
-    const details = [errorInfo("BEYOND_CALLER", { permissions: permissions.join(","), scope: at })];
-    const error = new RpcError(status.PERMISSION_DENIED, message, details);
-    this.#tell(error, { resource: scope.name, permission: permissions.join(","), scope: at });
+    return this.#beyond(of, message, { permissions: of.permissions.join(","), scope: at });
+  }
+
+  /** The error for a caller that wants to act as a subject to which bindings, which it may not see, give more. */
+  beyondSubject(subject: string, of: Beyond): RpcError {
+    if (this.may("access.get", of.scope)) return this.beyond(of);
+    const message = `bindings give ${subject} permissions that the caller lacks itself, so it cannot give them away`;
+    return this.#beyond(of, message, {});
+  }
+
+  #beyond({ permissions, scope }: Beyond, message: string, metadata: Readonly<Record<string, string>>): RpcError {
+    const error = new RpcError(status.PERMISSION_DENIED, message, [errorInfo("BEYOND_CALLER", metadata)]);
+    this.#tell(error, { resource: scope.name, permission: permissions.join(","), scope: placeText(scope) });
     return error;
   }
 }

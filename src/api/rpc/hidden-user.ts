@@ -10,6 +10,7 @@ const USERS: readonly {
   readonly permission: CallPermission;
 }[] = [
   { named: /^(job) ([^/]+)\/\S+/, kind: "namespace", permission: "jobs.get" },
+  { named: /^(robot) \S+ of namespace (\S+)/, kind: "namespace", permission: "robots.get" },
   { named: /^(namespace) (\S+)/, kind: "namespace", permission: "namespaces.get" },
   { named: /^(pool|tokens of) (\S+)/, kind: "pool", permission: "pools.get" },
   { named: /^(queue) ([^\s,]+)/, kind: "queue", permission: "queues.get" },

@@ -11,6 +11,7 @@ import { printLines, printResponse } from "../output/print.ts";
 import { allPages } from "../rpc/pages.ts";
 import { examples, onRun, type Registrar, type Run } from "../run-command.ts";
 import { registerObjectVerb } from "./named-object-commands.ts";
+import { ROBOT_KINDS, type ScopeOptions, scopeOf, scopeText } from "./scope-options.ts";
 
 /** More robots than a person reads. */
 const LIMIT = 10_000;
@@ -32,19 +33,33 @@ export function registerRobot(registrar: Registrar): void {
   });
 }
 
+type CreateOptions = Pick<ScopeOptions, "project"> & { readonly to: string; readonly ttl?: number };
+
 function registerCreate(registrar: Registrar): void {
   const command = registrar.program
     .command("create")
-    .description("Make a robot, and write its token to a new file that only you can read. It is not shown again.")
+    .summary("Make a robot with a token")
+    .description(
+      "Make a robot, and write its token to a new file that only you can read. It is not shown again. --namespace or " +
+        "--project says where the robot belongs: who may see and revoke it, and which limits count it.",
+    )
     .argument("<name>", "name of the robot")
     .requiredOption("--to <file>", "the file of the token, which must not exist yet")
     .addOption(durationOption("--ttl <duration>", "how long the token counts (default: 2160h, which is 90 days)"))
-    .addHelpText("after", examples("gangway robot create ci --to ci.token --ttl 720h"));
-  onRun<{ to: string; ttl?: number }>(registrar, command, async (run, [name = ""], { to, ttl }) => {
+    .option("--project <name>", "the project that the robot belongs to")
+    .addHelpText(
+      "after",
+      examples(
+        "gangway robot create ci --to ci.token --ttl 720h",
+        "gangway robot create nlp-ci --to ci.token --namespace nlp",
+      ),
+    );
+  onRun<CreateOptions>(registrar, command, async (run, [name = ""], { to, ttl, ...flags }) => {
+    const scope = scopeOf(run, flags, ROBOT_KINDS);
     // The secret is lost if it cannot be written: look first.
     if ((await run.deps.lookUp(to)) !== null) throw usageFailure(`${to} exists; give the name of a new file`);
     const lives = ttl === undefined ? {} : { ttl: durationFromMs(ttl) };
-    const { secret } = await run.client.call(AccessService.method.createRobotToken, { name, ...lives });
+    const { secret } = await run.client.call(AccessService.method.createRobotToken, { name, scope, ...lives });
     await run.deps.writePrivateFile(to, `${secret}\n`).catch(async (error: unknown) => {
       await run.client.call(AccessService.method.revokeRobotToken, { name });
       throw error;
@@ -58,7 +73,7 @@ function registerList(registrar: Registrar): void {
   const command = registrar.program
     .command("list")
     .alias("ls")
-    .description("List the robots, revoked ones included")
+    .description("List the robots that you may see, revoked ones included")
     .addOption(outputOption())
     .addHelpText("after", examples("gangway robot list"));
   onRun<{ output: OutputFormat }>(registrar, command, async (run, _args, { output }) => {
@@ -71,7 +86,7 @@ function registerList(registrar: Registrar): void {
       schema: ListRobotTokensResponseSchema,
       message,
       names: robots.map(({ name }) => `robot/${name}`),
-      columns: ["NAME", "STATE", "OWNER", "EXPIRES", "LAST USED"].map((title) => ({ title })),
+      columns: ["NAME", "STATE", "SCOPE", "OWNER", "EXPIRES", "LAST USED"].map((title) => ({ title })),
       rows: robots.map((robot) => rowOf(run, robot)),
       none: "no robots",
     });
@@ -79,10 +94,10 @@ function registerList(registrar: Registrar): void {
   });
 }
 
-function rowOf({ deps }: Run, { name, owner, expireTime, lastUseTime, revokeTime }: Robot): readonly string[] {
+function rowOf({ deps }: Run, { name, scope, owner, expireTime, lastUseTime, revokeTime }: Robot): readonly string[] {
   const nowMs = deps.clock.nowMs();
   const expiresMs = expireTime === undefined ? Number.POSITIVE_INFINITY : timestampMs(expireTime);
   const state = revokeTime !== undefined ? "revoked" : expiresMs <= nowMs ? "expired" : "active";
   const expires = expireTime === undefined ? "" : new Date(expiresMs).toISOString();
-  return [name, state, owner, expires, lastUseTime === undefined ? "" : ageCell(lastUseTime, nowMs)];
+  return [name, state, scopeText(scope), owner, expires, lastUseTime === undefined ? "" : ageCell(lastUseTime, nowMs)];
 }

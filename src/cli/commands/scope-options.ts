@@ -12,7 +12,18 @@ export type ScopeOptions = {
   readonly cluster?: string;
 };
 
-const KINDS = ["project", "namespace", "queue", "poolPrefix", "cluster"] as const;
+const FLAGS = {
+  project: "--project",
+  namespace: "--namespace",
+  queue: "--queue",
+  poolPrefix: "--pool-prefix",
+  cluster: "--cluster",
+} as const;
+
+type Kind = keyof typeof FLAGS;
+const KINDS = Object.keys(FLAGS) as readonly Kind[];
+/** The kinds of scopes that a robot may belong to. */
+export const ROBOT_KINDS: readonly Kind[] = ["project", "namespace"];
 
 /** Adds these flags to a command. */
 export function addScopeOptions(command: Command): Command {
@@ -23,15 +34,17 @@ export function addScopeOptions(command: Command): Command {
     .option("--cluster <name>", "at a cluster");
 }
 
-/** The scope that the flags name; without a flag, the installation. */
+/** The scope that the flags name; without a flag, the installation. `kinds`: those that the command has flags for. */
 export function scopeOf(
   { namespace, isNamespaceGiven }: Pick<Run, "namespace" | "isNamespaceGiven">,
   { project, queue, poolPrefix, cluster }: ScopeOptions,
+  kinds = KINDS,
 ): MessageInitShape<typeof AccessScopeSchema> {
   const named = { project, queue, poolPrefix, cluster, namespace: isNamespaceGiven ? namespace : undefined };
   const [kind, more] = KINDS.filter((one) => named[one] !== undefined);
   if (more !== undefined) {
-    throw usageFailure("give at most one of --project, --namespace, --queue, --pool-prefix and --cluster");
+    const flags = kinds.map((one) => FLAGS[one]);
+    throw usageFailure(`give at most one of ${flags.slice(0, -1).join(", ")} and ${flags.at(-1)}`);
   }
   return kind === undefined ? {} : { of: { case: kind, value: named[kind] ?? "" } };
 }

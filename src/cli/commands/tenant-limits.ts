@@ -15,11 +15,11 @@ import { registerListObjects } from "./named-object-commands.ts";
 export function registerTenantLimits(registrar: Registrar): void {
   const program = registrar.program
     .command("limits")
-    .description("List and set how much the jobs of a namespace or a project may take together")
+    .description("List and set how much the jobs of a namespace or a project may take together, and how many robots")
     .addHelpText("after", examples("gangway limits list", "gangway limits set namespace/nlp --max-waiting-jobs 500"));
   const group = { ...registrar, program };
   registerListObjects(group, {
-    description: "List the limits of namespaces and projects, and what their jobs use",
+    description: "List the limits of namespaces and projects, and what is used of them",
     plural: "limits",
     schema: ListTenantLimitsResponseSchema,
     list: (run) => run.client.call(NamespaceService.method.listTenantLimits, {}),
@@ -33,6 +33,7 @@ const FLAGS = {
   maxRunningJobs: { flag: "--max-running-jobs", help: "the most jobs that are admitted at the same time" },
   maxPods: { flag: "--max-pods", help: "the most pods that jobs ask for, those that wait included" },
   maxTemplateBytes: { flag: "--max-template-bytes", help: "the most bytes of the jobs' specs with their templates" },
+  maxRobotTokens: { flag: "--max-robot-tokens", help: "the most robots whose tokens count" },
 } as const;
 
 type LimitName = keyof typeof FLAGS;
@@ -99,6 +100,7 @@ const COLUMNS: readonly Column[] = [
   { title: "RUNNING", align: "right" },
   { title: "PODS", align: "right" },
   { title: "TEMPLATE BYTES", align: "right" },
+  { title: "ROBOTS", align: "right" },
 ];
 
 function limitsTable(limits: readonly TenantLimits[]) {
@@ -108,6 +110,7 @@ function limitsTable(limits: readonly TenantLimits[]) {
     cell(use?.runningJobs, of.maxRunningJobs),
     cell(use?.pods, of.maxPods),
     cell(use?.templateBytes, of.maxTemplateBytes),
+    cell(use?.robotTokens, of.maxRobotTokens),
   ]);
   return { columns: COLUMNS, rows, names: rows.map(([name = ""]) => name) };
 }

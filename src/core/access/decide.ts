@@ -69,11 +69,18 @@ export function namespacesWith(caller: Caller, permission: CallPermission, copy:
   return [...new Set([...own, ...ofProjects])].sort();
 }
 
-/** The prefixes of the pools for which the caller has the permission, in order. Null: all pools. */
-export function poolsWith(caller: Caller, permission: CallPermission, copy: AccessCopy): readonly string[] | null {
+/**
+ * The names of the scopes of a kind at which the caller has the permission, in order: projects, or prefixes of pools.
+ * Null: all.
+ */
+export function namesWith(
+  caller: Caller,
+  { permission, kind }: { readonly permission: CallPermission; readonly kind: "project" | "pool" },
+  copy: AccessCopy,
+): readonly string[] | null {
   const scopes = scopesWith(caller, permission, copy);
-  if (scopes.some(({ kind }) => kind === "installation")) return null;
-  return [...new Set(scopes.filter(({ kind }) => kind === "pool").map(({ name }) => name))].sort();
+  if (scopes.some((scope) => scope.kind === "installation")) return null;
+  return [...new Set(scopes.filter((scope) => scope.kind === kind).map(({ name }) => name))].sort();
 }
 
 /** The permissions that a binding at the scope makes a difference for: those that are asked for at places within it. */

@@ -24,7 +24,7 @@ export const PERMISSIONS = {
   "namespaces.update": ["namespace", "project"],
   /** Set what pods of a namespace may do in clusters. */
   "namespaces.police": ["installation"],
-  /** Set how much the jobs of a namespace or a project may take. */
+  /** Set how much the jobs of a namespace or a project may take, and how many robots it may have. */
   "namespaces.limit": ["installation"],
   "namespaces.delete": ["namespace"],
   "queues.get": ["queue"],
@@ -64,9 +64,10 @@ export const PERMISSIONS = {
   "keys.get": ["installation"],
   /** Encrypt the credentials of clusters with the current key. */
   "keys.rotate": ["installation"],
-  "robots.get": ["installation"],
-  "robots.create": ["installation"],
-  "robots.revoke": ["installation"],
+  /** See the robots that belong to a namespace, a project or the installation. */
+  "robots.get": ["namespace", "project", "installation"],
+  "robots.create": ["namespace", "project", "installation"],
+  "robots.revoke": ["namespace", "project", "installation"],
   /** See roles, and the bindings at a scope. */
   "access.get": ["installation", "project", "namespace", "queue", "pool", "cluster"],
   /** Bind roles at a scope, and take bindings away. */

@@ -205,12 +205,14 @@ export const RPC_TABLE: Readonly<Record<string, RpcEntry>> = {
 
   "gangway.v1.AccessService/WhoAmI": open("a caller may know itself"),
   "gangway.v1.AccessService/CheckAccess": open("a caller may know what it may do"),
-  "gangway.v1.AccessService/CreateRobotToken": audited([{ permission: "robots.create", at: { kind: "installation" } }]),
+  "gangway.v1.AccessService/CreateRobotToken": audited([
+    { permission: "robots.create", at: { kind: "scope", field: "scope" } },
+  ]),
   "gangway.v1.AccessService/ListRobotTokens": {
-    ...reading([{ permission: "robots.get", at: { kind: "installation" } }]),
+    ...reading([anywhere("robots.get")]),
     audited: true,
   },
-  "gangway.v1.AccessService/RevokeRobotToken": audited([{ permission: "robots.revoke", at: { kind: "installation" } }]),
+  "gangway.v1.AccessService/RevokeRobotToken": audited([oneOf("robot", "robots.revoke", "robots.get")]),
   "gangway.v1.AccessService/CreateRole": audited([{ permission: "access.define", at: { kind: "installation" } }]),
   "gangway.v1.AccessService/GetRole": reading([anywhere("access.get")]),
   "gangway.v1.AccessService/ListRoles": reading([anywhere("access.get")]),
@@ -218,9 +220,9 @@ export const RPC_TABLE: Readonly<Record<string, RpcEntry>> = {
   "gangway.v1.AccessService/CreateBinding": audited([
     { permission: "access.bind", at: { kind: "scope", field: "binding.scope" } },
   ]),
-  "gangway.v1.AccessService/GetBinding": reading([oneBinding("access.get")]),
+  "gangway.v1.AccessService/GetBinding": reading([oneOf("binding", "access.get", "access.get")]),
   "gangway.v1.AccessService/ListBindings": reading([anywhere("access.get")]),
-  "gangway.v1.AccessService/DeleteBinding": audited([oneBinding("access.bind")]),
+  "gangway.v1.AccessService/DeleteBinding": audited([oneOf("binding", "access.bind", "access.get")]),
 
   "grpc.health.v1.Health/Check": open("a probe may have no role"),
   "grpc.health.v1.Health/List": open("a probe may have no role"),
@@ -361,7 +363,8 @@ function heldNeeds(holderOf: "request" | "item"): readonly Need[] {
   ];
 }
 
-function oneBinding(permission: CallPermission): Need {
-  const as: Missing = { kind: "notFound", type: "binding", name: ["name"] };
-  return { permission, at: { kind: "anywhere" }, hidden: { unless: "access.get", as } };
+/** A record whose scope its handler alone knows. */
+function oneOf(type: string, permission: CallPermission, unless: CallPermission): Need {
+  const as: Missing = { kind: "notFound", type, name: ["name"] };
+  return { permission, at: { kind: "anywhere" }, hidden: { unless, as } };
 }

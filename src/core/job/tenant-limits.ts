@@ -1,4 +1,4 @@
-/** How much the jobs of a namespace or of a project may take together. */
+/** How much the jobs of a namespace or of a project may take together, and how many robots may belong to it. */
 import type { Job } from "./job.ts";
 import type { JobSpec } from "./spec.ts";
 
@@ -14,6 +14,8 @@ export type TenantLimits = {
   readonly maxPods: number | null;
   /** Bytes of the specs with their templates, as JSON. */
   readonly maxTemplateBytes: number | null;
+  /** Tokens of its robots that count. */
+  readonly maxRobotTokens: number | null;
 };
 
 export const NO_TENANT_LIMITS: TenantLimits = {
@@ -21,15 +23,18 @@ export const NO_TENANT_LIMITS: TenantLimits = {
   maxRunningJobs: null,
   maxPods: null,
   maxTemplateBytes: null,
+  maxRobotTokens: null,
 };
 
 /** What the jobs of a tenant take now. */
-export type TenantUse = {
+export type JobUse = {
   readonly waitingJobs: number;
   readonly runningJobs: number;
   readonly pods: number;
   readonly templateBytes: number;
 };
+
+export type TenantUse = JobUse & { readonly robotTokens: number };
 
 export type TenantRecord = { readonly tenant: TenantName; readonly limits: TenantLimits; readonly use: TenantUse };
 

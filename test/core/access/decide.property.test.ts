@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
 import type { BindingRecord, RoleRecord } from "../../../src/core/access/binding.ts";
-import { accessCopy, beyond, mayCall, namespacesWith, poolsWith, scopesWith } from "../../../src/core/access/decide.ts";
+import { accessCopy, beyond, mayCall, namespacesWith, namesWith, scopesWith } from "../../../src/core/access/decide.ts";
 import {
   ALL_PERMISSIONS,
   type CallPermission,
@@ -108,7 +108,7 @@ test("removing a binding never allows more, adding one never less, and their ord
   );
 });
 
-test("the namespaces and pools of a list are exactly those that a call may name", () => {
+test("the namespaces, projects and pools of a list are exactly those that a call may name", () => {
   fc.assert(
     fc.property(bindingLists, callers, permissions, (bindings, caller, permission) => {
       const copy = copyOf(bindings);
@@ -117,7 +117,12 @@ test("the namespaces and pools of a list are exactly those that a call may name"
         const may = mayCall(caller, permission, { kind: "namespace", name }, copy);
         assert.equal(namespaces === null || namespaces.includes(name), may, name);
       }
-      const pools = poolsWith(caller, permission, copy);
+      const projects = namesWith(caller, { permission, kind: "project" }, copy);
+      for (const name of ["p", "q", "other"]) {
+        const may = mayCall(caller, permission, { kind: "project", name }, copy);
+        assert.equal(projects === null || projects.includes(name), may, name);
+      }
+      const pools = namesWith(caller, { permission, kind: "pool" }, copy);
       for (const name of ["x", "x:y", "x:yy", "x:y/z", "xy", "w/v", "v"]) {
         const listed =
           pools === null ||

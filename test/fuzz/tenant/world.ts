@@ -182,9 +182,9 @@ async function makePools(root: GangwayClient): Promise<void> {
 async function makeAccess(root: GangwayClient): Promise<void> {
   const { createRobotToken, createRole, createBinding } = AccessService.method;
   for (const begin of [THEIRS, UNSPOKEN]) {
-    await root.call(createRobotToken, { name: `${begin}-robot` });
     await root.call(createRole, { role: { name: `${begin}-role`, permissions: ["jobs.get"] } });
     const scope = { of: { case: "namespace", value: `${begin}-space` } } as const;
+    await root.call(createRobotToken, { name: `${begin}-robot`, scope });
     const to = { case: "subject", value: `robot:${begin}-robot` } as const;
     await root.call(createBinding, { binding: { name: `${begin}-binding`, to, role: `${begin}-role`, scope } });
     const group = { case: "group", value: `login:${UNSPOKEN}-group` } as const;

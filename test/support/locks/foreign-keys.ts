@@ -18,9 +18,11 @@ export function migrationTexts(): string {
   return texts.join("\n").replace(/--.*$/gm, "");
 }
 
-/** The names of all tables. */
+/** The names of all tables, as the last migration leaves them. */
 export function tablesOf(migrations: string): readonly string[] {
-  return [...migrations.matchAll(/\bcreate table (\w+)/g)].map(([, name = ""]) => name);
+  const renamed = [...migrations.matchAll(/\balter table \w+ rename to (\w+)/g)];
+  const made = [...migrations.matchAll(/\bcreate table (\w+)/g)];
+  return [...new Set([...made, ...renamed].map(([, name = ""]) => name))];
 }
 
 /** The foreign keys that columns have in these migrations. */

@@ -48,6 +48,9 @@ export const LOCK_ORDER: readonly LockedTable[] = [
   { name: "access_bindings", keys: [["name"]] },
   { name: "robot_tokens", keys: [["name"]] },
   { name: "audit_entries", keys: [["id"]], isLog: true },
+  // The partitions in which entries are deleted.
+  { name: "audit_entries_first", keys: [["id"]] },
+  { name: "audit_entries_default", keys: [["id"]] },
 ];
 
 /** Tables that only migrations write. */

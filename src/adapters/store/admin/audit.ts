@@ -5,7 +5,7 @@
 import type { AuditEntry, AuditNote, AuditPage, AuditQuery } from "../../../core/admin/audit.ts";
 import { servedCall } from "../../../runtime/served-call.ts";
 import { decodeCursor, encodeCursor } from "../db/cursor.ts";
-import { type Db, type Executor, json, onlyRow, storable } from "../db/db.ts";
+import { type Db, type Executor, json, storable } from "../db/db.ts";
 import { prepared } from "../db/prepared.ts";
 
 /** The actor of changes that no caller has asked for. */
@@ -101,21 +101,3 @@ select id, at_ms as "timeMs", actor, action, subject, reason, details, method, p
    and ($4::text is null or rpc = $4) and ($5::bigint is null or at_ms >= $5) and ($6::bigint is null or at_ms < $6)
    and ($7::bigint is null or id < $7)
  order by id desc limit $8`;
-
-/** A statement deletes this many entries at most, so that it holds its locks briefly. */
-const DELETED_MAX = 1_000;
-
-/** Deletes the oldest entries before the time, at most a thousand, and returns how many. */
-export async function pruneAudit(executor: Executor, beforeMs: number): Promise<number> {
-  return onlyRow(await executor.query<{ count: number }>(PRUNE_AUDIT, [beforeMs, DELETED_MAX])).count;
-}
-
-const PRUNE_AUDIT = `
-with old as (
-  select id from audit_entries
-   where id in (select id from audit_entries where at_ms < $1 order by at_ms, id limit $2)
-   order by id for update skip locked
-), gone as (
-  delete from audit_entries e using old where e.id = old.id returning 1
-)
-select count(*) from gone`;

@@ -112,7 +112,7 @@ update namespaces
  where name = $1 and ($4::bigint = 0 or version = $4)
 returning ${COLUMNS}`;
 
-/** Deletes a namespace, unless it has a job's record. */
+/** Deletes a namespace, unless it has a job's record, or a robot whose token counts. */
 export function deleteNamespace(db: Db, name: string, nowMs: number): Promise<ChangeOutcome<NamespaceRecord>> {
   return db.tx(async (tx) => {
     // While the row is locked, no job can be created in the namespace: its foreign key locks the row too.
@@ -122,12 +122,17 @@ export function deleteNamespace(db: Db, name: string, nowMs: number): Promise<Ch
     if (record === undefined) return { kind: "notFound" };
     const [user] = await tx.query<{ name: string }>("select name from jobs where namespace = $1 limit 1", [name]);
     if (user !== undefined) return { kind: "inUse", by: `job ${name}/${user.name}` };
+    const [robot] = await tx.query<{ name: string }>(ROBOT_OF, [name, nowMs]);
+    if (robot !== undefined) return { kind: "inUse", by: `robot ${robot.name} of namespace ${name}` };
     await tx.query("delete from namespaces where name = $1", [name]);
     await tx.query("delete from tenant_limits where kind = $1 and name = $2", ["namespace", name]);
     await note(tx, { action: "DeleteNamespace", before: record, after: null }, nowMs);
     return { kind: "done", record };
   });
 }
+
+const ROBOT_OF =
+  "select name from robot_tokens where namespace = $1 and revoked_ms is null and expires_ms > $2::bigint limit 1";
 
 function note(
   tx: Executor,

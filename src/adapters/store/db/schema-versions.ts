@@ -57,6 +57,8 @@ export const SCHEMA_VERSIONS: SchemaVersions = [
     "0026_jobs-by-phase",
     "0027_flavor-labels",
     "0028_listed-statistics",
+    "0029_audit-partitions",
+    "0030_robot-scopes",
   ],
 ];
 
