@@ -23,17 +23,20 @@ suite("a simulated cluster answers as a real one", { skip: !controlPlaneBuilt() 
   let simulated: Subject;
   let real: Subject;
   let agent: Agent;
+  /** Ends what was started, also if something after it could not be. */
+  const ends: (() => Promise<void>)[] = [];
 
   before(async () => {
     simulated = await simulatedSubject();
+    ends.push(() => simulated.stop());
     real = await realSubject();
+    ends.push(() => real.stop());
     agent = new Agent({ connect: { ca: real.certificate ?? "" } });
+    ends.push(() => agent.close());
   });
 
   after(async () => {
-    await agent.close();
-    await simulated.stop();
-    await real.stop();
+    for (const end of ends.reverse()) await end();
   });
 
   for (const [name, question] of Object.entries(QUESTIONS)) {

@@ -44,9 +44,23 @@ export type ControlPlaneOptions = {
 const ADMIN = "admin";
 const READY_MS_MAX = 240_000;
 const STOP_MS_MAX = 10_000;
+const ATTEMPTS_MAX = 3;
 
-/** Resolves once the API server is ready and scheduler, garbage collector and KWOK have been started. */
+/**
+ * Resolves once the API server is ready and scheduler, garbage collector and KWOK have been started. A port that was
+ * free may be taken before a part listens on it: then all is tried again with others.
+ */
 export async function startControlPlane(options: ControlPlaneOptions = {}): Promise<ControlPlane> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await startOnce(options);
+    } catch (error) {
+      if (attempt === ATTEMPTS_MAX || !String(error).includes("address already in use")) throw error;
+    }
+  }
+}
+
+async function startOnce(options: ControlPlaneOptions): Promise<ControlPlane> {
   const directory = mkdtempSync(join(tmpdir(), "gangway-kube-"));
   const [api = 0, etcd = 0, peer = 0, scheduler = 0, controllers = 0, kwok = 0] = await freePorts(6);
   const url = `https://127.0.0.1:${api}`;
@@ -57,7 +71,8 @@ export async function startControlPlane(options: ControlPlaneOptions = {}): Prom
   const kubeconfig = (token = ADMIN) => kubeconfigText(url, certificate(), token);
   const startApiServer = async () => {
     parts.start("apiserver", apiServerFlags({ directory, api, etcd }, options.admission ?? []));
-    const made = () => existsSync(join(directory, "apiserver.crt"));
+    // The server makes the file before it writes it.
+    const made = () => existsSync(join(directory, "apiserver.crt")) && certificate().includes("END CERTIFICATE");
     await parts.until("apiserver", async () => made() && isReady(kubeconfig()));
   };
   try {

@@ -8,11 +8,11 @@ import { runLawHistory } from "./law-history.ts";
  * How many histories run with one process of each role. With several processes, which take longer, a third of that.
  * `npm run simulate` runs as many as you ask for.
  */
-const HISTORIES = Number(process.env["GANGWAY_HISTORIES"] ?? 8);
+const HISTORIES = Number(process.env["GANGWAY_HISTORIES"] ?? 6);
 const FIRST = Number(process.env["GANGWAY_SEED"] ?? 1);
 
 /** So many histories meet every event that a law is about. */
-const MANY = 8;
+const MANY = 6;
 
 function requireMet(all: readonly Met[]): void {
   const sum = (what: keyof Met) => all.reduce((total, met) => total + met[what], 0);

@@ -79,9 +79,12 @@ export class DecideLane {
     return null;
   }
 
-  /** True if the first gang of a lane fits now. */
+  /** True if the first gang of a lane fits now, without others that give way. */
   fits(lane: Lane, entry: Entry): boolean {
+    const { isPaused } = this.#victims;
+    this.#victims.isPaused = true;
     const found = this.#tryAll(lane, entry);
+    this.#victims.isPaused = isPaused;
     return found !== null && "kind" in found && found.kind === "fits";
   }
 
