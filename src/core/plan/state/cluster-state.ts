@@ -69,6 +69,7 @@ export class ClusterState {
   /** The members of each admission that nodes show, by node. */
   readonly #shown = new Map<string, Map<string, readonly BoundMember[]>>();
   readonly #noneShown: ShownMembers = new Map();
+  /** The pods of whole gangs among them, as far as they were asked for. */
   readonly #shownPodsOf = new Map<string, readonly PlacedPod[]>();
   readonly #live = new Map<string, LiveMembers>();
   readonly #unseen = new Map<string, readonly UnseenGroup[]>();
@@ -107,6 +108,9 @@ export class ClusterState {
 
   /** Sets the members that a gang has in this cluster. Null: none. */
   setLive(jobUid: string, live: LiveMembers | null): void {
+    // Which pods the shown members are depends on the roles that the gang has members of.
+    const key = live ?? this.#live.get(jobUid);
+    if (key !== undefined) this.#shownPodsOf.delete(admissionKey(jobUid, key.admission));
     if (live === null) this.#live.delete(jobUid);
     else this.#live.set(jobUid, live);
     this.#countUnseen(jobUid);
