@@ -94,7 +94,7 @@ export async function benchPlan(of: PlanBench, print: Print): Promise<Readonly<R
   note("rounds of 256 until full, p50", quantile(fillMs, 0.5), "ms");
   note("rounds of 256 until full, p99", quantile(fillMs, 0.99), "ms");
   note("  rounds", fillMs.length, "");
-  plan = comeToRest(fleet, state, { plan: { ...plan, ...NOTHING_DECIDED }, print });
+  plan = comeToRest(fleet, state, print);
   print(`GPUs in use before ${used}, after ${fleet.gpus().used}, of ${all}`);
   for (const count of [1, 100, 10_000]) {
     const times: number[] = [];
@@ -128,20 +128,18 @@ export async function benchPlan(of: PlanBench, print: Print): Promise<Readonly<R
   return figures;
 }
 
-/** Rounds without bounds until none changes anything. */
-function comeToRest(
-  fleet: Fleet,
-  state: FleetState,
-  { plan: first, print }: { readonly plan: FleetPlan; readonly print: Print },
-): FleetPlan {
-  let plan = first;
-  let rounds = 0;
-  const moves = () => plan.more || plan.admissions.length + plan.preemptions.length + plan.withdrawn.length > 0;
-  for (; moves() && rounds < REST_ROUNDS_MAX; rounds++) {
+/** Runs rounds without bounds until one changes nothing, and returns the last one, which is not carried out. */
+function comeToRest(fleet: Fleet, state: FleetState, print: Print): FleetPlan {
+  const bounds = { admissionsMax: Number.POSITIVE_INFINITY };
+  const moves = ({ more, admissions, preemptions, withdrawn }: FleetPlan) =>
+    more || admissions.length + preemptions.length + withdrawn.length > 0;
+  let plan = state.round(NOW, bounds);
+  let rounds = 1;
+  for (; moves(plan) && rounds < REST_ROUNDS_MAX; rounds++) {
     for (const change of carryOut(fleet, plan)) state.apply(change);
-    plan = state.round(NOW, { admissionsMax: Number.POSITIVE_INFINITY });
+    plan = state.round(NOW, bounds);
   }
-  if (rounds > 0) print(`${moves() ? "not at rest" : "at rest"} after ${rounds} more rounds without bounds`);
+  print(`${moves(plan) ? "not at rest" : "at rest"} after ${rounds} more rounds without bounds`);
   return plan;
 }
 
@@ -170,8 +168,6 @@ export function recordOf(fleet: Fleet, planned: PlannedAdmission): readonly Chan
   const { cluster, flavors, flavorLabels, members, allocations } = planned;
   return fleet.admit(gang, { cluster: cluster ?? "", flavors, flavorLabels, members, amounts: allocations });
 }
-
-const NOTHING_DECIDED: Decided = { admissions: [], preemptions: [], withdrawn: [] };
 
 type Decided = Pick<FleetPlan, "admissions" | "preemptions" | "withdrawn">;
 

@@ -44,7 +44,7 @@ with next as (
 ), given as (
   update job_changes c set position = next.position from next where c.id = next.id returning c.at_ms
 ), moved as (
-  update job_log set head = head + (select count(*) from given)
+  update job_log set head = head + (select count(*) from given) where exists (select from given)
 )
 select head + (select count(*) from given) as head, (select count(*) from given) as given,
        (select min(at_ms) from given) as "oldestMs"

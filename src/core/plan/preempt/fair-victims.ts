@@ -30,7 +30,7 @@ export function fairVictims(
   const reached = withinReach(search, taker, { all, takerLeaf: of.takerLeaf });
   const mayFit = search.mayFitWithout ?? (() => true);
   if (reached.length === 0 || !mayFit(reached.flatMap((leaf) => all.of(leaf)))) return [];
-  return attempt(asking, { leaves: reached, of: (leaf) => all.of(leaf) }, Number.POSITIVE_INFINITY) ?? [];
+  return attempt(asking, { leaves: reached, of: all.of }, Number.POSITIVE_INFINITY) ?? [];
 }
 
 type Asking = {

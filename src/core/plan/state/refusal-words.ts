@@ -228,7 +228,7 @@ export class RefusalWords {
     return { ...at, ...amounts, heldBy: this.#holdersOf(block), ...(freeze === undefined ? {} : { freeze }) };
   }
 
-  /** What a level uses, what a gang needs there once nominees have all that they lack, and what that is: `booked`. */
+  /** What a level uses, what a gang needs there once nominees have what they lack, and how much they lack: `booked`. */
   #usageAt(account: Account, scope: Scope, asked: number) {
     const { quota, booked } = this.#parts;
     const now = quota.usageAt(account, scope, asked);
