@@ -6,7 +6,7 @@ import type { Action } from "../core/reconcile/decision.ts";
 import { objectAt, stringMapAt } from "../runtime/json.ts";
 import { type Acted, failureReasonOf, isCreate } from "./carry-out.ts";
 import type { JobMemory } from "./job-memory.ts";
-import type { QuotaMemory } from "./quota-memory.ts";
+import type { HeldAction, QuotaMemory } from "./quota-memory.ts";
 
 /** The outcome of a round of actions: the worst one counts. */
 type Learned =
@@ -20,11 +20,11 @@ type Learned =
 
 type Memories = { readonly memory: JobMemory; readonly quotas: QuotaMemory };
 
-/** Remembers why API servers refused objects of a job. `held` are the actions that were not tried. */
+/** Remembers why API servers refused objects of a job. */
 export function learnRefusals(
   { memory, quotas }: Memories,
   job: Job,
-  { acted, held }: { readonly acted: readonly Acted[]; readonly held: readonly Action[] },
+  { acted, held }: { readonly acted: readonly Acted[]; readonly held: readonly HeldAction[] },
   monotonicMs: number,
 ): Learned {
   for (const { action, outcome } of acted) {
@@ -35,16 +35,19 @@ export function learnRefusals(
     if (retryAfterMs !== null) quotas.askedToWait(action, retryAfterMs, monotonicMs);
     if (refusal.kind === "quota") quotas.refused(action, { ceilings: refusal.ceilings, message }, monotonicMs);
   }
-  rememberRefusal({ memory, quotas }, job, { acted, told, held }, monotonicMs);
+  rememberRefusal(memory, job, { acted, told, held });
   return worstOf(told, { quotas, held, monotonicMs });
 }
 
 /** Remembers for the job's status why an object was not created. A refusal for good counts before any other. */
 function rememberRefusal(
-  { memory, quotas }: Memories,
+  memory: JobMemory,
   { uid }: Job,
-  of: { readonly acted: readonly Acted[]; readonly told: readonly RefusedAction[]; readonly held: readonly Action[] },
-  monotonicMs: number,
+  of: {
+    readonly acted: readonly Acted[];
+    readonly told: readonly RefusedAction[];
+    readonly held: readonly HeldAction[];
+  },
 ): void {
   const creates = of.told.filter(({ action }) => isCreate(action));
   const refused = creates.find(({ refusal }) => refusal.kind === "permanent") ?? creates[0];
@@ -53,7 +56,7 @@ function rememberRefusal(
     const code = refused.refusal.kind === "permanent" ? refused.refusal.code : null;
     memory.refuse(uid, { ...objectOf(refused.action), code, message: refused.message });
   } else if (held !== undefined) {
-    memory.refuse(uid, { ...objectOf(held), code: null, message: quotas.whyHeld(held, monotonicMs) });
+    memory.refuse(uid, { ...objectOf(held.action), code: null, message: held.why });
   } else if (of.acted.some(({ action }) => isCreate(action))) {
     memory.refuseNothing(uid);
   }
@@ -62,14 +65,16 @@ function rememberRefusal(
 /** Decides from all outcomes what the job does next. */
 function worstOf(
   told: readonly RefusedAction[],
-  of: { readonly quotas: QuotaMemory; readonly held: readonly Action[]; readonly monotonicMs: number },
+  of: { readonly quotas: QuotaMemory; readonly held: readonly HeldAction[]; readonly monotonicMs: number },
 ): Learned {
   const { quotas, held, monotonicMs } = of;
   if (told.some(({ refusal }) => refusal.kind === "permanent")) return { kind: "refused" };
   const [failed] = told.filter(({ refusal }) => refusal.kind === "transient");
   if (failed !== undefined) return { kind: "failed", waitMs: quotas.aloneMs(failed.action, monotonicMs) };
-  const [waiting] = [...held, ...told.map(({ action }) => action)];
-  return waiting === undefined ? { kind: "fine" } : { kind: "held", waitMs: quotas.waitMs(waiting, monotonicMs) };
+  const [waiting] = [...held, ...told];
+  return waiting === undefined
+    ? { kind: "fine" }
+    : { kind: "held", waitMs: quotas.waitMs(waiting.action, monotonicMs) };
 }
 
 type RefusedAction = ReturnType<typeof refusalOf>[number];

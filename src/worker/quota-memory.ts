@@ -7,6 +7,9 @@ import { isCreate } from "./carry-out.ts";
 /** A quota's refusal of a pod: what is left below it, and the server's words. */
 type Refusal = { readonly ceilings: Resources; readonly message: string };
 
+/** An action that is not tried, and why it has to wait. */
+export type HeldAction = { readonly action: Action; readonly why: string };
+
 /** The most namespaces that are remembered. A namespace that is not remembered is simply asked again. */
 const NAMESPACES_MAX = 10_000;
 
@@ -23,12 +26,25 @@ export class QuotaMemory {
     return this.#known.size + this.#aloneUntilMs.size;
   }
 
+  /** Tells the actions that may be tried now from those that must wait. */
+  sort(actions: readonly Action[], monotonicMs: number): { wanted: readonly Action[]; held: readonly HeldAction[] } {
+    const asked = actions.map((action) => ({ action, why: this.whyHeld(action, monotonicMs) }));
+    return {
+      wanted: asked.flatMap(({ action, why }) => (why === null ? [action] : [])),
+      held: asked.flatMap(({ action, why }) => (why === null ? [] : [{ action, why }])),
+    };
+  }
+
   /**
-   * False for a pod that its namespace's quota would refuse, as far as is known, and for every create while its server
-   * has asked us to wait. Deletes are never held back.
+   * Why an action must wait, in the server's last words about its namespace: a pod that its namespace's quota would
+   * refuse, as far as is known, and every create while its server has asked us to wait. Null for all others: deletes
+   * are never held back.
    */
-  mayAsk(action: Action, monotonicMs: number): boolean {
-    return !isCreate(action) || (this.aloneMs(action, monotonicMs) === 0 && this.#hasRoom(action, monotonicMs));
+  whyHeld(action: Action, monotonicMs: number): string | null {
+    if (!isCreate(action)) return null;
+    if (!this.#hasRoom(action, monotonicMs)) return this.#of(action)?.message ?? null;
+    if (this.aloneMs(action, monotonicMs) === 0) return null;
+    return `cluster ${action.cluster} has asked Gangway to wait before it creates anything more`;
   }
 
   /** How much longer an action's server has asked us to wait. */
@@ -54,13 +70,6 @@ export class QuotaMemory {
     const key = keyOf(action);
     if (!this.#known.has(key)) this.#makeRoom(monotonicMs);
     this.#known.set(key, { ...learn(this.#known.get(key) ?? null, ceilings, monotonicMs), message });
-  }
-
-  /** Why an action is held back now: the server's last words about its namespace. */
-  whyHeld(action: Action, monotonicMs: number): string {
-    const known = this.#of(action);
-    if (known !== null && !this.#hasRoom(action, monotonicMs)) return known.message;
-    return `cluster ${action.cluster} has asked Gangway to wait before it creates anything more`;
   }
 
   /** Notes that a pod was created after the backoff had lapsed: the quota has room again. */

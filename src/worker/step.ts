@@ -138,7 +138,7 @@ async function act(
   const { memory } = context;
   const heldBack = memory.holdsBack(job.uid, clock.monotonicMs());
   const tried = heldBack ? decision.actions.filter((action) => !isCreate(action)) : decision.actions;
-  const wanted = tried.filter((action) => context.quotas.mayAsk(action, clock.monotonicMs()));
+  const { wanted, held } = context.quotas.sort(tried, clock.monotonicMs());
   const actions = memory.expect(job.uid, wanted, clock.monotonicMs());
   const acted = await carryOut(clusters.act, actions, signal);
   if (acted.length > 0) ports.onActed?.(job, acted);
@@ -149,12 +149,7 @@ async function act(
   );
   if (signal.aborted) return { kind: "waiting" };
   await noteEvents(ports, context.memory, { job, events: acted.flatMap((one) => eventOf(one) ?? []) });
-  const learned = learnRefusals(
-    context,
-    job,
-    { acted, held: tried.filter((action) => !wanted.includes(action)) },
-    clock.monotonicMs(),
-  );
+  const learned = learnRefusals(context, job, { acted, held }, clock.monotonicMs());
   if (learned.kind === "refused") return { kind: "again", afterMs: 0 };
   if (learned.kind === "failed") {
     return tryAgain(memory, job.uid, { acted, waitMs: learned.waitMs, monotonicMs: clock.monotonicMs() });

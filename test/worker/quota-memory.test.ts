@@ -37,12 +37,12 @@ function learned(quotas: QuotaMemory, outcome: ActOutcome, atMs: number) {
 test("a server that asks to wait is not called for that namespace, except for deletes", () => {
   const quotas = new QuotaMemory();
   assert.deepEqual(learned(quotas, throttled, 1_000), { kind: "failed", waitMs: 5_000 });
-  assert.equal(quotas.mayAsk(createPod(), 5_999), false);
-  assert.equal(quotas.mayAsk({ ...createPod(), kind: "createService" } as Action, 5_999), false);
-  assert.equal(quotas.mayAsk(createPod({ cluster: "west" }), 1_000), true);
-  assert.equal(quotas.mayAsk(deletePod, 1_000), true);
+  assert.notEqual(quotas.whyHeld(createPod(), 5_999), null);
+  assert.notEqual(quotas.whyHeld({ ...createPod(), kind: "createService" } as Action, 5_999), null);
+  assert.equal(quotas.whyHeld(createPod({ cluster: "west" }), 1_000), null);
+  assert.equal(quotas.whyHeld(deletePod, 1_000), null);
   assert.equal(quotas.waitMs(createPod(), 2_000), 4_000);
-  assert.equal(quotas.mayAsk(createPod(), 6_000), true);
+  assert.equal(quotas.whyHeld(createPod(), 6_000), null);
 });
 
 test("a failure without a time to wait waits only for the job's own backoff, whatever quotas are full", () => {
@@ -59,11 +59,21 @@ test("a pod waits for the later of quota and server, and a pod that fits the quo
   assert.equal(quotas.waitMs(createPod(), 0), 2_000);
   const fits = createPod({ cpu: "0" });
   assert.equal(quotas.waitMs(fits, 0), 1_000);
-  assert.equal(quotas.mayAsk(fits, 1_000), true);
-  assert.equal(quotas.mayAsk(createPod(), 1_000), false);
+  assert.equal(quotas.whyHeld(fits, 1_000), null);
+  assert.notEqual(quotas.whyHeld(createPod(), 1_000), null);
 });
 
 test("a quota's refusal with a time to wait counts for the quota and for the server", () => {
   const quotas = new QuotaMemory();
   assert.deepEqual(learned(quotas, { ...overQuota, retryAfterMs: 3_000 }, 0), { kind: "held", waitMs: 3_000 });
+});
+
+test("an action that is held back has the words of what held it at that time", () => {
+  const quotas = new QuotaMemory();
+  learned(quotas, overQuota, 0);
+  learned(quotas, { ...throttled, retryAfterMs: 3_000 }, 0);
+  assert.match(quotas.whyHeld(createPod(), 1_999) ?? "", /^exceeded quota: q/);
+  assert.match(quotas.whyHeld(createPod(), 2_000) ?? "", /^cluster east has asked Gangway to wait/);
+  assert.equal(quotas.whyHeld(createPod(), 3_000), null);
+  assert.equal(quotas.whyHeld(deletePod, 0), null);
 });
