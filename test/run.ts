@@ -113,7 +113,7 @@ const TEST_MS_MAX = 600_000;
 /** A file that takes longer is ended: a test that failed can leave something open that keeps its file running. */
 const FILE_MS_MAX = 1_200_000;
 /** A run that takes longer is ended. */
-const RUN_MS_MAX = 2_400_000;
+const RUN_MS_MAX = 3_000_000;
 /** Files run while others wait for timers and servers. More would need more connections than PostgreSQL allows. */
 const FILES_AT_ONCE = Math.min(4, 2 * availableParallelism());
 const SLOWEST_SHOWN = 15;

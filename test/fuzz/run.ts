@@ -17,6 +17,7 @@ Ends with status 1 if a call changes something of the other tenant, if an answer
 thing of the other tenant differs from that about a thing that does not exist.
 
   --tenant         as above
+  --digest-every N with --tenant, compares the other tenant's rows after each N calls (default: 20)
   --seed S         the same calls as another run with this seed (default: the time)
   --postgres URL   runs the service on a new database of this PostgreSQL server (default: embedded)
   --redis URL      the service counts tokens in this Redis
@@ -32,6 +33,7 @@ const { values, positionals } = parseArgs({
   options: {
     help: { type: "boolean", default: false },
     tenant: { type: "boolean", default: false },
+    "digest-every": { type: "string", default: "20" },
     seed: { type: "string", default: String(Date.now() % 1_000_000) },
     postgres: { type: "string" },
     redis: { type: "string" },
@@ -53,12 +55,17 @@ async function main(): Promise<number> {
   if (values.replay !== undefined) return replay(values.replay, { ...parts, methods, print });
   const seed = Number(values.seed);
   const calls = Number(positionals[0] ?? "10000");
-  if (!Number.isSafeInteger(seed) || !Number.isSafeInteger(calls))
-    throw new Error("N and --seed must be whole numbers");
+  const digestEvery = Number(values["digest-every"]);
+  if (
+    !Number.isSafeInteger(seed) ||
+    !Number.isSafeInteger(calls) ||
+    !(Number.isSafeInteger(digestEvery) && digestEvery > 0)
+  )
+    throw new Error("N, --seed and --digest-every must be whole numbers");
   print(`seed ${seed}`);
   const secondsMax = values.seconds === undefined ? {} : { secondsMax: Number(values.seconds) };
-  const run = values.tenant ? fuzzTenants : fuzz;
-  const report = await run({ ...parts, ...secondsMax, calls, seed, methods, print });
+  const options = { ...parts, ...secondsMax, calls, seed, methods, print };
+  const report = await (values.tenant ? fuzzTenants({ ...options, digestEvery }) : fuzz(options));
   const rate = Math.round(report.calls / report.seconds);
   if (values.counts) for (const [key, count] of [...report.counts].sort()) print(`${String(count).padStart(7)} ${key}`);
   const problems = report.findings.length + report.stalls.length;

@@ -23,12 +23,17 @@ import { learnTheirs, makeOurJobs, makeTenants, ROLES, startCallers, startTenant
 
 /** Jobs of the callers are removed after so many calls: thousands of them would only make calls slower. */
 const CALLS_BETWEEN_CLEARS = 1_000;
+/** A digest of all tables takes longer than a call. */
+const CALLS_BETWEEN_DIGESTS = 20;
 const FINDINGS_MAX = 20;
 /** How long a caller reads a stream at most. */
 const STREAM_MS = 60;
 const LEARN_SHARE = 0.3;
 
-export type TenantFuzzOptions = Omit<FuzzOptions, "env">;
+export type TenantFuzzOptions = Omit<FuzzOptions, "env"> & {
+  /** After how many calls the other tenant's rows are compared: 1 tells which call has changed them. Omitted: 20. */
+  readonly digestEvery?: number;
+};
 
 export async function fuzzTenants(options: TenantFuzzOptions): Promise<FuzzReport> {
   await using parts = new AsyncDisposableStack();
@@ -105,6 +110,8 @@ class TenantRun {
   #digest: () => Promise<Digests> = async () => ({});
   #before: Digests = {};
   #calls = 0;
+  /** The last call, if the rows of others have not been compared since. */
+  #notCompared: TenantCall | null = null;
 
   constructor(options: TenantFuzzOptions, parts: TenantParts) {
     this.#options = options;
@@ -146,6 +153,8 @@ class TenantRun {
 
   /** Lets the service come to rest, and takes what it has logged. */
   async rest(clear: () => Promise<void>): Promise<void> {
+    if (this.#notCompared !== null) await this.#compareRows(this.#notCompared);
+    await this.#findings.describe();
     await clear().catch((error: unknown) =>
       this.#findings.note(`what the callers made could not be removed: ${error}`),
     );
@@ -164,10 +173,21 @@ class TenantRun {
       if (found !== null) report(`differs, ${found}`);
     }
     if (subject.hasEnded) return this.#findings.note(`the service ended: ${subject.output}`);
+    const every = this.#options.digestEvery ?? CALLS_BETWEEN_DIGESTS;
+    if (this.#calls % every === 0) await this.#compareRows(call);
+    else this.#notCompared = call;
+  }
+
+  /** Reports a change of the other tenant's rows since the last comparison. `last`: the last call since then. */
+  async #compareRows(last: TenantCall): Promise<void> {
+    this.#notCompared = null;
     const after = await this.#digest();
-    const changed = changedTables(this.#before, after);
-    if (changed.length > 0) report(`${codeOf(answer)}, and ${changed.join(", ")} of others changed`);
+    const changed = changedTables(this.#before, after).join(", ");
     this.#before = after;
+    if (changed === "") return;
+    const { digestEvery = CALLS_BETWEEN_DIGESTS } = this.#options;
+    const since = digestEvery === 1 ? "" : `, or a call shortly before it (--digest-every 1 tells which)`;
+    this.#findings.report({ call: last, problem: `${last.role}: changed ${changed} of others${since}` });
   }
 
   #send({ method, request, role, number }: TenantCall): Promise<Answer> {

@@ -7,10 +7,11 @@ const CALLS = Number(process.env["GANGWAY_FUZZ_CALLS"] ?? 250);
 
 test(`${CALLS} calls of a tenant read and change nothing of another one`, async (t) => {
   const seed = Number(process.env["GANGWAY_SEED"] ?? Date.now() % 1_000_000);
-  t.diagnostic(`npm run fuzz -- ${CALLS} --tenant --seed ${seed}`);
+  t.diagnostic(`npm run fuzz -- ${CALLS} --tenant --digest-every 1 --seed ${seed}`);
   const print = (line: string) => t.diagnostic(line);
   const report = await fuzzTenants({
     calls: CALLS,
+    digestEvery: 1,
     seed,
     methods: methodsNamed([]),
     postgres: null,
