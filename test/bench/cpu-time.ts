@@ -11,26 +11,38 @@ export function ownCpuMs(): number {
 }
 
 /**
- * The CPU time in milliseconds of the server processes of this database. Null: it is embedded, or its server is not a
- * process of this machine.
+ * The CPU time in milliseconds of the server processes of this database, with all processes of its server that have
+ * ended: a connection that closes takes nothing along. Null: it is embedded, or its server is not a process of this
+ * machine.
  */
 export async function serverCpuMs(db: Db): Promise<number | null> {
   const backends = await db.query<{ pid: number }>(BACKENDS);
-  const times = backends.map(({ pid }) => processCpuMs(pid, "postgres"));
-  return backends.length === 0 || times.includes(null) ? null : times.reduce<number>((sum, ms) => sum + Number(ms), 0);
+  const times = backends.map(({ pid }) => cpuTimesOf(pid, "postgres"));
+  const [first] = times;
+  const server = first == null ? null : cpuTimesOf(first.parent, "postgres");
+  if (server === null || times.includes(null)) return null;
+  return times.reduce((sum, backend) => sum + (backend?.ownMs ?? 0), server.childrenMs);
 }
 
 const BACKENDS = `
 select pid from pg_stat_activity
  where datname = current_database() and backend_type = 'client backend' and client_addr is not null`;
 
-/** The CPU time of a process in milliseconds. Null: there is none of this number, or it has another name. */
-export function processCpuMs(pid: number, name = ""): number | null {
+/** The CPU time of a process in milliseconds. Null: there is none of this number. */
+export function processCpuMs(pid: number): number | null {
+  return cpuTimesOf(pid)?.ownMs ?? null;
+}
+
+/** The CPU times of a process, and of its children that have ended. Null: none of this number has such a name. */
+function cpuTimesOf(pid: number, name = ""): { parent: number; ownMs: number; childrenMs: number } | null {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
-    // The name, in parentheses, may contain spaces. Then come the state, ten other values, utime and stime.
+    if (!stat.includes(name)) return null;
+    // The name, in parentheses, may contain spaces. Then come the state, the parent, nine other values, and four times.
     const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
-    return stat.includes(name) ? (Number(fields[11]) + Number(fields[12])) * TICK_MS : null;
+    const [user = 0, system = 0, ofChildren = 0, systemOfChildren = 0] = fields.slice(11, 15).map(Number);
+    const ownMs = (user + system) * TICK_MS;
+    return { parent: Number(fields[1]), ownMs, childrenMs: (ofChildren + systemOfChildren) * TICK_MS };
   } catch {
     return null;
   }
