@@ -10,7 +10,7 @@ export type Order =
   | { readonly kind: "queue"; readonly name: string }
   /** Ends all jobs of the namespace. */
   | { readonly kind: "finish"; readonly namespace: string }
-  | { readonly kind: "count" | "cpu" | "profile" | "profiled" | "end" };
+  | { readonly kind: "analyze" | "count" | "cpu" | "profile" | "profiled" | "end" };
 export type Answer =
   | { readonly kind: "ready"; readonly api: string; readonly echo: string }
   | { readonly kind: "inserted"; readonly perSecond: number }

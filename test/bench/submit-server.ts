@@ -32,6 +32,10 @@ async function serve(where: string): Promise<void> {
         await db.query("vacuum analyze");
         return { kind: "done" };
       }
+      case "analyze":
+        // As the server of an installation that runs for a while has done by itself.
+        await db.query("analyze");
+        return { kind: "done" };
       case "queue":
         await store.admin.ensureQueue({ name: order.name, strategy: "BEST_EFFORT_FIFO", quotas: [] });
         return { kind: "done" };

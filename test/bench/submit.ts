@@ -16,6 +16,8 @@ import { timedRate, timesText } from "./timed-rate.ts";
 
 /** As many rows as intake puts into one transaction. */
 const ROWS_PER_TRANSACTION = 200;
+/** The callers that call service and floor first: a cold process takes several times as long. */
+const WARM_UP_CALLERS = 8;
 const FIRST = "bench-first";
 const CREATE = "/gangway.v1.JobService/CreateJob";
 
@@ -57,13 +59,17 @@ export async function benchSubmit(
 }
 
 async function benchSingles({ callers = [1, 64, 256], seconds }: SubmitBench, parts: SubmitParts): Promise<void> {
-  const { bare, service, report, print } = parts;
+  const { ask, child, bare, service, report, print } = parts;
   const payload = Buffer.alloc(ENCODED.length, 1);
   let made = 0;
   const submit = () => {
     made += 1;
     return service(CREATE, numberedRequest(made));
   };
+  for (const call of [submit, () => bare(INSERT, payload)]) {
+    await timedRate("warm-up", call, { callers: WARM_UP_CALLERS, seconds });
+  }
+  await ask(child, { kind: "analyze" }, "done");
   for (const count of callers) {
     const load = { callers: count, seconds };
     const echo = await timedRate("echo", () => bare(ECHO, payload), load);
