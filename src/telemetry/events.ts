@@ -1,6 +1,7 @@
 /** Serves on-call engineers: the log lines and the measurements of every event that the service reports. */
 import pino, { type Logger } from "pino";
 import type { AuditEntry } from "../core/admin/audit.ts";
+import { openLog } from "./log-output.ts";
 import type { Meter } from "./metrics.ts";
 import { type QuotaTelemetry, quotaTelemetry } from "./quota-telemetry.ts";
 
@@ -119,16 +120,15 @@ export type TelemetryOptions = {
   readonly traceIds?: (() => Readonly<Record<string, string>>) | undefined;
 };
 
-/** Each line is written before the call returns, so that a killed process loses none. */
 export function createTelemetry({ level, file, meter = null, traceIds }: TelemetryOptions): Telemetry {
-  const log = pino(
+  const log: Logger = pino(
     {
       level,
       base: null,
       serializers: { error: pino.stdSerializers.err },
       ...(traceIds === undefined ? null : { mixin: traceIds }),
     },
-    pino.destination({ dest: file ?? 1, mkdir: true, sync: true }),
+    openLog(file, (lines) => log.warn({ lines }, "log lines dropped: their reader is too slow")),
   );
   return telemetryOn(log, meter);
 }
