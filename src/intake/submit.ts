@@ -20,6 +20,7 @@ import { generatedName, newJob, SUFFIX_LENGTH } from "./new-job.ts";
 import type { IntakeFacts, IntakePorts, IntakeRules } from "./ports.ts";
 import { rulesOf } from "./rules.ts";
 import { namespaceQueueOf, queueNamed, validate } from "./validate.ts";
+import { warnPodGroupClass } from "./warn-pod-group-class.ts";
 import { warnSimulated } from "./warn-simulated.ts";
 
 /** There are 27^6 suffixes: five collisions in a row have another cause. */
@@ -61,8 +62,9 @@ export async function prepare(ports: IntakePorts, submission: Submission): Promi
   const queue = queueNamed(sent, facts);
   if (queueAccess?.(queue) === "see") return { kind: "refused", answer: { kind: "deniedQueue", queue } };
   const { podConfig, podPolicy } = rules;
-  // Not a finding, which `strict` would refuse: nothing is wrong with the job.
-  const all = [...warnings, ...warnSimulated(sent, facts, { kinds: ports.kinds, seesCluster })];
+  // Not findings, which `strict` would refuse: nothing is wrong with the job.
+  const simulated = warnSimulated(sent, facts, { kinds: ports.kinds, seesCluster });
+  const all = [...warnings, ...simulated, ...warnPodGroupClass(sent)];
   const keepsUnknown = podPolicy.level === "privileged";
   return { kind: "ready", facts, priorityClass, warnings: all, podConfig, keepsUnknown };
 }
