@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Job } from "../core/job/job.ts";
 import type { BatchSubmitOutcome, Submission } from "../core/job/requests.ts";
 import { invariant } from "../runtime/assert.ts";
@@ -10,6 +11,8 @@ import { finish, makeJob, type Prepared, prepare, type Ready } from "./submit.ts
  * briefly.
  */
 export const GROUP_MAX = 200;
+/** After so many jobs that were validated, others get a turn. */
+const PREPARED_IN_A_TURN = 20;
 
 type Item = { readonly submission: Submission; readonly ready: Ready };
 
@@ -23,13 +26,41 @@ export async function submitAll(
 ): Promise<readonly BatchSubmitOutcome[]> {
   const remembering = { ...ports, store: rememberingFacts(ports.store) };
   const answers: BatchSubmitOutcome[] = [];
+  let writing: Promise<readonly BatchSubmitOutcome[]> = Promise.resolve([]);
   for (const group of groupsOf(submissions)) {
-    const prepared: PreparedOrFailed[] = [];
-    for (const submission of group) prepared.push(await orFailed(prepare(remembering, submission)));
+    const early = await prepareAll(remembering, group);
+    answers.push(...(await writing));
+    const prepared = await prepareRepeated(remembering, group, early);
     // Without the remembered facts: a job that they are outdated for is checked again.
-    answers.push(...(await submitGroup(ports, group, prepared)));
+    writing = submitGroup(ports, group, prepared);
+    // The next group is validated meanwhile. If this one fails, that is thrown once it is awaited.
+    writing.catch(() => undefined);
   }
+  answers.push(...(await writing));
   return answers;
+}
+
+async function prepareAll(ports: IntakePorts, group: readonly Submission[]): Promise<readonly PreparedOrFailed[]> {
+  const prepared: PreparedOrFailed[] = [];
+  for (const submission of group) {
+    prepared.push(await orFailed(prepare(ports, submission)));
+    if (prepared.length % PREPARED_IN_A_TURN === 0) await nextTurn();
+  }
+  return prepared;
+}
+
+/** A job that is refused may repeat a call of the group before, whose answer it then gets. */
+async function prepareRepeated(
+  ports: IntakePorts,
+  group: readonly Submission[],
+  prepared: readonly PreparedOrFailed[],
+): Promise<readonly PreparedOrFailed[]> {
+  const again = prepared.map((one, at) => {
+    const submission = group[at];
+    const mayRepeat = one.kind === "refused" && submission !== undefined && submission.requestId !== "";
+    return mayRepeat ? orFailed(prepare(ports, submission)) : one;
+  });
+  return await Promise.all(again);
 }
 
 /**
