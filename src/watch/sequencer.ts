@@ -8,6 +8,8 @@ const REST_POLL_MS = 2_000;
 const REST_AFTER_MS = 5_000;
 /** Hints within this time cause one look. */
 const COLLECT_MS = 5;
+/** Looks that follow hints begin at least so far apart: each costs three round trips to the database. */
+const APART_MS = 25;
 /** Events are kept for 14 days. */
 const RETENTION_MS = 14 * 24 * 3_600_000;
 const PRUNE_EVERY_MS = 3_600_000;
@@ -37,6 +39,7 @@ export function createSequencer(
   let prunedMs = Number.NEGATIVE_INFINITY;
   let known: number | null = null;
   let movedMs = clock.monotonicMs();
+  let lookedMs = Number.NEGATIVE_INFINITY;
 
   /** Passes on the head, and notes when it last moved. */
   async function moveTo(head: number): Promise<void> {
@@ -67,8 +70,9 @@ export function createSequencer(
       const rests = clock.monotonicMs() - movedMs >= REST_AFTER_MS;
       await clock.sleep(rests ? REST_POLL_MS : POLL_MS, wake.signal);
     }
-    if (hinted) await clock.sleep(COLLECT_MS);
+    if (hinted) await clock.sleep(Math.max(COLLECT_MS, lookedMs + APART_MS - clock.monotonicMs()));
     hinted = false;
+    lookedMs = clock.monotonicMs();
   }
 
   async function look(signal: AbortSignal): Promise<void> {
