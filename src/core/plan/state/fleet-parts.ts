@@ -8,7 +8,7 @@ import { choiceOf, type Flavors } from "./choices.ts";
 import { type ClusterFacts, ClusterState, type LiveMembers, membersUnder } from "./cluster-state.ts";
 import type { Fact } from "./facts.ts";
 import { FitClasses } from "./fit-classes.ts";
-import { type Entry, GangLines, type Lane, type Line } from "./gang-lines.ts";
+import { type Entry, GangLines, type Lane } from "./gang-lines.ts";
 import { amountsByPool } from "./grow.ts";
 import { HopefulLists } from "./hopeful-lists.ts";
 import { type KeptRoom, liftedIn, liftedKey } from "./kept-room.ts";
@@ -124,15 +124,15 @@ export class FleetParts implements Parts {
   }
 
   /**
-   * Gangs for which others may give way are looked at again once these or what they use has changed, once victims lose
-   * a protection, and together with others of their queue: what the queue is given may let it take more.
+   * Gangs for which others may give way are looked at again once these or what they use has changed, and once victims
+   * lose a protection.
    */
   #wakeRestless(nowMs: number): void {
     const mayPreempt = this.#preemptedAt !== this.#runningVersion || nowMs >= this.recheckAtMs;
     if (mayPreempt) this.recheckAtMs = Number.POSITIVE_INFINITY;
     this.#preemptedAt = this.#runningVersion;
     for (const lane of this.lines.restless) {
-      if (mayPreempt || hasTurn(lane.line)) this.turns.add(lane);
+      if (mayPreempt) this.turns.add(lane);
       if (lane.restless !== "victims") this.lines.wake(lane);
     }
   }
@@ -310,11 +310,6 @@ export class FleetParts implements Parts {
 
 /** The answers of clusters to requests, by the requests' numbers, for a version of the empty nodes. */
 type Said = { readonly version: number; readonly blocks: Map<string, ClusterBlocks> };
-
-/** True if a gang of a queue may be admitted that no round has refused: it does not wait behind the refused head. */
-function hasTurn({ awake, head }: Line): boolean {
-  return awake.length > 0 && head === null;
-}
 
 /** Everything of a cluster's record that decides about admissions, but its counter. */
 function gatesText(facts: ClusterFacts | null): string {

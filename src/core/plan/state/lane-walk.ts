@@ -63,6 +63,15 @@ export class LaneWalk {
   }
 }
 
+/** The restless lanes of a queue whose first gangs come after this one. */
+export function* restlessBehind(line: Line, first: Entry | "all", nowMs: number) {
+  for (const lane of line.lanes.values()) {
+    const entry = headOf(lane);
+    if (lane.restless === null || entry === undefined) continue;
+    if (first === "all" || compareAged(entry, first, nowMs) > 0) yield { lane, entry };
+  }
+}
+
 /** By their first gangs. Both lanes have one. */
 function comparesLanes(nowMs: number): Compare {
   return (a, b) => compareAged(headOf(a) as Entry, headOf(b) as Entry, nowMs);

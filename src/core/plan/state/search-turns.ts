@@ -7,8 +7,12 @@ import type { GangLines, Lane } from "./gang-lines.ts";
 export class SearchTurns {
   /** The lanes that are to look, in the order in which they were told to. */
   readonly #due = new Set<Lane>();
+  /** The lanes that look again in the next round. */
+  readonly #again = new Set<Lane>();
   /** How many lanes may still look in this round. */
   #left = 0;
+  /** How many may still be woken for it. */
+  #toWake = 0;
 
   /** True if lanes are left whose turn has not come. */
   get areLeft(): boolean {
@@ -19,25 +23,43 @@ export class SearchTurns {
     this.#due.add(lane);
   }
 
+  /**
+   * Lets a lane look again in the next round, because in this one others were given something before it looked, which
+   * they may lose again.
+   */
+  addAgain(lane: Lane): void {
+    this.#again.add(lane);
+  }
+
   addAll({ restless }: Pick<GangLines, "restless">): void {
     for (const lane of restless) this.#due.add(lane);
   }
 
   /** Wakes the lanes that come next: about `max`, since all of a queue come together, in the queue's order. */
   begin(lines: GangLines, max: number): void {
+    for (const lane of this.#again) this.#due.add(lane);
+    this.#again.clear();
     this.#left = max;
-    let left = max;
+    this.#toWake = max;
     for (const first of this.#due) {
-      if (left <= 0) return;
+      if (this.#toWake <= 0) return;
       this.#due.delete(first);
       if (first.entries.length === 0) continue;
       for (const lane of first.line.lanes.values()) {
         if (lane !== first && !this.#due.delete(lane)) continue;
         lane.maySearch = true;
         lines.wake(lane);
-        left -= 1;
+        this.#toWake -= 1;
       }
     }
+  }
+
+  /** Lets a lane look in this round, or in a later one if this one has enough that look. */
+  addNow(lane: Lane, lines: GangLines): void {
+    this.#due.add(lane);
+    if (this.#toWake <= 0) return;
+    this.#toWake -= 1;
+    lines.wake(lane);
   }
 
   /** True if a lane looks now. False: nothing has changed since it looked last, or its turn comes in a later round. */
