@@ -12,7 +12,7 @@ import { type Entry, headOf, type Lane, type Line } from "./gang-lines.ts";
 import { growEntry, missingAmounts } from "./grow.ts";
 import { HeadOrder } from "./head-order.ts";
 import { dropSleeping, endHope, forgetHead, hasHope, isWakeful, waitsForItself, wakeHopeful } from "./lane-turns.ts";
-import { LaneWalk, restlessBehind } from "./lane-walk.ts";
+import { isBehind, LaneWalk } from "./lane-walk.ts";
 import { rankOf } from "./line-ageing.ts";
 import { newReservations } from "./new-reservations.ts";
 import { decideNominees } from "./nominees.ts";
@@ -258,11 +258,8 @@ export class Cycles {
     if (first === null || searchesBehind || !this.#isMoved) return;
     turns.searchesBehind = true;
     turns.onlyAwake = false;
-    const { lines } = this.#parts;
-    for (const { lane, entry } of restlessBehind(line, first, this.#nowMs)) {
-      if (this.#decide.mayPreempt(lane, entry)) this.#parts.turns.addNow(lane, lines);
-      else lines.wake(lane);
-    }
+    const { lines, turns: searches } = this.#parts;
+    searches.addNow(line.lanes.values(), lines, (lane) => first === "all" || isBehind(lane, first, this.#nowMs));
   }
 
   /** True if a lane is awake. Wakes it if something may have come for it, unless the round has given it away since. */
@@ -333,7 +330,7 @@ export class Cycles {
     }
     this.#refused.push(lane);
     this.#isMoved = true;
-    if (this.#decide.mayPreempt(lane, entry)) this.#parts.turns.addAgain(lane);
+    this.#parts.turns.addAgain(lane);
     this.#pass(turns, lane);
   }
 

@@ -63,13 +63,10 @@ export class LaneWalk {
   }
 }
 
-/** The restless lanes of a queue whose first gangs come after this one. */
-export function* restlessBehind(line: Line, first: Entry | "all", nowMs: number) {
-  for (const lane of line.lanes.values()) {
-    const entry = headOf(lane);
-    if (lane.restless === null || entry === undefined) continue;
-    if (first === "all" || compareAged(entry, first, nowMs) > 0) yield { lane, entry };
-  }
+/** True if the first gang of a lane comes after a gang of its queue. */
+export function isBehind(lane: Lane, first: Entry, nowMs: number): boolean {
+  const entry = headOf(lane);
+  return entry !== undefined && compareAged(entry, first, nowMs) > 0;
 }
 
 /** By their first gangs. Both lanes have one. */

@@ -43,23 +43,27 @@ export class SearchTurns {
     this.#toWake = max;
     for (const first of this.#due) {
       if (this.#toWake <= 0) return;
-      this.#due.delete(first);
-      if (first.entries.length === 0) continue;
-      for (const lane of first.line.lanes.values()) {
-        if (lane !== first && !this.#due.delete(lane)) continue;
-        lane.maySearch = true;
-        lines.wake(lane);
-        this.#toWake -= 1;
-      }
+      if (first.entries.length === 0) this.#due.delete(first);
+      else for (const lane of first.line.lanes.values()) if (this.#due.has(lane)) this.#wake(lane, lines);
     }
   }
 
-  /** Lets a lane look in this round, or in a later one if this one has enough that look. */
-  addNow(lane: Lane, lines: GangLines): void {
-    this.#due.add(lane);
-    if (this.#toWake <= 0) return;
-    this.#toWake -= 1;
+  /** Lets the restless ones of some lanes look in this round, or in later ones if this one has enough that look. */
+  addNow(lanes: Iterable<Lane>, lines: GangLines, test: (lane: Lane) => boolean): void {
+    for (const lane of lanes) {
+      if (lane.restless === null) continue;
+      const isFull = this.#toWake <= 0;
+      if ((isFull && this.#due.has(lane)) || !test(lane)) continue;
+      if (isFull) this.#due.add(lane);
+      else this.#wake(lane, lines);
+    }
+  }
+
+  #wake(lane: Lane, lines: GangLines): void {
+    this.#due.delete(lane);
+    lane.maySearch = true;
     lines.wake(lane);
+    this.#toWake -= 1;
   }
 
   /** True if a lane looks now. False: nothing has changed since it looked last, or its turn comes in a later round. */
