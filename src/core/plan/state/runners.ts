@@ -99,7 +99,9 @@ export class Runners {
     return whole;
   }
 
+  /** The pods that a gang has in a cluster: none but in that of its admission. */
   podsOf(cluster: ClusterState, runner: Runner): readonly PlacedPod[] {
+    if (runner.admission.cluster !== cluster.name) return [];
     const known = this.#pods.get(runner);
     if (known !== undefined) return known;
     const { members, keeps, isGrowth = false } = runner;
