@@ -22,6 +22,7 @@ const UNBOUNDED = { admissionsMax: Number.POSITIVE_INFINITY };
 class PolicyFleet {
   readonly fleet: Fleet;
   readonly #draw: Draw;
+  readonly #reserveAfterMs: number;
   readonly #queues: ReadonlyMap<string, { readonly policy: QueuePolicy; readonly nominal: number }>;
 
   constructor(draw: Draw) {
@@ -32,6 +33,7 @@ class PolicyFleet {
     this.#queues = new Map(
       this.fleet.queues.map(({ name }) => [name, { policy: randomPolicy(draw), nominal: draw.upTo(20) }]),
     );
+    this.#reserveAfterMs = draw.of([0, 1]);
     fillHalf(this.fleet);
     for (let at = 0; at < gangs; at++) this.fleet.newGang();
   }
@@ -41,7 +43,8 @@ class PolicyFleet {
       if (change.kind !== "queue" || change.queue === null) return change;
       const { policy, nominal } = this.#queues.get(change.name) as { policy: QueuePolicy; nominal: number };
       const quotas = change.queue.quotas.map((quota) => ({ ...quota, nominal }));
-      return { ...change, queue: { ...change.queue, policy, quotas } };
+      const reserves = { ...policy, reserveAfterMs: this.#reserveAfterMs };
+      return { ...change, queue: { ...change.queue, policy: reserves, quotas } };
     });
   }
 

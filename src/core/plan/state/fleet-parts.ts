@@ -129,7 +129,10 @@ export class FleetParts implements Parts {
    */
   #wakeRestless(nowMs: number): void {
     const mayPreempt = this.#preemptedAt !== this.#runningVersion || nowMs >= this.recheckAtMs;
-    if (mayPreempt) this.recheckAtMs = Number.POSITIVE_INFINITY;
+    if (mayPreempt) {
+      this.recheckAtMs = Number.POSITIVE_INFINITY;
+      this.turns.includeReservations = true;
+    }
     this.#preemptedAt = this.#runningVersion;
     for (const lane of this.lines.restless) {
       if (mayPreempt) this.turns.add(lane);

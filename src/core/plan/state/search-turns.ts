@@ -14,6 +14,12 @@ export class SearchTurns {
   /** How many may still be woken for it. */
   #toWake = 0;
 
+  /**
+   * True: gangs with reservations look for victims, too. False: nothing has changed since all of them looked in vain,
+   * but that other gangs wait.
+   */
+  includeReservations = true;
+
   /** True if lanes are left whose turn has not come. */
   get areLeft(): boolean {
     return this.#due.size > 0;
