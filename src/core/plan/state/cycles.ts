@@ -245,6 +245,7 @@ export class Cycles {
     const isRefused = this.#beside.staysRefused(lane);
     const assignment = isRefused ? null : this.#beside.assign(lane, entry);
     this.#victims.isPaused = false;
+    if (assignment?.kind === "preempts") turns.noteFound();
     if (assignment !== null) return { lane, assignment };
     lane.maySearch = false;
     if (searches && this.#isMoved) turns.addAgain(lane);

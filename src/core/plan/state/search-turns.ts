@@ -4,6 +4,9 @@
  */
 import type { GangLines, Lane } from "./gang-lines.ts";
 
+/** A search that finds victims costs about as much as so many that find none. */
+const FOUND_COST = 5;
+
 export class SearchTurns {
   /** The lanes that are to look, in the order in which they were told to. */
   readonly #due = new Set<Lane>();
@@ -63,6 +66,11 @@ export class SearchTurns {
       if (isFull) this.#due.add(lane);
       else this.#wake(lane, lines);
     }
+  }
+
+  /** Notes that a lane that looked has found victims. */
+  noteFound(): void {
+    this.#left -= FOUND_COST - 1;
   }
 
   #wake(lane: Lane, lines: GangLines): void {
