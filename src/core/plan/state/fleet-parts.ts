@@ -7,6 +7,7 @@ import type { PoolAmounts } from "./branch-use.ts";
 import { choiceOf, type Flavors } from "./choices.ts";
 import { type ClusterFacts, ClusterState, type LiveMembers, membersUnder } from "./cluster-state.ts";
 import type { Fact } from "./facts.ts";
+import type { Forecast } from "./find-reservations.ts";
 import { FitClasses } from "./fit-classes.ts";
 import { type Entry, GangLines, type Lane } from "./gang-lines.ts";
 import { amountsByPool } from "./grow.ts";
@@ -34,6 +35,7 @@ export class FleetParts implements Parts {
   readonly clusters = new Map<string, ClusterState>();
   resources: readonly string[] = [];
   runners: Parts["runners"] = new WeakMap();
+  readonly forecasts = new WeakMap<Entry, Forecast>();
   readonly kept: KeptRoom[] = [];
   /** While a round is read: what nominees lack until their victims have left. */
   booked: QuotaRise = [];

@@ -143,8 +143,24 @@ function decideReservation(of: Of, entry: Entry): NomineeAnswer {
   const boards = here ?? decide.boardAny(lane, entry);
   victims.isPaused = false;
   if (boards !== null) return boards;
-  const found = forecastOf(of, lane, { entry, named });
+  const found = knownForecast(of, entry) ?? forecastOf(of, lane, { entry, named });
+  noteForecast(of, entry, found);
   return found === null ? "withdrawn" : (reserve(of, found, entry.gang.nomination ?? null) ?? "waits");
+}
+
+/** The forecast of the last round, if nothing has changed since but that other gangs wait. Null: none is known. */
+function knownForecast({ parts, nowMs }: Of, entry: Entry): Forecast | null {
+  const known = parts.turns.includeReservations ? undefined : parts.forecasts.get(entry);
+  return known === undefined ? null : { ...known, startMs: Math.max(nowMs, known.startMs) };
+}
+
+/** Which gangs end first changes with time where some may be taken back at any time. */
+function noteForecast({ parts, victims }: Of, entry: Entry, found: Forecast | null): void {
+  const isKnown = !parts.turns.includeReservations && parts.forecasts.has(entry);
+  if (isKnown) return;
+  const lasts = found !== null && !victims.staying().some((gang) => gang.entry.gang.backfill === true);
+  if (lasts) parts.forecasts.set(entry, found);
+  else parts.forecasts.delete(entry);
 }
 
 function forecastOf(
