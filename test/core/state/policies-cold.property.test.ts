@@ -12,11 +12,17 @@ import { Draw, randomPolicy } from "./random-world.ts";
 /** Of as many, one at least shows a gang that waits for what leaves for another one. */
 const HISTORIES = 8;
 const ROUNDS = 20;
+const NOW = 1_800_000_000_000;
+/** Of as many fleets at rest, some show what a gang lets others of its queue take. */
+const FLEETS_AT_REST = 60;
+const ARRIVALS = 12;
+const UNBOUNDED = { admissionsMax: Number.POSITIVE_INFINITY };
 
 /** A fleet whose queues have random policies and little quota, so that gangs of several queues want one victim. */
 class PolicyFleet {
   readonly fleet: Fleet;
   readonly #draw: Draw;
+  readonly #reserveAfterMs: number;
   readonly #queues: ReadonlyMap<string, { readonly policy: QueuePolicy; readonly nominal: number }>;
 
   constructor(draw: Draw) {
@@ -27,6 +33,7 @@ class PolicyFleet {
     this.#queues = new Map(
       this.fleet.queues.map(({ name }) => [name, { policy: randomPolicy(draw), nominal: draw.upTo(20) }]),
     );
+    this.#reserveAfterMs = draw.of([0, 1]);
     fillHalf(this.fleet);
     for (let at = 0; at < gangs; at++) this.fleet.newGang();
   }
@@ -36,8 +43,25 @@ class PolicyFleet {
       if (change.kind !== "queue" || change.queue === null) return change;
       const { policy, nominal } = this.#queues.get(change.name) as { policy: QueuePolicy; nominal: number };
       const quotas = change.queue.quotas.map((quota) => ({ ...quota, nominal }));
-      return { ...change, queue: { ...change.queue, policy, quotas } };
+      const reserves = { ...policy, reserveAfterMs: this.#reserveAfterMs };
+      return { ...change, queue: { ...change.queue, policy: reserves, quotas } };
     });
+  }
+
+  /** A few gangs are new. */
+  arrive(): readonly Change[] {
+    return this.#draw.list(1 + this.#draw.upTo(2), () => this.#arrives());
+  }
+
+  /** A gang that waits is gone. */
+  leave(uid: string): Change {
+    const gang = this.fleet.gangs.get(uid) as PlanGang;
+    this.fleet.gangs.delete(uid);
+    return { kind: "gang", uid, version: gang.version + 1, gang: null };
+  }
+
+  #arrives(): Change {
+    return this.#set({ ...this.fleet.newGang(), priority: this.#draw.of([-10, 0, 10, 100]) });
   }
 
   /** Gangs that are new, end, or are asked to leave and have not left yet. */
@@ -47,10 +71,7 @@ class PolicyFleet {
 
   #happens(): readonly Change[] {
     const running = [...this.fleet.gangs.values()].filter(({ waits }) => !waits);
-    if (running.length === 0 || this.#draw.chance(0.5)) {
-      const priority = this.#draw.of([-10, 0, 10, 100]);
-      return [this.#set({ ...this.fleet.newGang(), priority })];
-    }
+    if (running.length === 0 || this.#draw.chance(0.5)) return [this.#arrives()];
     const gang = this.#draw.of(running);
     if (this.#draw.chance(0.6)) return this.fleet.end(gang);
     return [this.#set({ ...gang, version: gang.version + 1, generation: gang.generation + 1, evicted: true })];
@@ -76,7 +97,7 @@ test("where queues preempt each other, a state that was moved decides as one tha
     const draw = new Draw(seed);
     const fleet = new PolicyFleet(draw);
     const state = loaded(fleet);
-    const nowMs = 1_800_000_000_000;
+    const nowMs = NOW;
     for (let round = 0; round < ROUNDS; round++) {
       const bounds = { admissionsMax: draw.of([1, 16, 256]) };
       const other = draw.chance(0.4) ? loaded(fleet) : null;
@@ -88,4 +109,34 @@ test("where queues preempt each other, a state that was moved decides as one tha
     }
   }
   assert.ok(victims > 0, "nobody was preempted");
+});
+
+/** Rounds until one changes nothing, or so many that a fleet does not come to rest. */
+function comeToRest(fleet: PolicyFleet, state: FleetState): void {
+  for (let round = 0; round < ROUNDS; round++) {
+    const plan = state.round(NOW, UNBOUNDED);
+    if (plan.admissions.length + plan.preemptions.length + plan.withdrawn.length === 0) return;
+    for (const change of carryOut(fleet.fleet, plan)) state.apply(change);
+  }
+}
+
+test("gangs that arrive at a fleet at rest, or leave it again, get what a state that was just loaded gives", () => {
+  let given = 0;
+  for (let seed = 1; seed <= FLEETS_AT_REST; seed++) {
+    const fleet = new PolicyFleet(new Draw(seed));
+    const state = loaded(fleet);
+    for (let at = 0; at < ARRIVALS; at++) {
+      comeToRest(fleet, state);
+      for (const change of fleet.arrive()) state.apply(change);
+      const plan = state.round(NOW, UNBOUNDED);
+      assert.deepEqual(decided(plan), decided(loaded(fleet).round(NOW, UNBOUNDED)), `seed ${seed}, arrival ${at}`);
+      given += plan.admissions.length + plan.preemptions.length;
+      const [first] = [...plan.preemptions.map(({ planned }) => planned), ...plan.admissions];
+      if (first === undefined) continue;
+      state.apply(fleet.leave(first.jobUid));
+      const again = state.round(NOW, UNBOUNDED);
+      assert.deepEqual(decided(again), decided(loaded(fleet).round(NOW, UNBOUNDED)), `seed ${seed}, without ${at}`);
+    }
+  }
+  assert.ok(given > FLEETS_AT_REST, `${given} gangs were given something`);
 });

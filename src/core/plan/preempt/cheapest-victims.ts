@@ -4,6 +4,8 @@ import { candidateOrder } from "./order.ts";
 import type { RunningGang, Taker, Victim, VictimSearch } from "./running-gang.ts";
 import { victimsFor } from "./victims.ts";
 
+/** Below every priority. */
+const LOWEST = Number.MIN_SAFE_INTEGER;
 /** Of so many candidates at most every set is tried: there are 4,096. */
 const CANDIDATES_MAX = 12;
 
@@ -34,7 +36,7 @@ function cheapestOf(
 ): readonly Victim[] {
   const { candidates, found, nowMs } = of;
   const known = costOf(gangsIn(found), nowMs);
-  const sets = setsOf(candidates)
+  const sets = setsOf(candidates, known)
     .map((gangs) => ({ gangs, cost: costOf(gangs, nowMs) }))
     .filter(({ cost }) => compareCosts(cost, known) < 0)
     .sort((a, b) => compareCosts(a.cost, b.cost));
@@ -70,11 +72,24 @@ function fewCandidates(search: VictimSearch, taker: Taker): readonly RunningGang
   return all.sort(candidateOrder(taker.account.queue, search.prefer));
 }
 
-/** All sets of at least one gang. */
-function setsOf(gangs: readonly RunningGang[]): readonly (readonly RunningGang[])[] {
-  let sets: readonly (readonly RunningGang[])[] = [[]];
-  for (const gang of gangs) sets = [...sets, ...sets.map((set) => [...set, gang])];
-  return sets.slice(1);
+/** All sets of at least one gang, but for those that surely cost more than a known one. */
+function setsOf(gangs: readonly RunningGang[], known: Cost): readonly (readonly RunningGang[])[] {
+  let sets: readonly PartialSet[] = [{ gangs: [], priority: LOWEST, count: 0 }];
+  for (const gang of gangs) {
+    const larger = sets.map((set) => withGang(set, gang));
+    // No gang that comes to a set makes it cheaper.
+    sets = [...sets, ...larger.filter(({ priority, count }) => compareCosts([priority, count, known[2]], known) <= 0)];
+  }
+  return sets.slice(1).map((set) => set.gangs);
+}
+
+/** Gangs, the highest priority among them, and their number, both without growth. */
+type PartialSet = { readonly gangs: readonly RunningGang[]; readonly priority: number; readonly count: number };
+
+function withGang({ gangs, priority, count }: PartialSet, gang: RunningGang): PartialSet {
+  const all = [...gangs, gang];
+  if (gang.isGrowth === true) return { gangs: all, priority, count };
+  return { gangs: all, priority: Math.max(priority, gang.priority), count: count + 1 };
 }
 
 /** True if nodes have the room. What quotas say, the rules decide. */
@@ -92,7 +107,7 @@ function costOf(all: readonly RunningGang[], nowMs: number): Cost {
     const amount = [...uses.values()].reduce((all, one) => all + one, 0);
     return sum + amount * (nowMs - admitTimeMs);
   }, 0);
-  return [Math.max(Number.MIN_SAFE_INTEGER, ...gangs.map(({ priority }) => priority)), gangs.length, lost];
+  return [Math.max(LOWEST, ...gangs.map(({ priority }) => priority)), gangs.length, lost];
 }
 
 function compareCosts(a: Cost, b: Cost): number {

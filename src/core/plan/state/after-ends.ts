@@ -1,6 +1,7 @@
 import { borrowingLevel } from "./branch-use.ts";
 import type { AskingGang, FindVictims } from "./find-victims.ts";
-import { fitGroups } from "./place-all.ts";
+import { allows, type FitClass } from "./fit-classes.ts";
+import { type FitGroup, fitGroups } from "./place-all.ts";
 import type { RoomTry } from "./requests.ts";
 import type { Runner } from "./runners.ts";
 import type { Parts } from "./state-parts.ts";
@@ -36,6 +37,29 @@ export class AfterEnds {
     this.#move(gang, 1);
   }
 
+  /**
+   * How many of these gangs, in their order, must have ended at least: until then the nodes together have too little of
+   * a resource. Infinite: more than the first `most`.
+   */
+  leastEnds(gangs: readonly Runner[], most: number): number {
+    const { cluster, groups } = this.#room;
+    const largest = largestOf(groups);
+    if (largest === undefined) return 0;
+    const { fit, count } = largest;
+    const column = fit.columns[0] as number;
+    const { left, nodes } = leftFor(cluster, fit);
+    let missing = amountOf(fit, column) * count - left;
+    for (let at = 0; at < most; at++) {
+      if (missing <= 0) return at;
+      const gang = gangs[at] as Runner;
+      if (gang.admission.cluster !== cluster.name) continue;
+      for (const pod of this.#victims.podsOf(cluster, gang)) {
+        if (nodes.has(pod.node)) missing -= amountOf(pod.fit, column);
+      }
+    }
+    return missing <= 0 ? most : Number.POSITIVE_INFINITY;
+  }
+
   /** True if quotas allow the request, and the cluster has room for it. */
   fits(): boolean {
     return this.isAllowed() && fitGroups(this.#room.cluster.room, this.#room.groups);
@@ -68,4 +92,29 @@ export class AfterEnds {
     if (admission.cluster !== cluster.name) return;
     for (const { node, fit } of this.#victims.podsOf(cluster, gang)) cluster.room.shift(node, fit, times);
   }
+}
+
+/** The pods that together request most of their scarcest resource. Undefined: none requests any. */
+function largestOf(groups: readonly FitGroup[]): FitGroup | undefined {
+  const demand = ({ fit, count }: FitGroup) => (fit.amounts[0] ?? 0) * count;
+  const [first] = groups.filter((one) => demand(one) > 0).sort((a, b) => demand(b) - demand(a));
+  return first;
+}
+
+/** The nodes that may take pods of a class, and what they have left together of its scarcest resource. */
+function leftFor({ room }: Pick<RoomTry["cluster"], "room">, { rules, columns }: FitClass) {
+  const nodes = new Set<string>();
+  let left = 0;
+  for (let slot = 0; slot < room.slotCount; slot++) {
+    const node = room.nodeAt(slot);
+    if (node === null || !allows(rules, room.classAt(rules.keys, slot))) continue;
+    nodes.add(node.name);
+    left += Math.max(0, room.freeAt(columns[0] as number, slot));
+  }
+  return { nodes, left };
+}
+
+/** How much of a column a pod requests. */
+function amountOf({ columns, amounts }: FitClass, column: number): number {
+  return amounts[columns.indexOf(column)] ?? 0;
 }

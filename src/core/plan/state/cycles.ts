@@ -2,17 +2,17 @@ import { compareText } from "../../../runtime/compare-text.ts";
 import type { PlaceInLine, PlannedAdmission } from "../plan-types.ts";
 import type { PlannedPreemption } from "../preemption.ts";
 import type { RunningJobs } from "../running-jobs.ts";
-import type { Assignment } from "./assignment.ts";
 import { borrowingLevel } from "./branch-use.ts";
+import { type CycleHead, type CycleTurns, newTurns, type WaitingHead } from "./cycle-turns.ts";
 import { DecideBeside } from "./decide-beside.ts";
 import { DecideLane } from "./decide-lane.ts";
 import { FindReservations } from "./find-reservations.ts";
 import { type BookedGang, FindVictims } from "./find-victims.ts";
 import { type Entry, headOf, type Lane, type Line } from "./gang-lines.ts";
 import { growEntry, missingAmounts } from "./grow.ts";
-import { type Head, HeadOrder } from "./head-order.ts";
+import { HeadOrder } from "./head-order.ts";
 import { dropSleeping, endHope, forgetHead, hasHope, isWakeful, waitsForItself, wakeHopeful } from "./lane-turns.ts";
-import { LaneWalk } from "./lane-walk.ts";
+import { isBehind, LaneWalk } from "./lane-walk.ts";
 import { rankOf } from "./line-ageing.ts";
 import { newReservations } from "./new-reservations.ts";
 import { decideNominees } from "./nominees.ts";
@@ -38,25 +38,6 @@ export type RoundResult = {
   readonly more: boolean;
 };
 
-/** A queue that takes part in the round. */
-type Turns = {
-  readonly line: Line;
-  readonly isStrict: boolean;
-  /** The place of its next gang that grows. */
-  growing: number;
-  /** Null: none of its lanes was looked at yet. */
-  lanes: LaneWalk | null;
-  /** True: these are the lanes that are awake alone, because no sleeping lane has hope any more. */
-  onlyAwake: boolean;
-  /** True: the head of a strict queue was refused. */
-  ended: boolean;
-};
-
-/** The first gang of a queue in one cycle: one that grows, or the first of a lane with what it would get. */
-type CycleHead = Head & { readonly turns: Turns; readonly entry: Entry; readonly waits: Waiting | null };
-
-type Waiting = { readonly lane: Lane; readonly assignment: Assignment };
-
 /**
  * The cycles of one round. Each cycle takes one head of every queue: a gang that runs with fewer members than its job
  * has, or else the first gang that the room and the quotas allow as the cycle begins. It decides about the heads in the
@@ -77,6 +58,8 @@ export class Cycles {
   readonly #refused: Lane[] = [];
   readonly #touched = new Set<Lane>();
   #inLine: PlaceInLine | null = null;
+  /** True: some gang was given something in a cycle of this round. */
+  #isMoved = false;
   /** The admissions after which hopeful lists were looked at last. */
   #closedAt = 0;
   readonly #running: RunningJobs;
@@ -162,8 +145,8 @@ export class Cycles {
     }
   }
 
-  #allTurns(): readonly Turns[] {
-    const all: Turns[] = [];
+  #allTurns(): readonly CycleTurns[] {
+    const all: CycleTurns[] = [];
     const { lines } = this.#parts;
     const isHopeful = hasHope(this.#parts);
     // The order must not depend on that of the changes.
@@ -175,7 +158,7 @@ export class Cycles {
       const hasHead = !isStrict || line.head !== null || line.lanes.size === 0;
       const mayTake = line.awake.length + line.growing.length + line.stretching.length > 0;
       if (hasHead && !mayTake && !(isHopeful && line.lanes.size > 0)) continue;
-      all.push({ line, isStrict, growing: 0, lanes: null, onlyAwake: false, ended: false });
+      all.push(newTurns(line, isStrict));
     }
     return all;
   }
@@ -211,7 +194,7 @@ export class Cycles {
   }
 
   /** The head of a queue in a cycle that begins now. Null: the queue has none left in this round. */
-  #headOf(turns: Turns): CycleHead | null {
+  #headOf(turns: CycleTurns): CycleHead | null {
     const growing = turns.line.growing[turns.growing];
     if (growing !== undefined) {
       return this.#asHead(turns, {
@@ -220,6 +203,7 @@ export class Cycles {
         wants: missingAmounts(growing, this.#parts.resources),
       });
     }
+    this.#searchBehind(turns);
     while (!this.#isFullLine(turns)) {
       this.#checkStopped();
       const lane = this.#nextLane(turns);
@@ -238,29 +222,45 @@ export class Cycles {
     return null;
   }
 
-  #asHead(turns: Turns, of: Pick<CycleHead, "entry" | "waits" | "wants">): CycleHead {
+  #asHead(turns: CycleTurns, of: Pick<CycleHead, "entry" | "waits" | "wants">): CycleHead {
     const { quota } = this.#parts;
+    turns.first ??= of.waits === null ? "all" : of.entry;
     const leaf = quota.branches.leaf(turns.line.name);
     const level = leaf === null ? 0 : borrowingLevel(quota, leaf, of.wants);
     return { turns, leaf, level, rank: rankOf(of.entry, this.#nowMs), ...of };
   }
 
   /** What the first gang of a lane would get now. Null: nothing, and the queue goes on to its next lane. */
-  #assign(turns: Turns, lane: Lane, entry: Entry): Waiting | null {
+  #assign(turns: CycleTurns, lane: Lane, entry: Entry): WaitingHead | null {
     const found = this.#mayFit(lane) ? this.#find(lane, entry) : null;
     if (found === null) this.#pass(turns, lane);
     return found;
   }
 
-  #find(lane: Lane, entry: Entry): Waiting | null {
-    this.#victims.isPaused = this.#decide.mayPreempt(lane, entry) && !this.#parts.turns.take(lane);
+  #find(lane: Lane, entry: Entry): WaitingHead | null {
+    const { turns } = this.#parts;
+    const mayPreempt = this.#decide.mayPreempt(lane, entry);
+    const searches = mayPreempt && turns.take(lane);
+    this.#victims.isPaused = mayPreempt && !searches;
     const isRefused = this.#beside.staysRefused(lane);
     const assignment = isRefused ? null : this.#beside.assign(lane, entry);
     this.#victims.isPaused = false;
+    if (assignment?.kind === "preempts") turns.noteFound();
     if (assignment !== null) return { lane, assignment };
     lane.maySearch = false;
+    if (searches && this.#isMoved) turns.addAgain(lane);
     if (!isRefused) this.#refused.push(lane);
     return null;
+  }
+
+  /** Lanes that are decided after others were given something may take more than when they looked last. */
+  #searchBehind(turns: CycleTurns): void {
+    const { first, line, searchesBehind } = turns;
+    if (first === null || searchesBehind || !this.#isMoved) return;
+    turns.searchesBehind = true;
+    turns.onlyAwake = false;
+    const { lines, turns: searches } = this.#parts;
+    searches.addNow(line.lanes.values(), lines, (lane) => first === "all" || isBehind(lane, first, this.#nowMs));
   }
 
   /** True if a lane is awake. Wakes it if something may have come for it, unless the round has given it away since. */
@@ -270,7 +270,7 @@ export class Cycles {
   }
 
   /** True if a queue has no turn for gangs that wait, because it runs as many jobs as it may. Its gangs still grow. */
-  #isFullLine({ line }: Turns): boolean {
+  #isFullLine({ line }: CycleTurns): boolean {
     if (this.#running.fullAt(line.name) === null) return false;
     line.passedOver = true;
     return true;
@@ -280,11 +280,12 @@ export class Cycles {
     turns.growing += 1;
     const grown = growEntry(this.#parts, entry);
     if (grown !== null) this.#admissions.push(grown);
+    this.#isMoved ||= grown !== null;
     return true;
   }
 
   /** Gives a head what it was assigned, or its place in the waiting line. False: it no longer fits. */
-  #admit({ turns, entry }: CycleHead, { lane, assignment }: Waiting): boolean {
+  #admit({ turns, entry }: CycleHead, { lane, assignment }: WaitingHead): boolean {
     if (this.#isFullLine(turns) || this.#running.fullTenant(lane) !== null) return false;
     if (assignment.kind === "inLine") {
       this.#standInLine(turns, lane, entry);
@@ -299,7 +300,7 @@ export class Cycles {
   }
 
   /** Lets others give way for a head. False: it no longer fits. */
-  #preempt({ turns, entry }: Pick<CycleHead, "turns" | "entry">, { lane, assignment }: Waiting): boolean {
+  #preempt({ turns, entry }: Pick<CycleHead, "turns" | "entry">, { lane, assignment }: WaitingHead): boolean {
     const outcome = this.#beside.preempt(lane, entry, assignment);
     if (outcome === "skipped") return false;
     if (outcome === "reserved") {
@@ -312,7 +313,8 @@ export class Cycles {
   }
 
   /** Goes on to the next gang of a lane, whose first one was admitted or nominated. */
-  #goOn(turns: Turns, lane: Lane): void {
+  #goOn(turns: CycleTurns, lane: Lane): void {
+    this.#isMoved = true;
     this.#running.add(lane);
     this.#touched.add(lane);
     lane.at += 1;
@@ -320,7 +322,7 @@ export class Cycles {
     turns.lanes?.settle();
   }
 
-  #standInLine(turns: Turns, lane: Lane, entry: Entry): void {
+  #standInLine(turns: CycleTurns, lane: Lane, entry: Entry): void {
     const inLine = this.#beside.refuse(lane, entry);
     if (inLine !== null) {
       this.#inLine = { ...inLine, after: this.#admissions.length };
@@ -328,18 +330,20 @@ export class Cycles {
       this.#running.add(lane);
     }
     this.#refused.push(lane);
+    this.#isMoved = true;
+    this.#parts.turns.addAgain(lane);
     this.#pass(turns, lane);
   }
 
   /** Goes on to the queue's next lane, unless the queue is strict: no gang passes its head. */
-  #pass({ line, isStrict, lanes }: Turns, lane: Lane): void {
+  #pass({ line, isStrict, lanes }: CycleTurns, lane: Lane): void {
     lane.awake = false;
     lanes?.drop();
     if (isStrict) line.head = waitsForItself(lane) ? null : lane;
   }
 
   /** The lane of the queue's next gang; null if the queue has none that may be admitted. */
-  #nextLane(turns: Turns): Lane | null {
+  #nextLane(turns: CycleTurns): Lane | null {
     const { line, isStrict } = turns;
     const { head } = line;
     // Once the round has refused the head, nothing more comes for it.
@@ -367,7 +371,7 @@ export class Cycles {
   }
 
   /** Elastic gangs grow into the room that is left, except those of a strict queue whose head was refused. */
-  #stretch(all: readonly Turns[]): boolean {
+  #stretch(all: readonly CycleTurns[]): boolean {
     for (const { line, ended } of all) {
       if (ended || line.reserved !== null) continue;
       for (const entry of line.stretching) {

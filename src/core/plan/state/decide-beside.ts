@@ -42,10 +42,14 @@ export class DecideBeside {
     return inLine;
   }
 
-  /** False for a lane that may pass a reservation, or that one keeps out: its lists do not tell when that ends. */
+  /**
+   * False for a lane that may pass a reservation. Which reservation keeps a lane out is asked when the lane may look
+   * for victims: its lists do not tell when that changes.
+   */
   staysRefused(lane: Lane): boolean {
-    if (lane.refusal?.keptFor !== undefined || this.#mayPassAny(lane)) return false;
-    if (!this.#decide.options.staysRefused(lane)) return false;
+    if (this.#mayPassAny(lane)) return false;
+    if (this.#decide.isPaused) return this.#decide.options.staysRefused(lane);
+    if (lane.refusal?.keptFor !== undefined || !this.#decide.options.staysRefused(lane)) return false;
     // Such a lane hears of no room that a reservation keeps.
     return lane.restless !== "victims" || !this.#mayBeKeptOut(lane);
   }

@@ -37,6 +37,11 @@ export class DecideLane {
     this.options = new LaneOptions(parts, this.#rooms, victims);
   }
 
+  /** True while no search finds victims. */
+  get isPaused(): boolean {
+    return this.#victims.isPaused;
+  }
+
   /** True if others may be preempted for a lane's gang by the policy of its queue. */
   mayPreempt(lane: Lane, entry: Entry): boolean {
     return mayPreempt(this.#queueOf(lane), entry);

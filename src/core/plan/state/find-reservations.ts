@@ -31,9 +31,14 @@ export type Forecast = {
 
 /**
  * `borrowsNow`: quotas allow the gang now what it asks for, also if its queue borrows it. `last`: a gang that must have
- * ended; null if none is known.
+ * ended; null if none is known. `best`: only a better forecast than this one is of use; null: any is.
  */
-type Where = { readonly room: RoomTry; readonly borrowsNow: boolean; readonly last: Runner | null };
+type Where = {
+  readonly room: RoomTry;
+  readonly borrowsNow: boolean;
+  readonly last: Runner | null;
+  readonly best: Forecast | null;
+};
 
 /** The gangs that stay, in the order of their ends: all, those of each queue, and the first ones that use a pool. */
 type Ends = {
@@ -104,7 +109,7 @@ export class FindReservations {
       // None is sooner than one that waits only for gangs that leave.
       if (best?.awaits.length === 0) return best;
       if (!fitsEmpty(room)) continue;
-      const found = this.#forecast(asking, { room, borrowsNow, last }, this.#soonEnough(best));
+      const found = this.#forecast(asking, { room, borrowsNow, last, best }, this.#soonEnough(best));
       best = soonerOf(best, found);
     }
     return best;
@@ -143,7 +148,7 @@ export class FindReservations {
       .filter((gang) => hasEnd(gang) || (jobs.has(gang.uid) && named.has(keyOf(admissionOf(gang)))))
       .sort((a, b) => this.#compareEnds(a, b));
     const borrowsNow = this.#victims.isAllowedWithout(asking, []);
-    return this.#forecast(asking, { room, borrowsNow, last: null }, known);
+    return this.#forecast(asking, { room, borrowsNow, last: null, best: null }, known);
   }
 
   /** Keeps what a forecast names for its gang, for the rest of the round. */
@@ -169,10 +174,12 @@ export class FindReservations {
   /** The gangs are in the order of their ends. */
   #forecast(asking: AskingGang, of: Where, gangs: readonly Runner[]): Forecast | null {
     const useful = firstUseful(gangs, asking, of.room);
-    const least = of.last === null ? 0 : useful.indexOf(of.last) + 1;
-    if (of.last !== null && least === 0) return null;
+    const afterLast = of.last === null ? 0 : useful.indexOf(of.last) + 1;
+    if (of.last !== null && afterLast === 0) return null;
+    const most = this.#mostOfUse(useful, of.best);
     const state = new AfterEnds({ parts: this.#parts, victims: this.#victims }, asking, of.room);
-    const found = this.#firstEnds(state, of, { useful, least });
+    const least = Math.max(afterLast, state.leastEnds(useful, most));
+    const found = least > most ? null : this.#firstEnds(state, of, { useful, least, most });
     state.close();
     if (found === null) return null;
     const startMs = Math.max(this.#nowMs, ...found.awaits.map((gang) => this.#endOf(gang)));
@@ -183,12 +190,12 @@ export class FindReservations {
   #firstEnds(
     state: AfterEnds,
     { borrowsNow }: Where,
-    { useful, least }: { readonly useful: readonly Runner[]; readonly least: number },
+    { useful, least, most }: { readonly useful: readonly Runner[]; readonly least: number; readonly most: number },
   ): Pick<Forecast, "awaits" | "keepsQuota"> | null {
     // What others lend is not kept for it: it waits until its queue has the quota, unless quota is there already.
     const fits = () => (borrowsNow || state.isWithinQuota()) && state.fits();
     let ended = 0;
-    const first = leastPrefix({ least, most: useful.length }, (count) => {
+    const first = leastPrefix({ least, most }, (count) => {
       for (; ended < count; ended++) state.end(useful[ended] as Runner);
       for (; ended > count; ended--) state.resume(useful[ended - 1] as Runner);
       return fits();
@@ -206,6 +213,17 @@ export class FindReservations {
       }
     }
     return { awaits: [...awaits], keepsQuota: state.isWithinQuota() };
+  }
+
+  /**
+   * For so many first gangs at most a better forecast waits: it starts sooner, or it starts at the same time and waits
+   * for fewer. Of more than `TRIED_MAX` it waits for all.
+   */
+  #mostOfUse(useful: readonly Runner[], best: Forecast | null): number {
+    if (best === null) return useful.length;
+    const late = useful.findIndex((gang) => this.#endOf(gang) >= best.startMs);
+    const sooner = late < 0 ? useful.length : late;
+    return Math.min(useful.length, Math.max(sooner, TRIED_MAX, best.awaits.length - 1));
   }
 
   /** The gangs, in the order of their ends, for which a better forecast than this one may wait. */

@@ -7,8 +7,9 @@ import type { PoolAmounts } from "./branch-use.ts";
 import { choiceOf, type Flavors } from "./choices.ts";
 import { type ClusterFacts, ClusterState, type LiveMembers, membersUnder } from "./cluster-state.ts";
 import type { Fact } from "./facts.ts";
+import type { Forecast } from "./find-reservations.ts";
 import { FitClasses } from "./fit-classes.ts";
-import { type Entry, GangLines, type Lane, type Line } from "./gang-lines.ts";
+import { type Entry, GangLines, type Lane } from "./gang-lines.ts";
 import { amountsByPool } from "./grow.ts";
 import { HopefulLists } from "./hopeful-lists.ts";
 import { type KeptRoom, liftedIn, liftedKey } from "./kept-room.ts";
@@ -34,6 +35,7 @@ export class FleetParts implements Parts {
   readonly clusters = new Map<string, ClusterState>();
   resources: readonly string[] = [];
   runners: Parts["runners"] = new WeakMap();
+  readonly forecasts = new WeakMap<Entry, Forecast>();
   readonly kept: KeptRoom[] = [];
   /** While a round is read: what nominees lack until their victims have left. */
   booked: QuotaRise = [];
@@ -124,15 +126,18 @@ export class FleetParts implements Parts {
   }
 
   /**
-   * Gangs for which others may give way are looked at again once these or what they use has changed, once victims lose
-   * a protection, and together with others of their queue: what the queue is given may let it take more.
+   * Gangs for which others may give way are looked at again once these or what they use has changed, and once victims
+   * lose a protection.
    */
   #wakeRestless(nowMs: number): void {
     const mayPreempt = this.#preemptedAt !== this.#runningVersion || nowMs >= this.recheckAtMs;
-    if (mayPreempt) this.recheckAtMs = Number.POSITIVE_INFINITY;
+    if (mayPreempt) {
+      this.recheckAtMs = Number.POSITIVE_INFINITY;
+      this.turns.includeReservations = true;
+    }
     this.#preemptedAt = this.#runningVersion;
     for (const lane of this.lines.restless) {
-      if (mayPreempt || hasTurn(lane.line)) this.turns.add(lane);
+      if (mayPreempt) this.turns.add(lane);
       if (lane.restless !== "victims") this.lines.wake(lane);
     }
   }
@@ -310,11 +315,6 @@ export class FleetParts implements Parts {
 
 /** The answers of clusters to requests, by the requests' numbers, for a version of the empty nodes. */
 type Said = { readonly version: number; readonly blocks: Map<string, ClusterBlocks> };
-
-/** True if a gang of a queue may be admitted that no round has refused: it does not wait behind the refused head. */
-function hasTurn({ awake, head }: Line): boolean {
-  return awake.length > 0 && head === null;
-}
 
 /** Everything of a cluster's record that decides about admissions, but its counter. */
 function gatesText(facts: ClusterFacts | null): string {

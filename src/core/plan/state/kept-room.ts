@@ -131,13 +131,19 @@ export function leftPods(
   gang: OfAdmission,
   pods: readonly PlacedPod[],
 ): readonly PlacedPod[] {
-  return kept.reduce((left, { inherited, lifted }) => {
-    const taken = [...((lifted ? undefined : inherited.get(inheritanceKey(gang))) ?? [])];
-    if (taken.length === 0) return left;
-    return left.filter(({ node, fit }) => {
-      const at = taken.findIndex((one) => one.node === node && one.fit === fit);
-      if (at >= 0) taken.splice(at, 1);
-      return at < 0;
-    });
-  }, pods);
+  const charged = kept.filter(({ inherited, lifted }) => !lifted && inherited.size > 0);
+  if (charged.length === 0) return pods;
+  const key = inheritanceKey(gang);
+  return charged.reduce((left, { inherited }) => without(left, inherited.get(key) ?? []), pods);
+}
+
+/** Some pods less as many equal ones. */
+function without(pods: readonly PlacedPod[], others: readonly PlacedPod[]): readonly PlacedPod[] {
+  if (others.length === 0) return pods;
+  const left = [...others];
+  return pods.filter(({ node, fit }) => {
+    const at = left.findIndex((one) => one.node === node && one.fit === fit);
+    if (at >= 0) left.splice(at, 1);
+    return at < 0;
+  });
 }

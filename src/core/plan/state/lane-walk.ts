@@ -63,6 +63,12 @@ export class LaneWalk {
   }
 }
 
+/** True if the first gang of a lane comes after a gang of its queue. */
+export function isBehind(lane: Lane, first: Entry, nowMs: number): boolean {
+  const entry = headOf(lane);
+  return entry !== undefined && compareAged(entry, first, nowMs) > 0;
+}
+
 /** By their first gangs. Both lanes have one. */
 function comparesLanes(nowMs: number): Compare {
   return (a, b) => compareAged(headOf(a) as Entry, headOf(b) as Entry, nowMs);

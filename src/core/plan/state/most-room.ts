@@ -41,8 +41,8 @@ export class MostRoom {
   readonly #gone: Set<Runner>;
   /** By the reservations that are lifted. */
   readonly #variants = new Map<string, Map<ClusterState, Most>>();
-  /** The pools of which queues borrowed at some moment of the round. Null: not known yet. */
-  #borrowed: Map<string, Set<string>> | null = null;
+  /** The pools of which queues borrowed at some moment of the round. */
+  readonly #borrowed = new Map<string, Set<string>>();
 
   constructor(parts: Parts, runners: Runners) {
     this.#parts = parts;
@@ -86,7 +86,6 @@ export class MostRoom {
 
   /** Notes which queues borrow in the state of use that holds now. */
   noteBorrowed(): void {
-    if (this.#borrowed === null) return;
     for (const [queue, pools] of this.#findBorrowed()) {
       const borrowed = this.#borrowed.get(queue) ?? new Set<string>();
       this.#borrowed.set(queue, borrowed);
@@ -128,7 +127,6 @@ export class MostRoom {
   }
 
   #freeAll(most: Most, { name }: ClusterState): void {
-    this.#borrowed ??= this.#findBorrowed();
     const borrowing = [...this.#borrowed].flatMap(([queue, pools]) =>
       this.#runners.inCluster(name, queue).filter((gang) => usesOne(gang, pools)),
     );

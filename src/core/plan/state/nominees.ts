@@ -42,14 +42,19 @@ type NomineeAnswer = PlannedAdmission | PlannedPreemption | "waits" | "withdrawn
 export function decideNominees(of: Of, checkStopped: () => void) {
   const nominees = [...of.parts.lines.nominees].sort(compareNominees);
   for (const entry of nominees) chargeHolds(of.parts, entry, 1);
-  return nominees.map((entry) => {
+  const { turns } = of.parts;
+  const answers = nominees.map((entry) => {
     checkStopped();
     chargeHolds(of.parts, entry, -1);
     const answer = answerTo(of, entry);
     if (answer === "withdrawn") chargeHolds(of.parts, entry, 1);
     if (typeof answer === "string" || "victims" in answer) holdBack(of.parts, entry);
+    // What it has kept so far may be what the next ones lacked.
+    if (answer !== "waits") turns.includeReservations = true;
     return { entry, answer };
   });
+  if (answers.every(({ answer }) => answer === "waits")) turns.includeReservations = false;
+  return answers;
 }
 
 function answerTo(of: Of, entry: Entry): NomineeAnswer {
@@ -128,16 +133,34 @@ function decideNominee({ parts, decide, victims, running }: Of, entry: Entry): N
  * reservation moves to another one.
  */
 function decideReservation(of: Of, entry: Entry): NomineeAnswer {
-  const { parts, decide, running } = of;
+  const { parts, decide, victims, running } = of;
   const lane = ownLane(entry);
   const isFull = running.fullAt(entry.line.name) !== null || running.fullTenant(entry.gang) !== null;
   if (entry.line.stop !== null || isFull || reserveAfterMs(parts, entry.line) === 0) return "withdrawn";
   const named = namedRoom(parts, lane, entry.gang);
   const here = named === null ? null : decide.takeIn(lane, entry, named);
+  victims.isPaused = !parts.turns.includeReservations;
   const boards = here ?? decide.boardAny(lane, entry);
+  victims.isPaused = false;
   if (boards !== null) return boards;
-  const found = forecastOf(of, lane, { entry, named });
+  const found = knownForecast(of, entry) ?? forecastOf(of, lane, { entry, named });
+  noteForecast(of, entry, found);
   return found === null ? "withdrawn" : (reserve(of, found, entry.gang.nomination ?? null) ?? "waits");
+}
+
+/** The forecast of the last round, if nothing has changed since but that other gangs wait. Null: none is known. */
+function knownForecast({ parts, nowMs }: Of, entry: Entry): Forecast | null {
+  const known = parts.turns.includeReservations ? undefined : parts.forecasts.get(entry);
+  return known === undefined ? null : { ...known, startMs: Math.max(nowMs, known.startMs) };
+}
+
+/** Which gangs end first changes with time where some may be taken back at any time. */
+function noteForecast({ parts, victims }: Of, entry: Entry, found: Forecast | null): void {
+  const isKnown = !parts.turns.includeReservations && parts.forecasts.has(entry);
+  if (isKnown) return;
+  const lasts = found !== null && !victims.staying().some((gang) => gang.entry.gang.backfill === true);
+  if (lasts) parts.forecasts.set(entry, found);
+  else parts.forecasts.delete(entry);
 }
 
 function forecastOf(

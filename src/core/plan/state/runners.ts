@@ -4,7 +4,7 @@ import type { PlannedFrom } from "../plan-gang.ts";
 import { usesOne } from "../preempt/candidates.ts";
 import type { RunningGang, Victim } from "../preempt/running-gang.ts";
 import type { Branch } from "./branches.ts";
-import { type ClusterState, membersUnder, type PlacedPod } from "./cluster-state.ts";
+import { type ClusterState, type LiveMembers, membersUnder, type PlacedPod } from "./cluster-state.ts";
 import type { Entry } from "./gang-lines.ts";
 import { leastKept, splitAdmission } from "./growth.ts";
 import type { Parts } from "./state-parts.ts";
@@ -14,6 +14,7 @@ export type Runner = RunningGang & {
   readonly entry: Entry;
   /** With the members that count here. */
   readonly admission: PlannedFrom;
+  readonly members: LiveMembers;
   /** The members that an elastic gang keeps without its growth, if this is one of both. Null: it is the whole gang. */
   readonly keeps: MemberCounts | null;
 };
@@ -98,12 +99,14 @@ export class Runners {
     return whole;
   }
 
+  /** The pods that a gang has in a cluster: none but in that of its admission. */
   podsOf(cluster: ClusterState, runner: Runner): readonly PlacedPod[] {
+    if (runner.admission.cluster !== cluster.name) return [];
     const known = this.#pods.get(runner);
     if (known !== undefined) return known;
-    const { entry, admission, keeps, isGrowth = false } = runner;
+    const { members, keeps, isGrowth = false } = runner;
     const part = keeps === null ? null : { keeps, isGrowth };
-    const pods = cluster.podsOf(membersUnder(entry.gang, admission), part);
+    const pods = cluster.podsOf(members, part);
     this.#pods.set(runner, pods);
     return pods;
   }
@@ -117,7 +120,8 @@ export class Runners {
     const { uid, priority, createTimeMs } = entry.gang;
     const uses = this.#parts.usesOf(entry, admission);
     const times = { createTimeMs, admitTimeMs: admission.admitTimeMs };
-    return { uid, account: entry.account, priority, ...times, evicted: false, uses, entry, admission, keeps: null };
+    const of = { entry, admission, members: membersUnder(entry.gang, admission), keeps: null };
+    return { uid, account: entry.account, priority, ...times, evicted: false, uses, ...of };
   }
 
   /** The members of a gang beyond those that it keeps. */

@@ -4,11 +4,24 @@
  */
 import type { GangLines, Lane } from "./gang-lines.ts";
 
+/** A search that finds victims costs about as much as so many that find none. */
+const FOUND_COST = 5;
+
 export class SearchTurns {
   /** The lanes that are to look, in the order in which they were told to. */
   readonly #due = new Set<Lane>();
+  /** The lanes that look again in the next round. */
+  readonly #again = new Set<Lane>();
   /** How many lanes may still look in this round. */
   #left = 0;
+  /** How many may still be woken for it. */
+  #toWake = 0;
+
+  /**
+   * True: gangs with reservations look for victims, too. False: nothing has changed since all of them looked in vain,
+   * but that other gangs wait.
+   */
+  includeReservations = true;
 
   /** True if lanes are left whose turn has not come. */
   get areLeft(): boolean {
@@ -19,25 +32,52 @@ export class SearchTurns {
     this.#due.add(lane);
   }
 
+  /**
+   * Lets a lane look again in the next round, because in this one others were given something before it looked, which
+   * they may lose again.
+   */
+  addAgain(lane: Lane): void {
+    this.#again.add(lane);
+  }
+
   addAll({ restless }: Pick<GangLines, "restless">): void {
     for (const lane of restless) this.#due.add(lane);
   }
 
   /** Wakes the lanes that come next: about `max`, since all of a queue come together, in the queue's order. */
   begin(lines: GangLines, max: number): void {
+    for (const lane of this.#again) this.#due.add(lane);
+    this.#again.clear();
     this.#left = max;
-    let left = max;
+    this.#toWake = max;
     for (const first of this.#due) {
-      if (left <= 0) return;
-      this.#due.delete(first);
-      if (first.entries.length === 0) continue;
-      for (const lane of first.line.lanes.values()) {
-        if (lane !== first && !this.#due.delete(lane)) continue;
-        lane.maySearch = true;
-        lines.wake(lane);
-        left -= 1;
-      }
+      if (this.#toWake <= 0) return;
+      if (first.entries.length === 0) this.#due.delete(first);
+      else for (const lane of first.line.lanes.values()) if (this.#due.has(lane)) this.#wake(lane, lines);
     }
+  }
+
+  /** Lets the restless ones of some lanes look in this round, or in later ones if this one has enough that look. */
+  addNow(lanes: Iterable<Lane>, lines: GangLines, test: (lane: Lane) => boolean): void {
+    for (const lane of lanes) {
+      if (lane.restless === null) continue;
+      const isFull = this.#toWake <= 0;
+      if ((isFull && this.#due.has(lane)) || !test(lane)) continue;
+      if (isFull) this.#due.add(lane);
+      else this.#wake(lane, lines);
+    }
+  }
+
+  /** Notes that a lane that looked has found victims. */
+  noteFound(): void {
+    this.#left -= FOUND_COST - 1;
+  }
+
+  #wake(lane: Lane, lines: GangLines): void {
+    this.#due.delete(lane);
+    lane.maySearch = true;
+    lines.wake(lane);
+    this.#toWake -= 1;
   }
 
   /** True if a lane looks now. False: nothing has changed since it looked last, or its turn comes in a later round. */

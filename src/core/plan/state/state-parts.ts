@@ -3,6 +3,7 @@ import type { AskShape, SizedAsk } from "./ask-shape.ts";
 import type { PoolAmounts } from "./branch-use.ts";
 import type { Flavors } from "./choices.ts";
 import type { ClusterFacts, ClusterState } from "./cluster-state.ts";
+import type { Forecast } from "./find-reservations.ts";
 import type { Entry, GangLines, Lane } from "./gang-lines.ts";
 import type { HopefulLists } from "./hopeful-lists.ts";
 import type { KeptRoom } from "./kept-room.ts";
@@ -40,6 +41,8 @@ export type Parts = {
   readonly usesOf: (entry: Entry, admission: PlannedFrom) => PoolAmounts;
   /** Running gangs as searches for victims see them, each with the record that it was made of. */
   readonly runners: WeakMap<Entry, { readonly gang: PlanGang; readonly parts: readonly Runner[] }>;
+  /** Where gangs with reservations board, as the last round has found out, if time alone does not change that. */
+  readonly forecasts: WeakMap<Entry, Forecast>;
   /** What the round keeps for reservations, the first one first. */
   readonly kept: KeptRoom[];
   /** The registered clusters by name. */
