@@ -18,7 +18,7 @@ const EVICTIONS_MAX = 256;
 /** How many refusals a round tells. The next one tells the others. */
 const REFUSALS_MAX = 1_000;
 /** For how many gangs a round looks whom they may preempt. The next one looks for the others. */
-export const SEARCHES_MAX = 100;
+export const SEARCHES_MAX = 25;
 
 type FleetPlannerOptions = {
   /** True: the lease is lost, and a round that runs ends by throwing. */

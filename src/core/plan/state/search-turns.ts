@@ -53,8 +53,12 @@ export class SearchTurns {
     for (const first of this.#due) {
       if (this.#toWake <= 0) return;
       if (first.entries.length === 0) this.#due.delete(first);
-      else for (const lane of first.line.lanes.values()) if (this.#due.has(lane)) this.#wake(lane, lines);
+      else this.#wakeQueueOf(first, lines);
     }
+  }
+
+  #wakeQueueOf({ line }: Lane, lines: GangLines): void {
+    for (const lane of line.lanes.values()) if (this.#due.has(lane)) this.#wake(lane, lines);
   }
 
   /** Lets the restless ones of some lanes look in this round, or in later ones if this one has enough that look. */
