@@ -6,6 +6,6 @@ export function warnPodGroupClass({ spec }: SentJob): readonly FieldNote[] {
   const { priority, priorityClassName = "", runPolicy } = spec;
   const named = runPolicy?.schedulingPolicy?.priorityClass ?? "";
   if (named === "" || priority !== undefined || priorityClassName !== "") return [];
-  const message = `gives no priority: ${named} is the class of the PodGroup; the job's is spec.priority_class_name`;
+  const message = `gives the job no priority: ${named} is the class of its PodGroup, not its priority class`;
   return [{ field: requestPath(["spec", "runPolicy", "schedulingPolicy", "priorityClass"]), message }];
 }

@@ -6,7 +6,7 @@ import { warnPodGroupClass } from "../../src/intake/warn-pod-group-class.ts";
 const METADATA = { namespace: "team", name: "a", generateName: "", labels: {}, annotations: {} };
 const WARNING = {
   field: "job.spec.run_policy.scheduling_policy.priority_class",
-  message: "gives no priority: high is the class of the PodGroup; the job's is spec.priority_class_name",
+  message: "gives the job no priority: high is the class of its PodGroup, not its priority class",
 };
 
 const withClass = { runPolicy: { schedulingPolicy: { priorityClass: "high" } } };
