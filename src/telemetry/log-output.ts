@@ -24,21 +24,22 @@ export function openLog(file: string | null, onDropped: (lines: number) => void)
   });
   const writeWaiting = () => {
     retry = null;
+    process.off("exit", writeAll);
     output.write("");
     if (retry !== null) return;
-    process.off("exit", flush);
     const lines = dropped;
     dropped = 0;
     if (lines > 0) onDropped(lines);
   };
-  const flush = () => {
+  // Not flushSync, which would try for ever if the reader has gone.
+  const writeAll = () => {
     exits = true;
-    output.flushSync();
+    output.write("");
   };
   const wait = () => {
     if (retry !== null) return;
     retry = setTimeout(writeWaiting, RETRY_MS);
-    if (!process.listeners("exit").includes(flush)) process.on("exit", flush);
+    process.on("exit", writeAll);
   };
   output.on("drop", () => {
     dropped += 1;

@@ -14,8 +14,9 @@ const LENGTH = 1000;
 const LINES = 3_000;
 
 /** A process that writes lines to a pipe which nobody reads yet. */
-async function startWriter(lines: number, length: number) {
-  const child = fork(join(import.meta.dirname, "log-writer.ts"), [String(lines), String(length)], { silent: true });
+async function startWriter(lines: number, length: number, ...more: readonly string[]) {
+  const args = [String(lines), String(length), ...more];
+  const child = fork(join(import.meta.dirname, "log-writer.ts"), args, { silent: true });
   await within("the lines are written", WAIT_MS_MAX, once(child, "message"));
   return child;
 }
@@ -41,6 +42,13 @@ test("lines that wait when a process exits are written first", async () => {
   child.send("exit");
   // It cannot exit before somebody reads.
   assert.deepEqual(await readAll(child), counted(LINES));
+});
+
+test("a process whose reader has gone while lines wait exits all the same", async () => {
+  const child = await startWriter(LINES, LENGTH, "stays");
+  const exited = once(child, "exit");
+  child.stdout?.destroy();
+  assert.deepEqual(await within("the exit", WAIT_MS_MAX, exited), [0, null]);
 });
 
 test("lines that find no room to wait are dropped and counted", async () => {
