@@ -1,7 +1,7 @@
-import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Job } from "../core/job/job.ts";
 import type { BatchSubmitOutcome, Submission } from "../core/job/requests.ts";
 import { invariant } from "../runtime/assert.ts";
+import { mapInTurns } from "../runtime/map-in-turns.ts";
 import { UnavailableError } from "../runtime/unavailable-error.ts";
 import type { FactsWanted, IntakePorts, IntakeStore } from "./ports.ts";
 import { finish, makeJob, type Prepared, prepare, type Ready } from "./submit.ts";
@@ -28,7 +28,7 @@ export async function submitAll(
   const answers: BatchSubmitOutcome[] = [];
   let writing: Promise<readonly BatchSubmitOutcome[]> = Promise.resolve([]);
   for (const group of groupsOf(submissions)) {
-    const early = await prepareAll(remembering, group);
+    const early = await mapInTurns(group, PREPARED_IN_A_TURN, (one) => orFailed(prepare(remembering, one)));
     answers.push(...(await writing));
     const prepared = await prepareRepeated(remembering, group, early);
     // Without the remembered facts: a job that they are outdated for is checked again.
@@ -38,15 +38,6 @@ export async function submitAll(
   }
   answers.push(...(await writing));
   return answers;
-}
-
-async function prepareAll(ports: IntakePorts, group: readonly Submission[]): Promise<readonly PreparedOrFailed[]> {
-  const prepared: PreparedOrFailed[] = [];
-  for (const submission of group) {
-    prepared.push(await orFailed(prepare(ports, submission)));
-    if (prepared.length % PREPARED_IN_A_TURN === 0) await nextTurn();
-  }
-  return prepared;
 }
 
 /** A job that is refused may repeat a call of the group before, whose answer it then gets. */

@@ -1,4 +1,3 @@
-import { setImmediate as nextTurn } from "node:timers/promises";
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import type { JobView as View } from "../../core/job/list.ts";
 import type { Submission } from "../../core/job/requests.ts";
@@ -10,6 +9,7 @@ import {
   JobView,
 } from "../../gen/gangway/v1/job_service_pb.ts";
 import { invariant } from "../../runtime/assert.ts";
+import { mapInTurns } from "../../runtime/map-in-turns.ts";
 import type { JobIntake } from "../ports.ts";
 import type { CallContext } from "../rpc/call.ts";
 import { checkRequest } from "../rpc/check-request.ts";
@@ -31,11 +31,9 @@ export async function batchCreateJobs(
   context: CallContext,
 ): Promise<{ results: Result[] }> {
   const { requests, view } = batch;
-  const checked: CheckedRequest[] = [];
-  for (const request of requests) {
-    checked.push(await check(intake, { request, batch }, context));
-    if (checked.length % CHECKED_IN_A_TURN === 0) await nextTurn();
-  }
+  const checked = await mapInTurns(requests, CHECKED_IN_A_TURN, (request) =>
+    check(intake, { request, batch }, context),
+  );
   const submissions = checked.flatMap((one) => (one.kind === "ok" ? [one.submission] : []));
   const outcomes = (await intake.submitAll(submissions)).values();
   const shown: View = view === JobView.FULL ? "FULL" : "BASIC";
