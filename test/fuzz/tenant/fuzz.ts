@@ -23,16 +23,14 @@ import { learnTheirs, makeOurJobs, makeTenants, ROLES, startCallers, startTenant
 
 /** Jobs of the callers are removed after so many calls: thousands of them would only make calls slower. */
 const CALLS_BETWEEN_CLEARS = 1_000;
-/** A digest of all tables takes longer than a call. */
-const CALLS_BETWEEN_DIGESTS = 20;
 const FINDINGS_MAX = 20;
 /** How long a caller reads a stream at most. */
 const STREAM_MS = 60;
 const LEARN_SHARE = 0.3;
 
 export type TenantFuzzOptions = Omit<FuzzOptions, "env"> & {
-  /** After how many calls the other tenant's rows are compared: 1 tells which call has changed them. Omitted: 20. */
-  readonly digestEvery?: number;
+  /** After how many calls the other tenant's rows are compared: 1 tells which call has changed them. */
+  readonly digestEvery: number;
 };
 
 export async function fuzzTenants(options: TenantFuzzOptions): Promise<FuzzReport> {
@@ -173,8 +171,7 @@ class TenantRun {
       if (found !== null) report(`differs, ${found}`);
     }
     if (subject.hasEnded) return this.#findings.note(`the service ended: ${subject.output}`);
-    const every = this.#options.digestEvery ?? CALLS_BETWEEN_DIGESTS;
-    if (this.#calls % every === 0) await this.#compareRows(call);
+    if (this.#calls % this.#options.digestEvery === 0) await this.#compareRows(call);
     else this.#notCompared = call;
   }
 
@@ -185,8 +182,7 @@ class TenantRun {
     const changed = changedTables(this.#before, after).join(", ");
     this.#before = after;
     if (changed === "") return;
-    const { digestEvery = CALLS_BETWEEN_DIGESTS } = this.#options;
-    const since = digestEvery === 1 ? "" : `, or a call shortly before it (--digest-every 1 tells which)`;
+    const since = this.#options.digestEvery === 1 ? "" : ", or a call shortly before it (--digest-every 1 tells which)";
     this.#findings.report({ call: last, problem: `${last.role}: changed ${changed} of others${since}` });
   }
 

@@ -49,7 +49,7 @@ export function decideNominees(of: Of, checkStopped: () => void) {
     const answer = answerTo(of, entry);
     if (answer === "withdrawn") chargeHolds(of.parts, entry, 1);
     if (typeof answer === "string" || "victims" in answer) holdBack(of.parts, entry);
-    // What it has kept so far may be what the next ones lacked.
+    // The next ones may take what it has kept until now.
     if (answer !== "waits") turns.includeReservations = true;
     return { entry, answer };
   });
