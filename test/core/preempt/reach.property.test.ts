@@ -2,11 +2,12 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
 import { ownCandidates, Reaches } from "../../../src/core/plan/preempt/reach.ts";
+import { reachedGangs } from "../../../src/core/plan/preempt/victims.ts";
 import { neededOf, someStrategies, someWorld, stateWith, victimsIn } from "./gang-world.ts";
 import { accountOf } from "./tree-world.ts";
 
 /** Counts what the worlds have met, so that no law holds for want of cases. */
-const met = { nobody: 0, ownAlone: 0, others: 0 };
+const met = { nobody: 0, ownAlone: 0, others: 0, fewer: 0 };
 
 for (const [name, strategies] of [
   ["fairly", someStrategies],
@@ -30,6 +31,11 @@ for (const [name, strategies] of [
         const reachesOthers = new Reaches(search).reachesOthers(taker, own);
         assert.equal(state.useVersion, before);
         const victims = victimsIn(world, state);
+        const reached = new Set(reachedGangs(search, taker).map(({ uid }) => uid));
+        assert.equal(state.useVersion, before);
+        for (const { gang } of victims)
+          assert.ok(reached.has(gang.uid), `${gang.uid} is not among those that it reaches`);
+        if (victims.length === 0 && reached.size < running.length) met.fewer += 1;
         if (reachesOthers) {
           met.others += victims.some(({ gang }) => gang.account.queue !== queue) ? 1 : 0;
           return;
@@ -44,6 +50,6 @@ for (const [name, strategies] of [
   });
 }
 
-test("the worlds met takers that reach nobody, their own queue alone, and other queues", () => {
+test("the worlds met takers that reach nobody, their own queue alone, other queues, and not all gangs", () => {
   for (const [name, count] of Object.entries(met)) assert.ok(count > 5, `${count} ${name}`);
 });

@@ -21,7 +21,7 @@ export function fairVictims(
   taker: Taker,
   of: { readonly takerLeaf: Branch; readonly strategies: readonly FairSharingStrategy[] },
 ): readonly Victim[] {
-  const all = new CandidateLists(search, taker, of.takerLeaf);
+  const all = new CandidateLists(search, taker, { takerLeaf: of.takerLeaf, isOrdered: true });
   const hasGrowth = all.leaves.some((leaf) => isAnyGrowth(search.gangsOf(leaf.name)) && isAnyGrowth(all.of(leaf)));
   const asking = { ...of, search, taker, hasGrowth };
   // Most takers need few victims. Only for the others the bounds are worth their time.
@@ -31,6 +31,12 @@ export function fairVictims(
   const mayFit = search.mayFitWithout ?? (() => true);
   if (reached.length === 0 || !mayFit(reached.flatMap((leaf) => all.of(leaf)))) return [];
   return attempt(asking, { leaves: reached, of: all.of }, Number.POSITIVE_INFINITY) ?? [];
+}
+
+/** The gangs that a search for a taker can take at most. It costs much less than the search. */
+export function fairlyReached(search: VictimSearch, taker: Taker, takerLeaf: Branch): readonly RunningGang[] {
+  const all = new CandidateLists(search, taker, { takerLeaf, isOrdered: false });
+  return withinReach(search, taker, { all, takerLeaf }).flatMap((leaf) => all.of(leaf));
 }
 
 type Asking = {
@@ -83,15 +89,16 @@ class CandidateLists implements Candidates {
   readonly #search: VictimSearch;
   readonly #taker: Taker;
   readonly #takerLeaf: Branch;
-  readonly #order: (a: RunningGang, b: RunningGang) => number;
+  /** Null: their order does not matter. */
+  readonly #order: ((a: RunningGang, b: RunningGang) => number) | null;
   readonly #known = new Map<Branch, readonly RunningGang[]>();
 
-  constructor(search: VictimSearch, taker: Taker, takerLeaf: Branch) {
-    this.leaves = leavesFor(search, takerLeaf, taker);
+  constructor(search: VictimSearch, taker: Taker, of: { readonly takerLeaf: Branch; readonly isOrdered: boolean }) {
+    this.leaves = leavesFor(search, of.takerLeaf, taker);
     this.#search = search;
     this.#taker = taker;
-    this.#takerLeaf = takerLeaf;
-    this.#order = candidateOrder(taker.account.queue, search.prefer);
+    this.#takerLeaf = of.takerLeaf;
+    this.#order = of.isOrdered ? candidateOrder(taker.account.queue, search.prefer) : null;
   }
 
   readonly of = (leaf: Branch): readonly RunningGang[] => {
@@ -105,7 +112,8 @@ class CandidateLists implements Candidates {
     const takerLeaf = this.#takerLeaf;
     if (gangsOf(leaf.name).length === 0) return [];
     if (leaf !== takerLeaf && isWithinQuota(quota, leaf, this.#taker.needed)) return [];
-    return [...candidatesOf(this.#search, this.#taker, { leaf, takerLeaf })].sort(this.#order);
+    const found = candidatesOf(this.#search, this.#taker, { leaf, takerLeaf });
+    return this.#order === null ? found : [...found].sort(this.#order);
   }
 }
 

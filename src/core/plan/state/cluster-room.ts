@@ -105,14 +105,14 @@ export class ClusterRoom {
     this.#most.clear();
   }
 
-  /** The same room as it is now, with placements of its own. It knows nothing of what observers see later. */
-  copy(): ClusterRoom {
+  /** The room as it was remembered, with placements of its own. It knows nothing of what observers see later. */
+  copyRemembered(): ClusterRoom {
     const copy = new ClusterRoom(this.fits);
     for (const node of this.#nodes) copy.#nodes.push(node);
     for (const [name, slot] of this.#slots) copy.#slots.set(name, slot);
     for (const [keys, classes] of this.#classes) copy.#classes.set(keys, classes);
     copy.#grow(this.#capacity);
-    copy.#seen.copy(this.#free);
+    copy.#seen.copy(this.#before);
     copy.#allocatable.copy(this.#allocatable);
     copy.reset();
     return copy;

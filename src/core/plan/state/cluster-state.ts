@@ -118,12 +118,12 @@ export class ClusterState {
 
   /**
    * Brings the room up to date: the observed nodes, less the pods that they do not show yet. Returns the requests that
-   * may fit now.
+   * may fit now. `keepsSame`: beside the same pods as in the last round.
    */
-  sync(): ReadonlySet<Request> {
+  sync(keepsSame = false): ReadonlySet<Request> {
     const isStale = this.#stale;
     if (isStale) this.#makeRoom();
-    return this.watch.sync(isStale);
+    return this.watch.sync({ isStale, keepsSame });
   }
 
   /**

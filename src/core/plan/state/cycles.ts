@@ -81,7 +81,8 @@ export class Cycles {
     if (this.#parts.lines.nominees.size > 0) this.#decide.closeHopeful();
     wakeHopeful(this.#parts);
     const { lines, turns } = this.#parts;
-    turns.begin(lines, this.#bounds.searchesMax ?? Number.POSITIVE_INFINITY);
+    const { searchesMax: max = Number.POSITIVE_INFINITY } = this.#bounds;
+    turns.begin(lines, { max, nowMs: this.#nowMs });
     lines.noteFullTenants(this.#running, { begins: true });
     const all = this.#allTurns();
     const { cyclesMax = Number.POSITIVE_INFINITY } = this.#bounds;

@@ -16,7 +16,7 @@ import { allocationsOf, placeIn } from "./grow.ts";
 import { plannedVictims } from "./growth.ts";
 import { liftedKey } from "./kept-room.ts";
 import { LaneOptions } from "./lane-options.ts";
-import { leaveLists, onlyDrains } from "./lane-turns.ts";
+import { leaveLists, onlyDrains, setRestless } from "./lane-turns.ts";
 import { newAdmission, serviceAdmission } from "./new-admission.ts";
 import { largestPart } from "./part-of-gang.ts";
 import { isRanked, mayPreempt, rankedChoices } from "./ranked-choices.ts";
@@ -317,9 +317,7 @@ export class DecideLane {
     lane.awake = false;
     lane.refusal = by.refusal;
     lane.line.waitedLong = null;
-    lane.restless = by.restless;
-    if (by.restless !== null) lines.restless.add(lane);
-    else lines.restless.delete(lane);
+    setRestless(lane, by.restless, lines);
   }
 
   #take(entry: Entry, request: Request, { room, mark }: Placed): PlannedAdmission {

@@ -6,7 +6,7 @@ import { choicesOf } from "./choices.ts";
 import type { AskingGang, FindVictims } from "./find-victims.ts";
 import type { Entry, Lane } from "./gang-lines.ts";
 import { amountsByPool } from "./grow.ts";
-import { inheritPlaces, type KeptRoom } from "./kept-room.ts";
+import { inheritPlaces, type KeptRoom, setLifted } from "./kept-room.ts";
 import { fitsEmpty, type RoomTry } from "./requests.ts";
 import type { Runner } from "./runners.ts";
 import type { Parts } from "./state-parts.ts";
@@ -169,6 +169,18 @@ export class FindReservations {
     const kept = { entry, wants, cluster, ...places, rise, startMs, isFar, lifted: false };
     this.#parts.kept.push(kept);
     return kept;
+  }
+
+  /** Keeps what a round has kept that began with the same state. */
+  holdAgain(before: KeptRoom): void {
+    const kept = { ...before, startMs: Math.max(this.#nowMs, before.startMs), lifted: true };
+    this.#parts.kept.push(kept);
+    setLifted(this.#parts, kept, false);
+  }
+
+  /** True if time alone does not change in which order gangs end. */
+  lasts(): boolean {
+    return !this.#victims.staying().some(({ entry }) => entry.gang.backfill === true);
   }
 
   /** The gangs are in the order of their ends. */

@@ -2,7 +2,7 @@ import type { PlannedAdmission } from "../plan-types.ts";
 import { cheapestVictims, isCheaper } from "../preempt/cheapest-victims.ts";
 import type { Protected } from "../preempt/protection.ts";
 import { dischargeGangs, type RunningGang, type Taker, type Victim } from "../preempt/running-gang.ts";
-import { victimsFor } from "../preempt/victims.ts";
+import { reachedGangs, victimsFor } from "../preempt/victims.ts";
 import type { PoolAmounts } from "./branch-use.ts";
 import type { ClusterState, PlacedPod } from "./cluster-state.ts";
 import type { Entry, Lane } from "./gang-lines.ts";
@@ -11,7 +11,7 @@ import { type KeptRoom, leftPods } from "./kept-room.ts";
 import { eachFits, fitGroups, placeAll } from "./place-all.ts";
 import { type Request, type RoomTry, tryIn } from "./requests.ts";
 import { RoundBudgets } from "./round-budgets.ts";
-import { byCluster, type Runner, Runners, type RunningVictim } from "./runners.ts";
+import { byCluster, type Runner, type Runners, type RunningVictim } from "./runners.ts";
 import type { Parts } from "./state-parts.ts";
 import { VictimBounds } from "./victim-bounds.ts";
 import { WhoGivesWay } from "./who-gives-way.ts";
@@ -64,9 +64,9 @@ export class FindVictims {
 
   constructor(parts: Parts, nowMs: number) {
     this.#parts = parts;
-    this.#runners = new Runners(parts);
+    this.#runners = parts.running().runners;
     this.#who = new WhoGivesWay(parts, this.#runners, nowMs);
-    this.#bounds = new VictimBounds(parts, this.#runners);
+    this.#bounds = new VictimBounds(parts);
     this.#nowMs = nowMs;
     this.budget = new RoundBudgets(parts.quota.queues, nowMs);
   }
@@ -140,11 +140,13 @@ export class FindVictims {
   /** The clusters in which a request may fit once gangs have given way for it. No search finds it room in another. */
   #hopefulRooms(asking: AskingGang, pools: ReadonlySet<string>): readonly RoomTry[] {
     const taker = takerOf(asking, pools);
-    const own = this.#bounds.own(this.#who.searchAll(asking), taker);
+    const search = this.#who.searchAll(asking);
+    const own = this.#bounds.own(search, taker);
     const rooms = this.#bounds.roomsWith(this.roomsOf(asking), own);
-    if (rooms.length === 0 || this.#bounds.reachesOthers(taker, own)) return rooms;
-    if (!this.#without(own, () => this.lacking(asking).size === 0)) return [];
-    return rooms.filter((room) => this.#mayFitIn(room, own));
+    if (rooms.length === 0) return rooms;
+    const reached = this.#bounds.reachesOthers(taker, own) ? (reachedGangs(search, taker) as readonly Runner[]) : own;
+    if (!this.#without(reached, () => this.lacking(asking).size === 0)) return [];
+    return rooms.filter((room) => this.#mayFitIn(room, reached));
   }
 
   /** Asks while the use does not count these gangs. */

@@ -7,18 +7,19 @@ import type { PoolAmounts } from "./branch-use.ts";
 import { choiceOf, type Flavors } from "./choices.ts";
 import { type ClusterFacts, ClusterState, type LiveMembers, membersUnder } from "./cluster-state.ts";
 import type { Fact } from "./facts.ts";
-import type { Forecast } from "./find-reservations.ts";
 import { FitClasses } from "./fit-classes.ts";
 import { type Entry, GangLines, type Lane } from "./gang-lines.ts";
 import { amountsByPool } from "./grow.ts";
 import { HopefulLists } from "./hopeful-lists.ts";
 import { type KeptRoom, liftedIn, liftedKey } from "./kept-room.ts";
 import { passSteps } from "./line-ageing.ts";
+import { MostRoom } from "./most-room.ts";
 import type { QuotaRise } from "./quota-levels.ts";
 import { QuotaState } from "./quota-state.ts";
 import { QuotaWaits } from "./quota-waits.ts";
 import type { ClusterBlocks } from "./refused.ts";
 import { newRequest, type Request } from "./requests.ts";
+import { Runners } from "./runners.ts";
 import { SearchTurns } from "./search-turns.ts";
 import type { EligibleCluster, Parts } from "./state-parts.ts";
 
@@ -35,7 +36,7 @@ export class FleetParts implements Parts {
   readonly clusters = new Map<string, ClusterState>();
   resources: readonly string[] = [];
   runners: Parts["runners"] = new WeakMap();
-  readonly forecasts = new WeakMap<Entry, Forecast>();
+  readonly keptBefore = new WeakMap<Entry, KeptRoom>();
   readonly kept: KeptRoom[] = [];
   /** While a round is read: what nominees lack until their victims have left. */
   booked: QuotaRise = [];
@@ -54,8 +55,11 @@ export class FleetParts implements Parts {
   recheckAtMs = Number.POSITIVE_INFINITY;
   /** Moves with every fact that may let a gang preempt others: all but those of gangs that only wait. */
   #runningVersion = 0;
+  #running: (ReturnType<Parts["running"]> & { readonly version: number }) | null = null;
   /** The version of it for which gangs were looked at that may preempt others. */
   #preemptedAt = -1;
+  /** True: the last round gave nobody anything. */
+  #gaveNothing = false;
   /** True: something changed that no lane watches, so that all must be looked at. */
   #wakesAll = false;
   #limitsVersion = -1;
@@ -117,29 +121,43 @@ export class FleetParts implements Parts {
       this.waits.forget();
       this.#forgetRequests();
     }
+    const mayPreempt = this.#preemptedAt !== this.#runningVersion || nowMs >= this.recheckAtMs;
+    const keepsSame = !mayPreempt && this.#keepsSame();
     for (const cluster of this.clusters.values()) {
       cluster.planned = 0;
       if (this.#syncs % FORGET_EVERY === 0) cluster.watch.forget();
-      this.#syncRoom(cluster);
+      this.#syncRoom(cluster, keepsSame);
     }
-    this.#wakeRestless(nowMs);
+    this.#wakeRestless(mayPreempt);
+  }
+
+  /** Notes whether a round gave gangs anything. */
+  noteGiven(gave: boolean): void {
+    this.#gaveNothing = !gave;
+  }
+
+  /** True if the round places and keeps the same as the last one before it decides about lanes. */
+  #keepsSame(): boolean {
+    if (!this.#gaveNothing || this.turns.includeReservations) return false;
+    for (const entry of this.lines.nominees) {
+      if (entry.gang.nomination?.reservation !== undefined && !this.keptBefore.has(entry)) return false;
+    }
+    return true;
   }
 
   /**
    * Gangs for which others may give way are looked at again once these or what they use has changed, and once victims
    * lose a protection.
    */
-  #wakeRestless(nowMs: number): void {
-    const mayPreempt = this.#preemptedAt !== this.#runningVersion || nowMs >= this.recheckAtMs;
+  #wakeRestless(mayPreempt: boolean): void {
+    const { lines, turns } = this;
     if (mayPreempt) {
       this.recheckAtMs = Number.POSITIVE_INFINITY;
-      this.turns.includeReservations = true;
+      turns.includeReservations = true;
+      turns.addAll(lines);
     }
     this.#preemptedAt = this.#runningVersion;
-    for (const lane of this.lines.restless) {
-      if (mayPreempt) this.turns.add(lane);
-      if (lane.restless !== "victims") this.lines.wake(lane);
-    }
+    for (const lane of lines.sleepless) lines.wake(lane);
   }
 
   /** Notes when gangs may be preempted that are protected until then. */
@@ -153,8 +171,8 @@ export class FleetParts implements Parts {
     if (cluster !== undefined) this.#syncRoom(cluster);
   }
 
-  #syncRoom(cluster: ClusterState): void {
-    for (const request of cluster.sync()) {
+  #syncRoom(cluster: ClusterState, keepsSame = false): void {
+    for (const request of cluster.sync(keepsSame)) {
       request.closedFor = -1;
       this.hopeful.add(request);
       this.waits.noteOpen(request, this.quota);
@@ -245,6 +263,14 @@ export class FleetParts implements Parts {
     this.#uses.set(admission, uses);
     return uses;
   }
+
+  readonly running: Parts["running"] = () => {
+    if (this.#running?.version !== this.#runningVersion) {
+      const runners = new Runners(this);
+      this.#running = { runners, mostRoom: new MostRoom(this, runners), version: this.#runningVersion };
+    }
+    return this.#running;
+  };
 
   readonly excludes = (one: string, other: string): boolean => {
     const key = JSON.stringify([one, other]);

@@ -7,7 +7,7 @@ import { type LimitedTenant, RunningJobs } from "../running-jobs.ts";
 import { type AskShape, shapeOf } from "./ask-shape.ts";
 import { insertEntry, removeEntry } from "./entry-order.ts";
 import { barredOf, growthList, isHeld, isWaiting, laneKey } from "./gang-place.ts";
-import { forgetHead, forgetOrder, leaveLists } from "./lane-turns.ts";
+import { forgetHead, forgetOrder, leaveLists, setRestless } from "./lane-turns.ts";
 import { newLane, newLine } from "./new-lane.ts";
 import { PassingLanes } from "./passing-lanes.ts";
 import type { Account } from "./quota-levels.ts";
@@ -139,6 +139,8 @@ export class GangLines {
   /** Gangs that wait for a time. */
   readonly timed = new Set<Entry>();
   readonly restless = new Set<Lane>();
+  /** The restless lanes that every round looks at. */
+  readonly sleepless = new Set<Lane>();
   readonly passing = new PassingLanes();
   /** Gangs for which others give way. */
   readonly nominees = new Set<Entry>();
@@ -349,7 +351,7 @@ export class GangLines {
     if (lane.entries.length > 0) return;
     line.lanes.delete(lane.key);
     lane.awake = false;
-    this.restless.delete(lane);
+    setRestless(lane, null, this);
     this.passing.delete(lane);
     leaveLists(lane);
   }

@@ -52,12 +52,7 @@ export function setLifted({ quota }: Pick<Parts, "quota">, kept: KeptRoom, lifte
   kept.lifted = lifted;
   const times = lifted ? -1 : 1;
   quota.chargeRise(kept.rise, times);
-  movePods(kept, times);
-}
-
-/** Places what is kept in a room, or in a copy of it, or takes it off. */
-export function movePods({ placed, cluster }: KeptRoom, times: 1 | -1, room = cluster.room): void {
-  for (const { slot, fit, pods } of placed) room.put(fit, slot, times * pods);
+  for (const { slot, fit, pods } of kept.placed) kept.cluster.room.put(fit, slot, times * pods);
 }
 
 /** Decides as if some of what is kept were not. If the decision charges nothing, the use is afterwards as before. */

@@ -1,5 +1,5 @@
 /** Reads and resets the parts of lanes and queues on which the turns of a round depend. */
-import type { Lane, LaneOption, Line } from "./gang-lines.ts";
+import type { GangLines, Lane, LaneOption, Line } from "./gang-lines.ts";
 import type { ClusterBlocks } from "./refused.ts";
 import type { Parts } from "./state-parts.ts";
 
@@ -58,10 +58,22 @@ export function onlyDrains({ all }: ClusterBlocks): boolean {
   return reasons.includes("Draining") && !reasons.includes("NoCapacity");
 }
 
+/** Notes why rounds look at a lane although its lists do not say that they should. Null: they do not. */
+export function setRestless(
+  lane: Lane,
+  restless: Lane["restless"],
+  lines: Pick<GangLines, "restless" | "sleepless">,
+): void {
+  lane.restless = restless;
+  lines.restless.delete(lane);
+  lines.sleepless.delete(lane);
+  if (restless !== null) lines.restless.add(lane);
+  if (restless === "always" || restless === "tokens") lines.sleepless.add(lane);
+}
+
 /** Lets rounds look at a lane after any change, if they do not already. */
 export function makeRestless(lane: Lane, { lines }: Pick<Parts, "lines">): void {
-  lane.restless ??= "victims";
-  lines.restless.add(lane);
+  if (lane.restless === null) setRestless(lane, "victims", lines);
 }
 
 /** Takes a lane out of the lists of those that wait. */

@@ -23,9 +23,7 @@ export class LaneWalk {
   }
 
   static ofAll(line: Line, nowMs: number): LaneWalk {
-    const compare = comparesLanes(nowMs);
-    line.order ??= [...line.lanes.values()].sort(compare);
-    return new LaneWalk(line.order, compare);
+    return new LaneWalk(lanesInOrder(line, nowMs), comparesLanes(nowMs));
   }
 
   static ofAwake(line: Line, nowMs: number): LaneWalk {
@@ -61,6 +59,12 @@ export class LaneWalk {
     this.#at += 1;
     return next;
   }
+}
+
+/** All lanes of a queue in the order of their first gangs, before a round has admitted one. */
+export function lanesInOrder(line: Line, nowMs: number): readonly Lane[] {
+  line.order ??= [...line.lanes.values()].sort(comparesLanes(nowMs));
+  return line.order;
 }
 
 /** True if the first gang of a lane comes after a gang of its queue. */

@@ -3,7 +3,6 @@ import { isWithinQuota } from "./branch-use.ts";
 import type { ClusterRoom } from "./cluster-room.ts";
 import type { ClusterState } from "./cluster-state.ts";
 import type { FitClass } from "./fit-classes.ts";
-import { type KeptRoom, liftedKey, movePods } from "./kept-room.ts";
 import type { FitGroup } from "./place-all.ts";
 import type { RoomTry } from "./requests.ts";
 import type { Runner, Runners } from "./runners.ts";
@@ -16,8 +15,6 @@ import type { Parts } from "./state-parts.ts";
 type Most = {
   readonly room: ClusterRoom;
   readonly gone: Set<Runner>;
-  /** The reservations whose pods it counts. */
-  readonly counted: ReadonlySet<KeptRoom>;
   /** Moves when the room grows. */
   version: number;
   readonly counts: Map<FitClass, Count>;
@@ -26,22 +23,18 @@ type Most = {
 /** How many pods fit at least, and the version of the room in which no more do; -1: more may. */
 type Count = { readonly least: number; readonly exactIn: number };
 
-/** So often at most is the room made anew for other reservations that are lifted. Beyond that it says nothing. */
-const VARIANTS_MAX = 4;
-
 /**
- * The most room that clusters can get during one round for gangs that preempt others: everything leaves that leaves
- * anyway or was chosen, or that borrows quota, so that it may give way to other queues. It errs on the side of more
- * room: it counts neither admissions of the round, nor who may give way to whom.
+ * The most room that clusters can get for gangs that preempt others, for as long as the same gangs run: everything
+ * leaves that leaves anyway or was chosen, or that borrows quota, so that it may give way to other queues. It errs on
+ * the side of more room: it counts neither what rounds place or keep, nor who may give way to whom.
  */
 export class MostRoom {
   readonly #parts: Parts;
   readonly #runners: Runners;
   /** Gone in each cluster beside the gangs that borrow. */
   readonly #gone: Set<Runner>;
-  /** By the reservations that are lifted. */
-  readonly #variants = new Map<string, Map<ClusterState, Most>>();
-  /** The pools of which queues borrowed at some moment of the round. */
+  readonly #clusters = new Map<ClusterState, Most>();
+  /** The pools of which queues borrowed at some moment since the same gangs run. */
   readonly #borrowed = new Map<string, Set<string>>();
 
   constructor(parts: Parts, runners: Runners) {
@@ -52,17 +45,13 @@ export class MostRoom {
 
   /** Those clusters in which a request may fit, also if these gangs are gone, too. It surely fits in no other. */
   roomsWith(rooms: readonly RoomTry[], own: readonly Runner[]): readonly RoomTry[] {
-    const key = liftedKey(this.#parts.kept);
-    const clusters = this.#variants.get(key) ?? new Map<ClusterState, Most>();
-    if (clusters.size === 0 && this.#variants.size >= VARIANTS_MAX) return rooms;
-    this.#variants.set(key, clusters);
-    return rooms.filter((room) => this.#mayFit(clusters, room, own));
+    return rooms.filter((room) => this.#mayFit(room, own));
   }
 
-  #mayFit(clusters: Map<ClusterState, Most>, tried: RoomTry, own: readonly Runner[]): boolean {
+  #mayFit(tried: RoomTry, own: readonly Runner[]): boolean {
     const { cluster } = tried;
-    const most = clusters.get(cluster) ?? this.#make(cluster);
-    clusters.set(cluster, most);
+    const most = this.#clusters.get(cluster) ?? this.#make(cluster);
+    this.#clusters.set(cluster, most);
     const short = tried.groups.filter(({ fit, count }) => countOf(most, fit, count) < count);
     if (short.length === 0) return true;
     const here = own.filter((gang) => gang.admission.cluster === cluster.name && !most.gone.has(gang));
@@ -102,10 +91,9 @@ export class MostRoom {
   }
 
   #letGo(gangs: Iterable<Runner>): void {
-    const all = [...this.#variants.values()].flatMap((clusters) => [...clusters]);
     const grown = new Set<Most>();
     for (const gang of gangs) {
-      for (const [cluster, most] of all) {
+      for (const [cluster, most] of this.#clusters) {
         if (gang.admission.cluster !== cluster.name || most.gone.has(gang)) continue;
         most.gone.add(gang);
         this.#free(most, gang);
@@ -116,25 +104,17 @@ export class MostRoom {
   }
 
   #make(cluster: ClusterState): Most {
-    const counted = new Set(this.#parts.kept.filter((kept) => kept.cluster === cluster && !kept.lifted));
-    const [first] = [...this.#variants.values()].flatMap((clusters) => clusters.get(cluster) ?? []);
-    const room = (first ?? cluster).room.copy();
-    const most: Most = { room, gone: new Set(first?.gone), counted, version: 0, counts: new Map() };
-    if (first === undefined) this.#freeAll(most, cluster);
-    else recount(most, first);
-    settle(most);
-    return most;
-  }
-
-  #freeAll(most: Most, { name }: ClusterState): void {
+    const most: Most = { room: cluster.room.copyRemembered(), gone: new Set(), version: 0, counts: new Map() };
     const borrowing = [...this.#borrowed].flatMap(([queue, pools]) =>
-      this.#runners.inCluster(name, queue).filter((gang) => usesOne(gang, pools)),
+      this.#runners.inCluster(cluster.name, queue).filter((gang) => usesOne(gang, pools)),
     );
-    const leaving = [...this.#gone].filter(({ admission }) => admission.cluster === name);
+    const leaving = [...this.#gone].filter(({ admission }) => admission.cluster === cluster.name);
     for (const gang of new Set([...borrowing, ...leaving])) {
       most.gone.add(gang);
       this.#free(most, gang);
     }
+    settle(most);
+    return most;
   }
 
   /** What a reservation keeps counts as used by its queue, whether or not it is lifted now. */
@@ -168,12 +148,6 @@ function countOf(most: Most, fit: FitClass, enough: number): number {
   const least = most.room.fitting(fit, enough);
   most.counts.set(fit, { least, exactIn: least < enough ? most.version : -1 });
   return least;
-}
-
-/** Lets a copy of a room count the reservations that it counts instead of those that the other one does. */
-function recount({ room, counted }: Most, from: Pick<Most, "counted">): void {
-  for (const kept of from.counted) if (!counted.has(kept)) movePods(kept, -1, room);
-  for (const kept of counted) if (!from.counted.has(kept)) movePods(kept, 1, room);
 }
 
 /** The gangs that are gone by now count as gone from the begin. */

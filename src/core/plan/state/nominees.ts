@@ -133,7 +133,8 @@ function decideNominee({ parts, decide, victims, running }: Of, entry: Entry): N
  * reservation moves to another one.
  */
 function decideReservation(of: Of, entry: Entry): NomineeAnswer {
-  const { parts, decide, victims, running } = of;
+  const { parts, decide, victims, running, reservations } = of;
+  if (keepsAgain(of, entry)) return "waits";
   const lane = ownLane(entry);
   const isFull = running.fullAt(entry.line.name) !== null || running.fullTenant(entry.gang) !== null;
   if (entry.line.stop !== null || isFull || reserveAfterMs(parts, entry.line) === 0) return "withdrawn";
@@ -143,24 +144,21 @@ function decideReservation(of: Of, entry: Entry): NomineeAnswer {
   const boards = here ?? decide.boardAny(lane, entry);
   victims.isPaused = false;
   if (boards !== null) return boards;
-  const found = knownForecast(of, entry) ?? forecastOf(of, lane, { entry, named });
-  noteForecast(of, entry, found);
-  return found === null ? "withdrawn" : (reserve(of, found, entry.gang.nomination ?? null) ?? "waits");
+  const found = forecastOf(of, lane, { entry, named });
+  if (found === null) return "withdrawn";
+  const planned = reserve(of, found, entry.gang.nomination ?? null);
+  const [kept] = parts.kept.slice(-1);
+  // Which gangs end first changes with time where some may be taken back at any time.
+  if (planned === null && kept !== undefined && reservations.lasts()) parts.keptBefore.set(entry, kept);
+  return planned ?? "waits";
 }
 
-/** The forecast of the last round, if nothing has changed since but that other gangs wait. Null: none is known. */
-function knownForecast({ parts, nowMs }: Of, entry: Entry): Forecast | null {
-  const known = parts.turns.includeReservations ? undefined : parts.forecasts.get(entry);
-  return known === undefined ? null : { ...known, startMs: Math.max(nowMs, known.startMs) };
-}
-
-/** Which gangs end first changes with time where some may be taken back at any time. */
-function noteForecast({ parts, victims }: Of, entry: Entry, found: Forecast | null): void {
-  const isKnown = !parts.turns.includeReservations && parts.forecasts.has(entry);
-  if (isKnown) return;
-  const lasts = found !== null && !victims.staying().some((gang) => gang.entry.gang.backfill === true);
-  if (lasts) parts.forecasts.set(entry, found);
-  else parts.forecasts.delete(entry);
+/** Keeps for a gang what the last round has kept, if nothing has changed since but that other gangs wait. */
+function keepsAgain({ parts, reservations }: Of, entry: Entry): boolean {
+  const before = parts.turns.includeReservations ? undefined : parts.keptBefore.get(entry);
+  if (before === undefined) parts.keptBefore.delete(entry);
+  else reservations.holdAgain(before);
+  return before !== undefined;
 }
 
 function forecastOf(

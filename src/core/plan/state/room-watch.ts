@@ -53,8 +53,11 @@ export class RoomWatch {
     if (known.count < 0 || isFit(room, known)) this.#unsettled.add(room.short);
   }
 
-  /** Brings the numbers up to date with the room, and returns the requests that may fit now. */
-  sync(isStale: boolean): ReadonlySet<Request> {
+  /**
+   * Brings the numbers up to date with the room, and returns the requests that may fit now. `keepsSame`: the round
+   * places the same pods as the last one, beside which classes were refused.
+   */
+  sync({ isStale, keepsSame }: { readonly isStale: boolean; readonly keepsSame: boolean }): ReadonlySet<Request> {
     const woken = new Set<Request>();
     const moved = new Set<Count>();
     if (isStale) {
@@ -63,6 +66,13 @@ export class RoomWatch {
         for (const group of columns.values()) this.#moveGroup(group, changed, moved);
       }
     }
+    if (!keepsSame) this.#settle(moved);
+    this.#room.remember();
+    for (const count of moved) wake(count, woken);
+    return woken;
+  }
+
+  #settle(moved: Set<Count>): void {
     for (const fit of this.#unsettled) {
       const count = this.#counts.get(fit);
       if (count === undefined) continue;
@@ -70,9 +80,6 @@ export class RoomWatch {
       moved.add(count);
     }
     this.#unsettled.clear();
-    this.#room.remember();
-    for (const count of moved) wake(count, woken);
-    return woken;
   }
 
   /** Stops counting classes for which no gang waits any more. */

@@ -56,6 +56,7 @@ export function runRound(parts: FleetParts, of: RoundOf, read: ReadRound = () =>
   const result = round.run();
   const { admissions, inLine, preemptions, withdrawn, refused: lanes, more, recheckAtMs, reserveAtMs } = result;
   parts.noteRecheck(recheckAtMs);
+  parts.noteGiven(admissions.length + preemptions.length + withdrawn.length > 0);
   if (of.isPreview !== true) parts.lines.noteInLine(inLine?.planned.jobUid ?? null);
   const said = of.isPreview === true ? NOTHING_SAID : newCauses(parts, { nowMs: of.nowMs, lanes, bounds: of.bounds });
   const evictions = evictionsOf(parts);

@@ -21,7 +21,7 @@ export type Runner = RunningGang & {
 
 export type RunningVictim = Victim & { readonly gang: Runner };
 
-/** The gangs that use tokens and room, as they are when a round begins. */
+/** The gangs that use tokens and room, as they are when a round begins. They are the same until a fact changes. */
 export class Runners {
   readonly #parts: Parts;
   readonly #staying = new Map<string, readonly Runner[]>();
@@ -29,7 +29,7 @@ export class Runners {
   #byCluster: ReadonlyMap<string | null, ReadonlyMap<string, readonly Runner[]>> | null = null;
   /** The leaves of trees with gangs in each cluster, or in any, that use pools, by the names of both. */
   readonly #leaves = new Map<Branch, Map<string, readonly Branch[]>>();
-  readonly #pods = new Map<Runner, readonly PlacedPod[]>();
+  readonly #pods = new WeakMap<Runner, readonly PlacedPod[]>();
   /** The whole gangs of elastic ones. */
   readonly #wholes = new Map<Entry, Runner>();
   #leaving: readonly Runner[] | null = null;

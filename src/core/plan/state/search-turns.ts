@@ -2,7 +2,8 @@
  * Whose turn it is to look for gangs that may be preempted. A search costs more than all else that a round does for a
  * gang, so a round searches for a bounded number of gangs, and the next rounds for the others.
  */
-import type { GangLines, Lane } from "./gang-lines.ts";
+import type { GangLines, Lane, Line } from "./gang-lines.ts";
+import { lanesInOrder } from "./lane-walk.ts";
 
 /** A search that finds victims costs about as much as so many that find none. */
 const FOUND_COST = 5;
@@ -44,21 +45,24 @@ export class SearchTurns {
     for (const lane of restless) this.#due.add(lane);
   }
 
-  /** Wakes the lanes that come next: about `max`, since all of a queue come together, in the queue's order. */
-  begin(lines: GangLines, max: number): void {
+  /** Wakes the lanes that come next: those of one queue after those of another, each queue's in their order. */
+  begin(lines: GangLines, { max, nowMs }: { readonly max: number; readonly nowMs: number }): void {
     for (const lane of this.#again) this.#due.add(lane);
     this.#again.clear();
     this.#left = max;
     this.#toWake = max;
     for (const first of this.#due) {
-      if (this.#toWake <= 0) return;
       if (first.entries.length === 0) this.#due.delete(first);
-      else this.#wakeQueueOf(first, lines);
+      else this.#wakeIn(first.line, lines, nowMs);
+      if (this.#toWake <= 0) return;
     }
   }
 
-  #wakeQueueOf({ line }: Lane, lines: GangLines): void {
-    for (const lane of line.lanes.values()) if (this.#due.has(lane)) this.#wake(lane, lines);
+  #wakeIn(line: Line, lines: GangLines, nowMs: number): void {
+    for (const lane of lanesInOrder(line, nowMs)) {
+      if (this.#toWake <= 0) return;
+      if (this.#due.has(lane)) this.#wake(lane, lines);
+    }
   }
 
   /** Lets the restless ones of some lanes look in this round, or in later ones if this one has enough that look. */

@@ -3,15 +3,15 @@ import type { AskShape, SizedAsk } from "./ask-shape.ts";
 import type { PoolAmounts } from "./branch-use.ts";
 import type { Flavors } from "./choices.ts";
 import type { ClusterFacts, ClusterState } from "./cluster-state.ts";
-import type { Forecast } from "./find-reservations.ts";
 import type { Entry, GangLines, Lane } from "./gang-lines.ts";
 import type { HopefulLists } from "./hopeful-lists.ts";
 import type { KeptRoom } from "./kept-room.ts";
+import type { MostRoom } from "./most-room.ts";
 import type { QuotaState } from "./quota-state.ts";
 import type { QuotaWaits } from "./quota-waits.ts";
 import type { ClusterBlock, ClusterBlocks } from "./refused.ts";
 import type { Request } from "./requests.ts";
-import type { Runner } from "./runners.ts";
+import type { Runner, Runners } from "./runners.ts";
 import type { SearchTurns } from "./search-turns.ts";
 
 /** A registered cluster, and why it refuses an ask whatever its room. Null: it does not. */
@@ -41,8 +41,10 @@ export type Parts = {
   readonly usesOf: (entry: Entry, admission: PlannedFrom) => PoolAmounts;
   /** Running gangs as searches for victims see them, each with the record that it was made of. */
   readonly runners: WeakMap<Entry, { readonly gang: PlanGang; readonly parts: readonly Runner[] }>;
-  /** Where gangs with reservations board, as the last round has found out, if time alone does not change that. */
-  readonly forecasts: WeakMap<Entry, Forecast>;
+  /** What runs, as searches for victims see it: the same until a fact changes that they depend on. */
+  readonly running: () => { readonly runners: Runners; readonly mostRoom: MostRoom };
+  /** What the last round has kept for gangs with reservations, if time alone does not change that. */
+  readonly keptBefore: WeakMap<Entry, KeptRoom>;
   /** What the round keeps for reservations, the first one first. */
   readonly kept: KeptRoom[];
   /** The registered clusters by name. */

@@ -1,6 +1,6 @@
 import { ownCandidates, Reaches } from "../preempt/reach.ts";
 import type { Taker, VictimSearch } from "../preempt/running-gang.ts";
-import { MostRoom } from "./most-room.ts";
+import type { MostRoom } from "./most-room.ts";
 import type { RoomTry } from "./requests.ts";
 import type { Runner, Runners } from "./runners.ts";
 import type { Parts } from "./state-parts.ts";
@@ -16,11 +16,12 @@ export class VictimBounds {
   readonly #reaches = new Map<string, Reaches>();
   #now: Reaches;
 
-  constructor(parts: Parts, runners: Runners) {
+  constructor(parts: Parts) {
+    const { runners, mostRoom } = parts.running();
     this.#parts = parts;
     this.#runners = runners;
+    this.#most = mostRoom;
     this.#now = this.#newReaches();
-    this.#most = new MostRoom(parts, runners);
   }
 
   /** The gangs of its own queue that a taker may have preempted. */

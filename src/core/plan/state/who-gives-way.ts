@@ -53,7 +53,8 @@ export class WhoGivesWay {
   /** A search among all gangs that may give way if nobody is protected. */
   searchAll(asking: Asking): VictimSearch {
     const mayTake = this.#judgeOf(asking, (gang) => !this.#chosen.has(gang.entry));
-    return { quota: this.#parts.quota, gangsOf: this.#runners.staying, mayTake };
+    const leavesWith: VictimSearch["leavesWith"] = (root, pools) => this.#runners.leavesWith(root, pools, null);
+    return { quota: this.#parts.quota, gangsOf: this.#runners.staying, leavesWith, mayTake };
   }
 
   #judgeOf({ lane, entry }: Asking, judge: (gang: Runner, takerLeaf: Branch) => boolean) {
