@@ -17,8 +17,11 @@ export const ADMISSIONS_MAX = 1_024;
 const EVICTIONS_MAX = 256;
 /** How many refusals a round tells. The next one tells the others. */
 const REFUSALS_MAX = 1_000;
-/** For how many gangs a round looks whom they may preempt. The next one looks for the others. */
-export const SEARCHES_MAX = 25;
+/** For so many gangs a round looks whom they may preempt if nothing has changed since the last round. */
+const SEARCHES_ALONE = 50;
+/** For so many at least, and at most, beside changes. */
+const SEARCHES_BESIDE_MIN = 1;
+const SEARCHES_BESIDE_MAX = 25;
 
 type FleetPlannerOptions = {
   /** True: the lease is lost, and a round that runs ends by throwing. */
@@ -42,10 +45,12 @@ export function createFleetPlanner(store: FleetStore, options: FleetPlannerOptio
   /** A round that throws may leave its marks in the state. */
   function decideNow(nowMs: number, refusals: SaidRefusal[]): FleetPlan {
     const { isStopped, reservationsPerPool = 1 } = options;
-    const most = { admissionsMax: ADMISSIONS_MAX, refusalsMax: REFUSALS_MAX, searchesMax: SEARCHES_MAX };
+    const { state } = follower;
+    const searchesMax = searchesBeside(state.changedFacts);
+    const most = { admissionsMax: ADMISSIONS_MAX, refusalsMax: REFUSALS_MAX, searchesMax };
     const bounds = { ...most, isStopped, reservationsPerPool };
     try {
-      return follower.state.round(nowMs, bounds, ({ refused, admissions }, parts) => {
+      return state.round(nowMs, bounds, ({ refused, admissions }, parts) => {
         const words = new RefusalWords(parts, { callers: follower.callers, admissions });
         for (const { gang, cause } of refused) {
           refusals.push({ refusal: words.refusalOf(gang, cause), ...keyedCause(cause) });
@@ -92,6 +97,16 @@ export function createFleetPlanner(store: FleetStore, options: FleetPlannerOptio
       epoch = null;
     },
   };
+}
+
+/**
+ * For how many gangs a round looks whom they may preempt beside so many changed facts. The next one looks for the
+ * others, and follows at once: what few changes bring is decided soon, and what is left from before has its time while
+ * nothing changes, or beside many changes, whose round takes long anyway.
+ */
+export function searchesBeside(changedFacts: number): number {
+  if (changedFacts === 0) return SEARCHES_ALONE;
+  return Math.min(SEARCHES_BESIDE_MAX, SEARCHES_BESIDE_MIN + changedFacts);
 }
 
 function entryOf({ lines }: Pick<FleetParts, "lines">, jobUid: string): Entry {

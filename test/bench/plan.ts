@@ -4,17 +4,18 @@ import type { Change } from "../../src/core/plan/state/changes.ts";
 import { FleetState } from "../../src/core/plan/state/fleet-state.ts";
 import { RefusalWords } from "../../src/core/plan/state/refusal-words.ts";
 import type { FleetPlan } from "../../src/core/plan/state/run-round.ts";
-import { SEARCHES_MAX } from "../../src/planner/fleet-planner.ts";
+import { searchesBeside } from "../../src/planner/fleet-planner.ts";
 import { profileLines, startProfile } from "./measure.ts";
 import { Fleet, type FleetSize, GPU, gangChange } from "./plan-fleet.ts";
 
 const NOW = 1_800_000_000_000;
-/** What one round decides at most. */
-const BOUNDS = { admissionsMax: 256, searchesMax: SEARCHES_MAX };
+/** How many gangs one round admits at most. */
+const ADMISSIONS_MAX = 256;
 /** So many rounds fill the fleet at most while they are measured. */
 const FILL_ROUNDS_MAX = 100;
-/** So many rounds without bounds let it come to rest at most. */
+/** So many rounds without bounds let it come to rest at most, and none begins after so long. */
 const REST_ROUNDS_MAX = 100;
+const REST_MS_MAX = 60_000;
 
 export type PlanBench = FleetSize & { readonly rounds: number; readonly profile: boolean };
 
@@ -28,6 +29,7 @@ export async function benchPolicies(of: PlanBench, print: Print): Promise<void> 
   const all = await benchPlan({ ...of, policies: true }, print);
   print("\nhow many times as long with policies");
   for (const name of Object.keys(without).filter((one) => one === "cold plan" || one.includes(", p"))) {
+    if (all[name] === undefined) continue;
     const ratio = (all[name] ?? 0) / (without[name] ?? 0);
     print(`${name.padEnd(44)} ${ratio.toFixed(2).padStart(9)} times`);
   }
@@ -66,7 +68,7 @@ export async function benchPlan(of: PlanBench, print: Print): Promise<Readonly<R
   );
   let wordsMs = 0;
   const planMs = timed(() => {
-    const bounds = { ...BOUNDS, admissionsMax: Number.POSITIVE_INFINITY };
+    const bounds = { ...boundsOf(state), admissionsMax: Number.POSITIVE_INFINITY };
     plan = state.round(NOW, bounds, ({ refused, admissions }, parts) => {
       wordsMs = timed(() => {
         const words = new RefusalWords(parts, { callers: [], admissions });
@@ -85,7 +87,7 @@ export async function benchPlan(of: PlanBench, print: Print): Promise<Readonly<R
   for (let more = true; more && fillMs.length < FILL_ROUNDS_MAX; ) {
     fillMs.push(
       timed(() => {
-        plan = state.round(NOW, BOUNDS);
+        plan = state.round(NOW, boundsOf(state));
       }),
     );
     for (const change of carryOut(fleet, plan)) state.apply(change);
@@ -98,24 +100,39 @@ export async function benchPlan(of: PlanBench, print: Print): Promise<Readonly<R
   print(`GPUs in use before ${used}, after ${fleet.gpus().used}, of ${all}`);
   for (const count of [1, 100, 10_000]) {
     const times: number[] = [];
-    const rounds = count > 1000 ? Math.max(3, of.rounds >> 4) : of.rounds;
+    const decidedTimes: number[] = [];
+    const rounds = roundsAfter(count, of.rounds);
     let [planned, unfinished] = [0, 0];
     for (let at = 0; at < rounds; at++) {
       const changes = nextChanges(fleet, count, plan);
-      times.push(
-        timed(() => {
-          for (const change of changes) state.apply(change);
-          plan = state.round(NOW, BOUNDS);
-        }),
-      );
+      const ms = timed(() => {
+        for (const change of changes) state.apply(change);
+        plan = state.round(NOW, boundsOf(state));
+      });
+      // With what the last round has decided, these are several times as many changes.
+      if (changes.length > 2 * count) decidedTimes.push(ms);
+      else times.push(ms);
       planned += plan.admissions.length;
       unfinished += plan.more ? 1 : 0;
     }
-    note(`round after ${count} changes, p50`, quantile(times, 0.5), "ms");
-    note(`round after ${count} changes, p99`, quantile(times, 0.99), "ms");
+    const each = [
+      [`round after ${count} changes`, times] as const,
+      [`round after ${count} and a decision`, decidedTimes] as const,
+    ];
+    for (const [name, list] of each.filter(([, list]) => list.length > 0)) {
+      note(`${name}, p50`, quantile(list, 0.5), "ms");
+      note(`${name}, p99`, quantile(list, 0.99), "ms");
+    }
     note("  admissions a round", planned / rounds, "gangs");
     note("  rounds that left searches for the next one", (100 * unfinished) / rounds, "%");
   }
+  const searchMs = timed(() => {
+    for (let rounds = 0; plan.more && rounds < FILL_ROUNDS_MAX; rounds++) {
+      for (const change of carryOut(fleet, plan)) state.apply(change);
+      plan = state.round(NOW, boundsOf(state));
+    }
+  });
+  note(`rounds without changes, ${plan.more ? "some" : "until all have searched"}`, searchMs, "ms");
   note(
     "hash of the state, first",
     timed(() => void state.hash()),
@@ -128,6 +145,17 @@ export async function benchPlan(of: PlanBench, print: Print): Promise<Readonly<R
   return figures;
 }
 
+/** What one round decides at most. */
+function boundsOf({ changedFacts }: FleetState) {
+  return { admissionsMax: ADMISSIONS_MAX, searchesMax: searchesBeside(changedFacts) };
+}
+
+/** Short rounds are measured more often, so that a few collections of garbage are not the slowest hundredth. */
+function roundsAfter(changes: number, rounds: number): number {
+  if (changes === 1) return 5 * rounds;
+  return changes > 1000 ? Math.max(3, rounds >> 4) : rounds;
+}
+
 /** Runs rounds without bounds until one changes nothing, and returns the last one, which is not carried out. */
 function comeToRest(fleet: Fleet, state: FleetState, print: Print): FleetPlan {
   const bounds = { admissionsMax: Number.POSITIVE_INFINITY };
@@ -135,7 +163,8 @@ function comeToRest(fleet: Fleet, state: FleetState, print: Print): FleetPlan {
     more || admissions.length + preemptions.length + withdrawn.length > 0;
   let plan = state.round(NOW, bounds);
   let rounds = 1;
-  for (; moves(plan) && rounds < REST_ROUNDS_MAX; rounds++) {
+  const untilMs = performance.now() + REST_MS_MAX;
+  for (; moves(plan) && rounds < REST_ROUNDS_MAX && performance.now() < untilMs; rounds++) {
     for (const change of carryOut(fleet, plan)) state.apply(change);
     plan = state.round(NOW, bounds);
   }
@@ -188,7 +217,7 @@ function nextChanges(fleet: Fleet, count: number, plan: Decided): readonly Chang
   const running = [...fleet.gangs.values()].filter(({ waits }) => !waits);
   while (changes.length < count) {
     changes.push(gangChange(fleet.newGang()));
-    if (changes.length >= count) break;
+    if (changes.length >= count || running.length === 0) continue;
     const gang = fleet.of(running);
     if (fleet.gangs.has(gang.uid)) changes.push(...fleet.end(gang));
   }

@@ -1,4 +1,4 @@
-import { type Branch, rootOf } from "../state/branches.ts";
+import type { Branch } from "../state/branches.ts";
 import type { RunningGang, Taker, VictimSearch } from "./running-gang.ts";
 
 /** The gangs of a leaf that the taker's queue may have preempted by its policy, and that use a pool that it needs. */
@@ -15,14 +15,13 @@ export function candidatesOf(
   );
 }
 
-/** The leaves of a taker's tree that may have running gangs which it may take. */
+/** The leaves of a tree that may have running gangs which use one of some pools. */
 export function leavesFor(
   { leavesWith }: Pick<VictimSearch, "leavesWith">,
-  takerLeaf: Branch,
-  { needed }: Pick<Taker, "needed">,
+  root: Branch,
+  pools: ReadonlySet<string>,
 ): readonly Branch[] {
-  const root = rootOf(takerLeaf);
-  return leavesWith === undefined ? root.leaves : leavesWith(root, needed);
+  return leavesWith === undefined ? root.leaves : leavesWith(root, pools);
 }
 
 /** True if a gang uses one of some pools. */
@@ -33,7 +32,8 @@ export function usesOne({ uses }: Pick<RunningGang, "uses">, pools: Iterable<str
 
 type AllowingPolicy = "LOWER_PRIORITY" | "LOWER_OR_NEWER_EQUAL_PRIORITY" | "ANY";
 
-function allows(policy: AllowingPolicy, taker: Taker, gang: RunningGang): boolean {
+/** True if a policy lets a gang give way for a taker. */
+export function allows(policy: AllowingPolicy, taker: Taker, gang: RunningGang): boolean {
   switch (policy) {
     case "ANY":
       return true;

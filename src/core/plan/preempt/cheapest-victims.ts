@@ -1,4 +1,5 @@
 /** Serves gangs that lack only nodes: of the gangs that may be preempted for them, those whose end costs least. */
+import { rootOf } from "../state/branches.ts";
 import { candidatesOf, leavesFor } from "./candidates.ts";
 import { candidateOrder } from "./order.ts";
 import type { RunningGang, Taker, Victim, VictimSearch } from "./running-gang.ts";
@@ -65,7 +66,7 @@ function fewCandidates(search: VictimSearch, taker: Taker): readonly RunningGang
   const takerLeaf = search.quota.branches.leaf(taker.account.queue);
   if (takerLeaf === null) return [];
   const all: RunningGang[] = [];
-  for (const leaf of leavesFor(search, takerLeaf, taker)) {
+  for (const leaf of leavesFor(search, rootOf(takerLeaf), taker.needed)) {
     all.push(...candidatesOf(search, taker, { leaf, takerLeaf }));
     if (all.length > CANDIDATES_MAX) return null;
   }

@@ -46,12 +46,6 @@ export function classicVictims(search: VictimSearch, taker: Taker, takerLeaf: Br
   return [];
 }
 
-/** The gangs that a search for a taker can take at most. */
-export function classicallyReached(search: VictimSearch, taker: Taker, takerLeaf: Branch): readonly RunningGang[] {
-  const { reclaim, byPriority, ownQueue } = classesOf(search, taker, takerLeaf);
-  return [...reclaim, ...byPriority, ...ownQueue].map(({ gang }) => gang);
-}
-
 function attempt(
   { search, taker, taking }: { readonly search: VictimSearch; readonly taker: Taker; readonly taking: Taking },
   sequence: readonly Candidate[],

@@ -1,10 +1,11 @@
 import { FAIR_SHARING_STRATEGIES, type FairSharingStrategy } from "../queue-policy.ts";
 import { childTowards, commonAncestor, isWithinQuota } from "../state/branch-use.ts";
-import { type Branch, upward } from "../state/branches.ts";
+import { type Branch, rootOf } from "../state/branches.ts";
 import { compareShares, type Share, shareOf } from "../state/shares.ts";
 import { candidatesOf, leavesFor } from "./candidates.ts";
 import { candidateOrder, turnOf } from "./order.ts";
-import { dischargeGangs, type RunningGang, type Taker, type Victim, type VictimSearch } from "./running-gang.ts";
+import { withinReach } from "./reach.ts";
+import { chargeWants, type RunningGang, type Taker, type Victim, type VictimSearch } from "./running-gang.ts";
 import { Taking } from "./taking.ts";
 import { type Candidates, TargetQueues } from "./target-queues.ts";
 
@@ -21,22 +22,16 @@ export function fairVictims(
   taker: Taker,
   of: { readonly takerLeaf: Branch; readonly strategies: readonly FairSharingStrategy[] },
 ): readonly Victim[] {
-  const all = new CandidateLists(search, taker, { takerLeaf: of.takerLeaf, isOrdered: true });
+  const all = new CandidateLists(search, taker, of.takerLeaf);
   const hasGrowth = all.leaves.some((leaf) => isAnyGrowth(search.gangsOf(leaf.name)) && isAnyGrowth(all.of(leaf)));
   const asking = { ...of, search, taker, hasGrowth };
   // Most takers need few victims. Only for the others the bounds are worth their time.
   const quick = attempt(asking, all, QUICK_STEPS);
   if (quick !== null) return quick;
-  const reached = withinReach(search, taker, { all, takerLeaf: of.takerLeaf });
+  const reached = withinReach(search.quota, taker, { takerLeaf: of.takerLeaf, candidates: all });
   const mayFit = search.mayFitWithout ?? (() => true);
   if (reached.length === 0 || !mayFit(reached.flatMap((leaf) => all.of(leaf)))) return [];
   return attempt(asking, { leaves: reached, of: all.of }, Number.POSITIVE_INFINITY) ?? [];
-}
-
-/** The gangs that a search for a taker can take at most. It costs much less than the search. */
-export function fairlyReached(search: VictimSearch, taker: Taker, takerLeaf: Branch): readonly RunningGang[] {
-  const all = new CandidateLists(search, taker, { takerLeaf, isOrdered: false });
-  return withinReach(search, taker, { all, takerLeaf }).flatMap((leaf) => all.of(leaf));
 }
 
 type Asking = {
@@ -53,7 +48,7 @@ function attempt(asking: Asking, candidates: Candidates, stepsMax: number): read
   const { quota } = search;
   const { mark } = quota;
   const taking = new Taking(search, taker, takerLeaf);
-  chargeWants(search, taker);
+  chargeWants(quota, taker);
   const fair = new FairSearch({ search, taker, takerLeaf, taking, stepsMax });
   const [first, second] = strategies.length === 0 ? FAIR_SHARING_STRATEGIES : strategies;
   const found =
@@ -63,10 +58,6 @@ function attempt(asking: Asking, candidates: Candidates, stepsMax: number): read
   const victims = found ? taking.fillBack({ borrowing: true }) : [];
   quota.undo(mark);
   return !found && fair.isCut ? null : victims;
-}
-
-function chargeWants({ quota }: VictimSearch, { account, wants }: Taker): void {
-  for (const [pool, amount] of wants) quota.charge(account, pool, amount);
 }
 
 function isAnyGrowth(gangs: readonly RunningGang[]): boolean {
@@ -89,16 +80,15 @@ class CandidateLists implements Candidates {
   readonly #search: VictimSearch;
   readonly #taker: Taker;
   readonly #takerLeaf: Branch;
-  /** Null: their order does not matter. */
-  readonly #order: ((a: RunningGang, b: RunningGang) => number) | null;
+  readonly #order: (a: RunningGang, b: RunningGang) => number;
   readonly #known = new Map<Branch, readonly RunningGang[]>();
 
-  constructor(search: VictimSearch, taker: Taker, of: { readonly takerLeaf: Branch; readonly isOrdered: boolean }) {
-    this.leaves = leavesFor(search, of.takerLeaf, taker);
+  constructor(search: VictimSearch, taker: Taker, takerLeaf: Branch) {
+    this.leaves = leavesFor(search, rootOf(takerLeaf), taker.needed);
     this.#search = search;
     this.#taker = taker;
-    this.#takerLeaf = of.takerLeaf;
-    this.#order = of.isOrdered ? candidateOrder(taker.account.queue, search.prefer) : null;
+    this.#takerLeaf = takerLeaf;
+    this.#order = candidateOrder(taker.account.queue, search.prefer);
   }
 
   readonly of = (leaf: Branch): readonly RunningGang[] => {
@@ -112,41 +102,8 @@ class CandidateLists implements Candidates {
     const takerLeaf = this.#takerLeaf;
     if (gangsOf(leaf.name).length === 0) return [];
     if (leaf !== takerLeaf && isWithinQuota(quota, leaf, this.#taker.needed)) return [];
-    const found = candidatesOf(this.#search, this.#taker, { leaf, takerLeaf });
-    return this.#order === null ? found : [...found].sort(this.#order);
+    return [...candidatesOf(this.#search, this.#taker, { leaf, takerLeaf })].sort(this.#order);
   }
-}
-
-/**
- * Leaves out the queues that surely give nothing, whatever the others give: the shares of victims only fall, so those
- * that are not above the taker's share do not come above the least share that the taker can have.
- */
-function withinReach(
-  search: VictimSearch,
-  taker: Taker,
-  { all, takerLeaf }: { readonly all: CandidateLists; readonly takerLeaf: Branch },
-): readonly Branch[] {
-  const { quota } = search;
-  const { mark } = quota;
-  const leaves = all.leaves.filter((leaf) => all.of(leaf).length > 0);
-  chargeWants(search, taker);
-  const reached: Branch[] = [];
-  const reach = (leaf: Branch) => {
-    reached.push(leaf);
-    dischargeGangs(quota, all.of(leaf));
-  };
-  if (leaves.includes(takerLeaf)) reach(takerLeaf);
-  const takesAny = isWithinQuota(quota, takerLeaf, taker.needed);
-  const others = leaves.filter((leaf) => leaf !== takerLeaf);
-  const byAncestor = Map.groupBy(others, (leaf) => commonAncestor(leaf, takerLeaf));
-  for (const branch of takesAny ? [] : upward(takerLeaf)) {
-    const least = shareOf(quota, branch);
-    const rivals = Map.groupBy(byAncestor.get(branch.parent) ?? [], (leaf) => childTowards(branch.parent, leaf));
-    const above = [...rivals].filter(([rival]) => compareShares(least, shareOf(quota, rival)) < 0);
-    for (const [, leaves] of above) leaves.forEach(reach);
-  }
-  quota.undo(mark);
-  return takesAny ? leaves : reached;
 }
 
 /** One search while the state counts the taker's wants as used. */

@@ -2,12 +2,13 @@
  * Which gangs a search for victims can take at most. This is cheaper than the search, and errs on the side of more: no
  * search takes a gang that is not among them.
  */
-import { isWithinQuota } from "../state/branch-use.ts";
-import { type Branch, rootOf } from "../state/branches.ts";
+import { childTowards, commonAncestor, isWithinQuota } from "../state/branch-use.ts";
+import { type Branch, rootOf, upward } from "../state/branches.ts";
 import type { QuotaState } from "../state/quota-state.ts";
-import { compareShares, type Share, shareOf } from "../state/shares.ts";
-import { candidatesOf } from "./candidates.ts";
-import { dischargeGangs, type RunningGang, type Taker, type VictimSearch } from "./running-gang.ts";
+import { compareShares, shareOf } from "../state/shares.ts";
+import { allows, candidatesOf, leavesFor, usesOne } from "./candidates.ts";
+import { chargeWants, dischargeGangs, type RunningGang, type Taker, type VictimSearch } from "./running-gang.ts";
+import type { Candidates } from "./target-queues.ts";
 
 /** The gangs of its own queue that a taker may have preempted. */
 export function ownCandidates(search: VictimSearch, taker: Taker): readonly RunningGang[] {
@@ -15,90 +16,89 @@ export function ownCandidates(search: VictimSearch, taker: Taker): readonly Runn
   return takerLeaf === null ? [] : candidatesOf(search, taker, { leaf: takerLeaf, takerLeaf });
 }
 
-type Contender = { readonly branch: Branch; readonly share: Share };
+type Borrowers = ReadonlyMap<Branch, readonly RunningGang[]>;
 
-/** The branches below one that may give way, and have the greatest shares: `first`, and the next one. */
-type Greatest = { readonly first: Contender | null; readonly second: Contender | null };
-
-/** A branch of the taker, and another one beside it that may give way. */
-type Rivals = { readonly taking: Branch; readonly rival: Contender };
-
-const NOBODY: Greatest = { first: null, second: null };
-
-/** Says which queues takers reach, in one state of use. It keeps what it found out. */
+/** Says which gangs takers reach, in one state of use. It keeps what it found out. */
 export class Reaches {
-  readonly #quota: QuotaState;
-  readonly #gangsOf: VictimSearch["gangsOf"];
-  /** The branches with running gangs that use more than their quotas of a pool, by pool. */
-  readonly #borrowing = new Map<string, Map<Branch, boolean>>();
-  readonly #greatest = new Map<string, Map<Branch, Greatest>>();
+  readonly #search: Pick<VictimSearch, "quota" | "gangsOf" | "leavesWith">;
+  /** The gangs of queues that use more than their quota of some pools, by the names of these. */
+  readonly #borrowers = new Map<Branch, Map<string, Borrowers>>();
 
-  constructor({ quota, gangsOf }: Pick<VictimSearch, "quota" | "gangsOf">) {
-    this.#quota = quota;
-    this.#gangsOf = gangsOf;
+  constructor(search: Pick<VictimSearch, "quota" | "gangsOf" | "leavesWith">) {
+    this.#search = search;
   }
 
   /**
-   * False: a taker takes nothing of other queues, also once all of its own queue has gone that it may take. The state
-   * does not count what it wants.
+   * The gangs that a search for a taker can take at most: its own ones, and those of other queues. The state does not
+   * count what it wants.
    */
-  reachesOthers(taker: Taker, own: readonly RunningGang[]): boolean {
-    const takerLeaf = this.#quota.branches.leaf(taker.account.queue);
-    if (takerLeaf === null || takerLeaf.policy.reclaimWithinTree === "NEVER" || takerLeaf.parent === null) return false;
-    const pools = [...taker.needed];
+  reached(taker: Taker, own: readonly RunningGang[]): readonly RunningGang[] {
+    const { quota } = this.#search;
+    const takerLeaf = quota.branches.leaf(taker.account.queue);
+    if (takerLeaf === null || takerLeaf.policy.reclaimWithinTree === "NEVER" || takerLeaf.parent === null) return own;
     const root = rootOf(takerLeaf);
-    // These shares are kept, so they are found before the use counts what the taker wants.
-    const rivals = pools.flatMap((pool) => this.#rivalsOf(takerLeaf, pool));
-    if (rivals.length === 0 || root.policy.fairSharing === null) return rivals.length > 0;
-    const { mark } = this.#quota;
-    dischargeGangs(this.#quota, own);
-    for (const [pool, amount] of taker.wants) this.#quota.charge(taker.account, pool, amount);
-    const reaches =
-      isWithinQuota(this.#quota, takerLeaf, pools) ||
-      rivals.some(({ taking, rival }) => compareShares(shareOf(this.#quota, taking), rival.share) < 0);
-    this.#quota.undo(mark);
-    return reaches;
+    const borrowers = this.#borrowersIn(root, taker.needed);
+    const of = (leaf: Branch) => (leaf === takerLeaf ? own : allowed(borrowers.get(leaf) ?? [], taker, takerLeaf));
+    const others = [...borrowers.keys()].filter((leaf) => leaf !== takerLeaf);
+    const leaves = others.length === 0 ? [takerLeaf] : [takerLeaf, ...others];
+    if (others.length === 0 || root.policy.fairSharing === null) return leaves.flatMap(of);
+    return withinReach(quota, taker, { takerLeaf, candidates: { leaves, of } }).flatMap(of);
   }
 
-  /** Of each branch above the taker: the one below it with the greatest share, beside the taker's own. */
-  #rivalsOf(takerLeaf: Branch, pool: string): readonly Rivals[] {
-    const rivals: Rivals[] = [];
-    for (let taking = takerLeaf; taking.parent !== null; taking = taking.parent) {
-      const { first, second } = this.#greatestBelow(taking.parent, pool);
-      const rival = first?.branch === taking ? second : first;
-      if (rival !== null) rivals.push({ taking, rival });
+  #borrowersIn(root: Branch, pools: ReadonlySet<string>): Borrowers {
+    const inTree = this.#borrowers.get(root) ?? new Map<string, Borrowers>();
+    this.#borrowers.set(root, inTree);
+    const key = [...pools].join("\n");
+    const known = inTree.get(key) ?? this.#findBorrowers(root, pools);
+    inTree.set(key, known);
+    return known;
+  }
+
+  #findBorrowers(root: Branch, pools: ReadonlySet<string>): Borrowers {
+    const { quota, gangsOf } = this.#search;
+    const borrowers = new Map<Branch, readonly RunningGang[]>();
+    for (const leaf of leavesFor(this.#search, root, pools)) {
+      if (isWithinQuota(quota, leaf, pools)) continue;
+      const gangs = gangsOf(leaf.name).filter((gang) => usesOne(gang, pools));
+      if (gangs.length > 0) borrowers.set(leaf, gangs);
     }
-    return rivals;
+    return borrowers;
   }
+}
 
-  #greatestBelow(branch: Branch, pool: string): Greatest {
-    const ofPool = this.#greatest.get(pool) ?? new Map<Branch, Greatest>();
-    this.#greatest.set(pool, ofPool);
-    const known = ofPool.get(branch);
-    if (known !== undefined) return known;
-    let { first, second } = NOBODY;
-    for (const child of branch.children) {
-      if (!this.#mayGive(child, pool)) continue;
-      const contender = { branch: child, share: shareOf(this.#quota, child) };
-      if (first === null || compareShares(contender.share, first.share) > 0) [first, second] = [contender, first];
-      else if (second === null || compareShares(contender.share, second.share) > 0) second = contender;
-    }
-    const greatest = { first, second };
-    ofPool.set(branch, greatest);
-    return greatest;
-  }
+function allowed(gangs: readonly RunningGang[], taker: Taker, { policy }: Branch): readonly RunningGang[] {
+  const { reclaimWithinTree } = policy;
+  if (reclaimWithinTree === "NEVER") return [];
+  return reclaimWithinTree === "ANY" ? gangs : gangs.filter((gang) => allows(reclaimWithinTree, taker, gang));
+}
 
-  /** True if a queue at or below a branch runs gangs and uses more than its quota of a pool. */
-  #mayGive(branch: Branch, pool: string): boolean {
-    const ofPool = this.#borrowing.get(pool) ?? new Map<Branch, boolean>();
-    this.#borrowing.set(pool, ofPool);
-    const known = ofPool.get(branch);
-    if (known !== undefined) return known;
-    const mayGive =
-      branch.children.length === 0
-        ? this.#gangsOf(branch.name).length > 0 && !isWithinQuota(this.#quota, branch, [pool])
-        : branch.children.some((child) => this.#mayGive(child, pool));
-    ofPool.set(branch, mayGive);
-    return mayGive;
+/**
+ * Leaves out the queues that surely give nothing by fair sharing, whatever the others give: the shares of victims only
+ * fall, so those that are not above the taker's share do not come above the least share that the taker can have.
+ */
+export function withinReach(
+  quota: QuotaState,
+  taker: Taker,
+  { takerLeaf, candidates }: { readonly takerLeaf: Branch; readonly candidates: Candidates },
+): readonly Branch[] {
+  const { mark } = quota;
+  const leaves = candidates.leaves.filter((leaf) => candidates.of(leaf).length > 0);
+  chargeWants(quota, taker);
+  const reached: Branch[] = [];
+  const reach = (leaf: Branch) => {
+    reached.push(leaf);
+    dischargeGangs(quota, candidates.of(leaf));
+  };
+  if (leaves.includes(takerLeaf)) reach(takerLeaf);
+  const takesAny = isWithinQuota(quota, takerLeaf, taker.needed);
+  const others = leaves.filter((leaf) => leaf !== takerLeaf);
+  const byAncestor = Map.groupBy(others, (leaf) => commonAncestor(leaf, takerLeaf));
+  for (const branch of takesAny ? [] : upward(takerLeaf)) {
+    const least = shareOf(quota, branch);
+    const rivals = Map.groupBy(byAncestor.get(branch.parent) ?? [], (leaf) => childTowards(branch.parent, leaf));
+    const above = [...rivals].filter(([rival]) => compareShares(least, shareOf(quota, rival)) < 0);
+    for (const [, leaves] of above) leaves.forEach(reach);
   }
+  quota.undo(mark);
+  return takesAny ? leaves : reached;
 }

@@ -56,3 +56,8 @@ export type Victim = { readonly gang: RunningGang; readonly reason: PreemptionRe
 export function dischargeGangs(quota: QuotaState, gangs: Iterable<Pick<RunningGang, "account" | "uses">>): void {
   for (const { account, uses } of gangs) for (const [pool, amount] of uses) quota.discharge(account, pool, amount);
 }
+
+/** Counts what a taker asks for as used. */
+export function chargeWants(quota: QuotaState, { account, wants }: Pick<Taker, "account" | "wants">): void {
+  for (const [pool, amount] of wants) quota.charge(account, pool, amount);
+}

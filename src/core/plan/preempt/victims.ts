@@ -1,7 +1,7 @@
 import { rootOf } from "../state/branches.ts";
-import { classicallyReached, classicVictims } from "./classic-victims.ts";
-import { fairlyReached, fairVictims } from "./fair-victims.ts";
-import type { RunningGang, Taker, Victim, VictimSearch } from "./running-gang.ts";
+import { classicVictims } from "./classic-victims.ts";
+import { fairVictims } from "./fair-victims.ts";
+import type { Taker, Victim, VictimSearch } from "./running-gang.ts";
 
 /**
  * The gangs that must give way for a taker that lacks quota, by Kueue's rules and the policies of its queue and tree.
@@ -13,15 +13,4 @@ export function victimsFor(search: VictimSearch, taker: Taker): readonly Victim[
   const { fairSharing } = rootOf(takerLeaf).policy;
   if (fairSharing === null) return classicVictims(search, taker, takerLeaf);
   return fairVictims(search, taker, { takerLeaf, strategies: fairSharing });
-}
-
-/**
- * All gangs that such a search can take, and more: no search takes any other. It looks at fewer of them than a search,
- * and in no order.
- */
-export function reachedGangs(search: VictimSearch, taker: Taker): readonly RunningGang[] {
-  const takerLeaf = search.quota.branches.leaf(taker.account.queue);
-  if (takerLeaf === null) return [];
-  const isFair = rootOf(takerLeaf).policy.fairSharing !== null;
-  return isFair ? fairlyReached(search, taker, takerLeaf) : classicallyReached(search, taker, takerLeaf);
 }

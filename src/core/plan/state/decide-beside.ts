@@ -5,6 +5,7 @@ import { type Entry, headOf, type Lane } from "./gang-lines.ts";
 import { type KeptRoom, mayPass, withLifted } from "./kept-room.ts";
 import { makeRestless } from "./lane-turns.ts";
 import { compareAged } from "./line-ageing.ts";
+import type { LaneRefusal } from "./refused.ts";
 import type { Parts } from "./state-parts.ts";
 
 /**
@@ -23,8 +24,9 @@ export class DecideBeside {
   }
 
   assign(lane: Lane, entry: Entry): Assignment | null {
+    const wasKeptOut = lane.refusal?.keptFor !== undefined;
     const found = this.#beside(lane, () => this.#decide.assign(lane, entry));
-    if (found === null) this.#noteKeptFor(lane, entry);
+    if (found === null) this.#noteKeptFor(lane, entry, wasKeptOut);
     return found;
   }
 
@@ -49,7 +51,8 @@ export class DecideBeside {
   staysRefused(lane: Lane): boolean {
     if (this.#mayPassAny(lane)) return false;
     if (this.#decide.isPaused) return this.#decide.options.staysRefused(lane);
-    if (lane.refusal?.keptFor !== undefined || !this.#decide.options.staysRefused(lane)) return false;
+    if (!this.#decide.options.staysRefused(lane)) return false;
+    if (lane.refusal?.keptFor !== undefined) return this.#staysKeptOut(lane, lane.refusal.keptFor);
     // Such a lane hears of no room that a reservation keeps.
     return lane.restless !== "victims" || !this.#mayBeKeptOut(lane);
   }
@@ -57,7 +60,7 @@ export class DecideBeside {
   /** False: no reservation is in a lane's way. */
   #mayBeKeptOut(lane: Lane): boolean {
     const { kept } = this.#parts;
-    if (kept.length === 0 || this.#decide.isClosedBeside(lane)) return false;
+    if (kept.length === 0 || this.#decide.isClosedWithout(lane, kept)) return false;
     return this.#without(kept, () => this.#decide.mayFit(lane));
   }
 
@@ -91,17 +94,29 @@ export class DecideBeside {
     return withLifted(this.#parts, lifted, decide);
   }
 
-  /** The first reservation without which the gang would fit, together with those before it. */
-  #noteKeptFor(lane: Lane, entry: Entry): void {
-    if (lane.refusal === null || !this.#mayBeKeptOut(lane)) return;
+  #staysKeptOut(lane: Lane, { uid, cluster }: NonNullable<LaneRefusal["keptFor"]>): boolean {
+    const entry = headOf(lane);
+    const kept = entry === undefined ? null : this.#firstInTheWay(lane, entry);
+    return kept !== null && kept.entry.gang.uid === uid && kept.cluster.name === cluster;
+  }
+
+  #noteKeptFor(lane: Lane, entry: Entry, wasKeptOut = false): void {
+    if (lane.refusal === null || !(wasKeptOut || this.#mayBeKeptOut(lane))) return;
+    const kept = this.#firstInTheWay(lane, entry);
+    if (kept === null) return;
+    const { uid, namespace, name } = kept.entry.gang;
+    lane.refusal = { ...lane.refusal, keptFor: { uid, namespace, name, cluster: kept.cluster.name } };
+    makeRestless(lane, this.#parts);
+  }
+
+  /** The first reservation without which the gang would fit, together with those before it. Null: there is none. */
+  #firstInTheWay(lane: Lane, entry: Entry): KeptRoom | null {
     const lifted: KeptRoom[] = [];
     for (const kept of this.#parts.kept) {
       lifted.push(kept);
-      if (!this.#without(lifted, () => this.#decide.mayFit(lane) && this.#decide.fits(lane, entry))) continue;
-      const { uid, namespace, name } = kept.entry.gang;
-      lane.refusal = { ...lane.refusal, keptFor: { uid, namespace, name, cluster: kept.cluster.name } };
-      makeRestless(lane, this.#parts);
-      return;
+      if (this.#decide.isClosedWithout(lane, lifted)) continue;
+      if (this.#without(lifted, () => this.#decide.mayFit(lane) && this.#decide.fits(lane, entry))) return kept;
     }
+    return null;
   }
 }

@@ -14,7 +14,7 @@ import type { FindVictims, VictimsAnswer } from "./find-victims.ts";
 import type { Entry, Lane } from "./gang-lines.ts";
 import { allocationsOf, placeIn } from "./grow.ts";
 import { plannedVictims } from "./growth.ts";
-import { liftedKey } from "./kept-room.ts";
+import { type KeptRoom, liftedKey } from "./kept-room.ts";
 import { LaneOptions } from "./lane-options.ts";
 import { leaveLists, onlyDrains, setRestless } from "./lane-turns.ts";
 import { newAdmission, serviceAdmission } from "./new-admission.ts";
@@ -103,9 +103,9 @@ export class DecideLane {
     return cut || requests.some(mayFit);
   }
 
-  /** True if no flavor has the room for the fewest members, also without all that is kept for reservations. */
-  isClosedBeside(lane: Lane): boolean {
-    const lifted = liftedKey(this.#parts.kept, { all: true });
+  /** True if no flavor has the room for the fewest members, also without what is kept for these reservations. */
+  isClosedWithout(lane: Lane, kept: readonly KeptRoom[]): boolean {
+    const lifted = liftedKey(kept, { all: true });
     const sized = lane.shape.fewest ?? lane.shape.all;
     const options = this.options.of(lane);
     if (options === null) return false;

@@ -2,7 +2,7 @@ import type { PlannedAdmission } from "../plan-types.ts";
 import { cheapestVictims, isCheaper } from "../preempt/cheapest-victims.ts";
 import type { Protected } from "../preempt/protection.ts";
 import { dischargeGangs, type RunningGang, type Taker, type Victim } from "../preempt/running-gang.ts";
-import { reachedGangs, victimsFor } from "../preempt/victims.ts";
+import { victimsFor } from "../preempt/victims.ts";
 import type { PoolAmounts } from "./branch-use.ts";
 import type { ClusterState, PlacedPod } from "./cluster-state.ts";
 import type { Entry, Lane } from "./gang-lines.ts";
@@ -13,7 +13,7 @@ import { type Request, type RoomTry, tryIn } from "./requests.ts";
 import { RoundBudgets } from "./round-budgets.ts";
 import { byCluster, type Runner, type Runners, type RunningVictim } from "./runners.ts";
 import type { Parts } from "./state-parts.ts";
-import { VictimBounds } from "./victim-bounds.ts";
+import type { VictimBounds } from "./victim-bounds.ts";
 import { WhoGivesWay } from "./who-gives-way.ts";
 
 /** Running gangs that give way, and the cluster that has room for a request once they are gone. */
@@ -64,9 +64,10 @@ export class FindVictims {
 
   constructor(parts: Parts, nowMs: number) {
     this.#parts = parts;
-    this.#runners = parts.running().runners;
+    const { runners, bounds } = parts.running();
+    this.#runners = runners;
+    this.#bounds = bounds;
     this.#who = new WhoGivesWay(parts, this.#runners, nowMs);
-    this.#bounds = new VictimBounds(parts);
     this.#nowMs = nowMs;
     this.budget = new RoundBudgets(parts.quota.queues, nowMs);
   }
@@ -107,8 +108,8 @@ export class FindVictims {
       const taker = takerOf({ lane, entry, wants: new Map([[pool, amount]]) }, new Set([pool]));
       const search = this.#who.search({ lane, entry }, null);
       const own = this.#bounds.own(this.#who.searchAll({ lane, entry }), taker);
-      const others = this.#bounds.reachesOthers(taker, own);
-      if (!others && !this.#without(own, () => quota.admits(lane.account, pool, of))) return null;
+      const reached = this.#bounds.reached(taker, own);
+      if (!this.#without(reached, () => quota.admits(lane.account, pool, of))) return null;
       const victims = victimsFor(search, taker);
       return victims.length > 0 ? victims : null;
     });
@@ -120,7 +121,7 @@ export class FindVictims {
     const { mark } = quota;
     const state = `${quota.useVersion} ${this.#chosen.size}`;
     this.#dischargeGone();
-    this.#bounds.enter(state);
+    this.#bounds.enter(quota.useVersion);
     if (this.#hope.state !== state) this.#hope = { state, entry: null, rooms: new Map() };
     const decided = decide();
     quota.undo(mark);
@@ -140,12 +141,12 @@ export class FindVictims {
   /** The clusters in which a request may fit once gangs have given way for it. No search finds it room in another. */
   #hopefulRooms(asking: AskingGang, pools: ReadonlySet<string>): readonly RoomTry[] {
     const taker = takerOf(asking, pools);
-    const search = this.#who.searchAll(asking);
-    const own = this.#bounds.own(search, taker);
+    const own = this.#bounds.own(this.#who.searchAll(asking), taker);
     const rooms = this.#bounds.roomsWith(this.roomsOf(asking), own);
     if (rooms.length === 0) return rooms;
-    const reached = this.#bounds.reachesOthers(taker, own) ? (reachedGangs(search, taker) as readonly Runner[]) : own;
-    if (!this.#without(reached, () => this.lacking(asking).size === 0)) return [];
+    const reached = this.#bounds.reached(taker, own);
+    const isAllowed = () => this.lacking(asking).size === 0;
+    if (!isAllowed() && !this.#without(reached, isAllowed)) return [];
     return rooms.filter((room) => this.#mayFitIn(room, reached));
   }
 

@@ -13,7 +13,6 @@ import { amountsByPool } from "./grow.ts";
 import { HopefulLists } from "./hopeful-lists.ts";
 import { type KeptRoom, liftedIn, liftedKey } from "./kept-room.ts";
 import { passSteps } from "./line-ageing.ts";
-import { MostRoom } from "./most-room.ts";
 import type { QuotaRise } from "./quota-levels.ts";
 import { QuotaState } from "./quota-state.ts";
 import { QuotaWaits } from "./quota-waits.ts";
@@ -22,6 +21,7 @@ import { newRequest, type Request } from "./requests.ts";
 import { Runners } from "./runners.ts";
 import { SearchTurns } from "./search-turns.ts";
 import type { EligibleCluster, Parts } from "./state-parts.ts";
+import { VictimBounds } from "./victim-bounds.ts";
 
 /** After so many rounds, the clusters stop counting pods for which no gang waits any more. */
 const FORGET_EVERY = 64;
@@ -267,7 +267,7 @@ export class FleetParts implements Parts {
   readonly running: Parts["running"] = () => {
     if (this.#running?.version !== this.#runningVersion) {
       const runners = new Runners(this);
-      this.#running = { runners, mostRoom: new MostRoom(this, runners), version: this.#runningVersion };
+      this.#running = { runners, bounds: new VictimBounds(this, runners), version: this.#runningVersion };
     }
     return this.#running;
   };

@@ -39,6 +39,8 @@ export class FleetState implements HashedEntities {
   readonly #journal: Replaced[] = [];
   #marks = 0;
   #rounds = 0;
+  /** How many facts changes have set since the last round. */
+  changedFacts = 0;
 
   /** Applies a change if it is newer than the state's record of the same entity. */
   apply(change: Change): ApplyOutcome {
@@ -97,6 +99,7 @@ export class FleetState implements HashedEntities {
    */
   round(nowMs: number, bounds: RoundBounds, read?: ReadRound): FleetPlan {
     this.#rounds += 1;
+    this.changedFacts = 0;
     return runRound(this.parts, { nowMs, number: this.#rounds, bounds }, read);
   }
 
@@ -177,6 +180,7 @@ export class FleetState implements HashedEntities {
     const key = factKey(fact);
     const known = this.#records.get(key)?.version ?? this.#gone.get(key) ?? Number.NEGATIVE_INFINITY;
     if (version <= known) return false;
+    this.changedFacts += 1;
     this.#replace(key, { fact, version, hash: null });
     // What an observer saw is of use only while the cluster is registered.
     if (fact.kind === "cluster" && fact.facts === null)
@@ -185,6 +189,7 @@ export class FleetState implements HashedEntities {
   }
 
   #replaceFact(fact: Fact, version: number): void {
+    this.changedFacts += 1;
     this.#replace(factKey(fact), { fact, version, hash: null });
   }
 

@@ -6,13 +6,13 @@ import type { ClusterFacts, ClusterState } from "./cluster-state.ts";
 import type { Entry, GangLines, Lane } from "./gang-lines.ts";
 import type { HopefulLists } from "./hopeful-lists.ts";
 import type { KeptRoom } from "./kept-room.ts";
-import type { MostRoom } from "./most-room.ts";
 import type { QuotaState } from "./quota-state.ts";
 import type { QuotaWaits } from "./quota-waits.ts";
 import type { ClusterBlock, ClusterBlocks } from "./refused.ts";
 import type { Request } from "./requests.ts";
 import type { Runner, Runners } from "./runners.ts";
 import type { SearchTurns } from "./search-turns.ts";
+import type { VictimBounds } from "./victim-bounds.ts";
 
 /** A registered cluster, and why it refuses an ask whatever its room. Null: it does not. */
 export type EligibleCluster = {
@@ -42,7 +42,7 @@ export type Parts = {
   /** Running gangs as searches for victims see them, each with the record that it was made of. */
   readonly runners: WeakMap<Entry, { readonly gang: PlanGang; readonly parts: readonly Runner[] }>;
   /** What runs, as searches for victims see it: the same until a fact changes that they depend on. */
-  readonly running: () => { readonly runners: Runners; readonly mostRoom: MostRoom };
+  readonly running: () => { readonly runners: Runners; readonly bounds: VictimBounds };
   /** What the last round has kept for gangs with reservations, if time alone does not change that. */
   readonly keptBefore: WeakMap<Entry, KeptRoom>;
   /** What the round keeps for reservations, the first one first. */

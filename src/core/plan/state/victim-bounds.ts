@@ -1,6 +1,7 @@
 import { ownCandidates, Reaches } from "../preempt/reach.ts";
 import type { Taker, VictimSearch } from "../preempt/running-gang.ts";
-import type { MostRoom } from "./most-room.ts";
+import type { Branch } from "./branches.ts";
+import { MostRoom } from "./most-room.ts";
 import type { RoomTry } from "./requests.ts";
 import type { Runner, Runners } from "./runners.ts";
 import type { Parts } from "./state-parts.ts";
@@ -8,20 +9,22 @@ import type { Parts } from "./state-parts.ts";
 /** Answers are kept for so many states of use. */
 const STATES_MAX = 16;
 
-/** What a search for victims can find at most, during one round: it saves searches that find nobody. */
+/**
+ * What a search for victims can find at most, for as long as the same gangs run: it saves searches that find nobody. It
+ * knows nothing of protections, nor of gangs that are chosen already.
+ */
 export class VictimBounds {
-  readonly #parts: Parts;
-  readonly #runners: Runners;
+  readonly #search: VictimSearch;
   readonly #most: MostRoom;
-  readonly #reaches = new Map<string, Reaches>();
+  /** By the version of the use. */
+  readonly #reaches = new Map<number, Reaches>();
   #now: Reaches;
 
-  constructor(parts: Parts) {
-    const { runners, mostRoom } = parts.running();
-    this.#parts = parts;
-    this.#runners = runners;
-    this.#most = mostRoom;
-    this.#now = this.#newReaches();
+  constructor(parts: Parts, runners: Runners) {
+    const leavesWith = (root: Branch, pools: ReadonlySet<string>) => runners.leavesWith(root, pools, null);
+    this.#search = { quota: parts.quota, gangsOf: runners.staying, leavesWith };
+    this.#now = new Reaches(this.#search);
+    this.#most = new MostRoom(parts, runners);
   }
 
   /** The gangs of its own queue that a taker may have preempted. */
@@ -29,19 +32,19 @@ export class VictimBounds {
     return ownCandidates(search, taker) as readonly Runner[];
   }
 
-  /** Notes the state of use that holds from now on, until the next one. `name` tells it from others of the round. */
-  enter(name: string): void {
-    const known = this.#reaches.get(name);
-    this.#now = known ?? this.#newReaches();
+  /** Notes the version of the use that holds from now on, until the next one. */
+  enter(useVersion: number): void {
+    const known = this.#reaches.get(useVersion);
+    this.#now = known ?? new Reaches(this.#search);
     if (known !== undefined) return;
     if (this.#reaches.size >= STATES_MAX) this.#reaches.clear();
-    this.#reaches.set(name, this.#now);
+    this.#reaches.set(useVersion, this.#now);
     this.#most.noteBorrowed();
   }
 
-  /** False: a taker takes nothing of other queues now, also once these gangs of its own have gone. */
-  reachesOthers(taker: Taker, own: readonly Runner[]): boolean {
-    return this.#now.reachesOthers(taker, own);
+  /** The gangs that a search for a taker can take at most: its own ones, and those of other queues. */
+  reached(taker: Taker, own: readonly Runner[]): readonly Runner[] {
+    return this.#now.reached(taker, own) as readonly Runner[];
   }
 
   /** Those of a request's clusters in which it may fit, whoever gives way of other queues and of these gangs. */
@@ -52,9 +55,5 @@ export class VictimBounds {
   /** Notes that gangs leave. */
   noteGone(gangs: readonly Runner[]): void {
     this.#most.noteGone(gangs);
-  }
-
-  #newReaches(): Reaches {
-    return new Reaches({ quota: this.#parts.quota, gangsOf: this.#runners.staying });
   }
 }

@@ -50,11 +50,10 @@ export class WhoGivesWay {
     };
   }
 
-  /** A search among all gangs that may give way if nobody is protected. */
+  /** A search among all gangs that may give way to a gang if nobody is protected. */
   searchAll(asking: Asking): VictimSearch {
     const mayTake = this.#judgeOf(asking, (gang) => !this.#chosen.has(gang.entry));
-    const leavesWith: VictimSearch["leavesWith"] = (root, pools) => this.#runners.leavesWith(root, pools, null);
-    return { quota: this.#parts.quota, gangsOf: this.#runners.staying, leavesWith, mayTake };
+    return { quota: this.#parts.quota, gangsOf: this.#runners.staying, mayTake };
   }
 
   #judgeOf({ lane, entry }: Asking, judge: (gang: Runner, takerLeaf: Branch) => boolean) {
