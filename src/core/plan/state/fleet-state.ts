@@ -2,6 +2,7 @@
  * The state that the planner keeps in memory between rounds. Changes move it, and a round decides from it. Its
  * decisions depend on its facts alone, not on the order or the number of the changes that led there.
  */
+import { canonicalJson } from "../../../runtime/json.ts";
 import type { EntryChange } from "../capacity-entry.ts";
 import { type ApplyOutcome, type Change, entryFact } from "./changes.ts";
 import type { HashedEntities } from "./compare-states.ts";
@@ -39,7 +40,7 @@ export class FleetState implements HashedEntities {
   readonly #journal: Replaced[] = [];
   #marks = 0;
   #rounds = 0;
-  /** How many facts changes have set since the last round. */
+  /** How many facts have changed since the last round. */
   changedFacts = 0;
 
   /** Applies a change if it is newer than the state's record of the same entity. */
@@ -180,7 +181,6 @@ export class FleetState implements HashedEntities {
     const key = factKey(fact);
     const known = this.#records.get(key)?.version ?? this.#gone.get(key) ?? Number.NEGATIVE_INFINITY;
     if (version <= known) return false;
-    this.changedFacts += 1;
     this.#replace(key, { fact, version, hash: null });
     // What an observer saw is of use only while the cluster is registered.
     if (fact.kind === "cluster" && fact.facts === null)
@@ -189,7 +189,6 @@ export class FleetState implements HashedEntities {
   }
 
   #replaceFact(fact: Fact, version: number): void {
-    this.changedFacts += 1;
     this.#replace(factKey(fact), { fact, version, hash: null });
   }
 
@@ -203,7 +202,10 @@ export class FleetState implements HashedEntities {
 
   #store(key: string, record: FactRecord): void {
     const { fact, version } = record;
-    this.parts.set(fact);
+    if (!isSameListed(this.#records.get(key)?.fact, fact)) {
+      this.changedFacts += 1;
+      this.parts.set(fact);
+    }
     this.#noteInList(key, fact);
     if (isNothing(fact)) {
       this.#records.delete(key);
@@ -245,6 +247,15 @@ function finish(slices: Generator<void, ApplyOutcome>): ApplyOutcome {
     const { done, value } = slices.next();
     if (done === true) return value;
   }
+}
+
+/**
+ * True if a fact of a list that readers get as a whole, again and again, says the same as before: it must not make the
+ * next round look at anything.
+ */
+function isSameListed(before: Fact | undefined, fact: Fact): boolean {
+  if (before === undefined || fact.kind === "node" || fact.kind === "unbound" || listOf(fact) === null) return false;
+  return canonicalJson(before) === canonicalJson(fact);
 }
 
 const NOTHING: EntityHash = { low: 0, high: 0 };
