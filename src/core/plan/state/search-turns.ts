@@ -9,8 +9,10 @@ import { lanesInOrder } from "./lane-walk.ts";
 const FOUND_COST = 5;
 
 export class SearchTurns {
-  /** The lanes that are to look, in the order in which they were told to. */
-  readonly #due = new Set<Lane>();
+  /** The lanes that are to look, in the order in which they were told to. It only shrinks until it is empty. */
+  #due = new Set<Lane>();
+  /** Those that were told since it was filled: they look after all of these, also where their queue has turns. */
+  #later = new Set<Lane>();
   /** The lanes that look again in the next round. */
   readonly #again = new Set<Lane>();
   /** How many lanes may still look in this round. */
@@ -26,11 +28,19 @@ export class SearchTurns {
 
   /** True if lanes are left whose turn has not come. */
   get areLeft(): boolean {
-    return this.#due.size > 0;
+    return this.#due.size + this.#later.size > 0;
   }
 
-  add(lane: Lane): void {
-    this.#due.add(lane);
+  #add(lane: Lane): void {
+    if (!this.#due.has(lane)) this.#later.add(lane);
+  }
+
+  #has(lane: Lane): boolean {
+    return this.#due.has(lane) || this.#later.has(lane);
+  }
+
+  #delete(lane: Lane): boolean {
+    return this.#due.delete(lane) || this.#later.delete(lane);
   }
 
   /**
@@ -42,19 +52,26 @@ export class SearchTurns {
   }
 
   addAll({ restless }: Pick<GangLines, "restless">): void {
-    for (const lane of restless) this.#due.add(lane);
+    for (const lane of restless) this.#add(lane);
   }
 
   /** Wakes the lanes that come next: those of one queue after those of another, each queue's in their order. */
   begin(lines: GangLines, { max, nowMs }: { readonly max: number; readonly nowMs: number }): void {
-    for (const lane of this.#again) this.#due.add(lane);
+    for (const lane of this.#again) this.#add(lane);
     this.#again.clear();
     this.#left = max;
     this.#toWake = max;
+    this.#wakeDue(lines, nowMs);
+    if (this.#due.size > 0) return;
+    [this.#due, this.#later] = [this.#later, this.#due];
+    this.#wakeDue(lines, nowMs);
+  }
+
+  #wakeDue(lines: GangLines, nowMs: number): void {
     for (const first of this.#due) {
+      if (this.#toWake <= 0) return;
       if (first.entries.length === 0) this.#due.delete(first);
       else this.#wakeIn(first.line, lines, nowMs);
-      if (this.#toWake <= 0) return;
     }
   }
 
@@ -70,8 +87,8 @@ export class SearchTurns {
     for (const lane of lanes) {
       if (lane.restless === null) continue;
       const isFull = this.#toWake <= 0;
-      if ((isFull && this.#due.has(lane)) || !test(lane)) continue;
-      if (isFull) this.#due.add(lane);
+      if ((isFull && this.#has(lane)) || !test(lane)) continue;
+      if (isFull) this.#add(lane);
       else this.#wake(lane, lines);
     }
   }
@@ -82,7 +99,7 @@ export class SearchTurns {
   }
 
   #wake(lane: Lane, lines: GangLines): void {
-    this.#due.delete(lane);
+    this.#delete(lane);
     lane.maySearch = true;
     lines.wake(lane);
     this.#toWake -= 1;
@@ -90,14 +107,14 @@ export class SearchTurns {
 
   /** True if a lane looks now. False: nothing has changed since it looked last, or its turn comes in a later round. */
   take(lane: Lane): boolean {
-    if (this.#due.delete(lane)) lane.maySearch = true;
+    if (this.#delete(lane)) lane.maySearch = true;
     if (!lane.maySearch) return false;
     if (this.#left > 0) {
       this.#left -= 1;
       return true;
     }
     lane.maySearch = false;
-    this.#due.add(lane);
+    this.#add(lane);
     return false;
   }
 }
