@@ -19,8 +19,7 @@ const EVICTIONS_MAX = 256;
 const REFUSALS_MAX = 1_000;
 /** For so many gangs a round looks whom they may preempt if nothing has changed since the last round. */
 const SEARCHES_ALONE = 50;
-/** For so many at least, and at most, beside changes. */
-const SEARCHES_BESIDE_MIN = 1;
+/** For so many at most beside changes. */
 const SEARCHES_BESIDE_MAX = 25;
 
 type FleetPlannerOptions = {
@@ -106,7 +105,7 @@ export function createFleetPlanner(store: FleetStore, options: FleetPlannerOptio
  */
 export function searchesBeside(changedFacts: number): number {
   if (changedFacts === 0) return SEARCHES_ALONE;
-  return Math.min(SEARCHES_BESIDE_MAX, SEARCHES_BESIDE_MIN + changedFacts);
+  return Math.min(SEARCHES_BESIDE_MAX, 1 + changedFacts);
 }
 
 function entryOf({ lines }: Pick<FleetParts, "lines">, jobUid: string): Entry {

@@ -35,13 +35,18 @@ export class Reaches {
   reached(taker: Taker, own: readonly RunningGang[]): readonly RunningGang[] {
     const { quota } = this.#search;
     const takerLeaf = quota.branches.leaf(taker.account.queue);
-    if (takerLeaf === null || takerLeaf.policy.reclaimWithinTree === "NEVER" || takerLeaf.parent === null) return own;
+    if (takerLeaf === null || takerLeaf.parent === null) return own;
+    const { reclaimWithinTree } = takerLeaf.policy;
+    if (reclaimWithinTree === "NEVER") return own;
     const root = rootOf(takerLeaf);
     const borrowers = this.#borrowersIn(root, taker.needed);
-    const of = (leaf: Branch) => (leaf === takerLeaf ? own : allowed(borrowers.get(leaf) ?? [], taker, takerLeaf));
-    const others = [...borrowers.keys()].filter((leaf) => leaf !== takerLeaf);
-    const leaves = others.length === 0 ? [takerLeaf] : [takerLeaf, ...others];
-    if (others.length === 0 || root.policy.fairSharing === null) return leaves.flatMap(of);
+    const isAllowed = (gang: RunningGang) => allows(reclaimWithinTree, taker, gang);
+    const gangs = new Map<Branch, readonly RunningGang[]>();
+    for (const [leaf, all] of borrowers) gangs.set(leaf, reclaimWithinTree === "ANY" ? all : all.filter(isAllowed));
+    gangs.set(takerLeaf, own);
+    const of = (leaf: Branch) => gangs.get(leaf) ?? [];
+    const leaves = [...gangs.keys()];
+    if (leaves.length === 1 || root.policy.fairSharing === null) return leaves.flatMap(of);
     return withinReach(quota, taker, { takerLeaf, candidates: { leaves, of } }).flatMap(of);
   }
 
@@ -64,12 +69,6 @@ export class Reaches {
     }
     return borrowers;
   }
-}
-
-function allowed(gangs: readonly RunningGang[], taker: Taker, { policy }: Branch): readonly RunningGang[] {
-  const { reclaimWithinTree } = policy;
-  if (reclaimWithinTree === "NEVER") return [];
-  return reclaimWithinTree === "ANY" ? gangs : gangs.filter((gang) => allows(reclaimWithinTree, taker, gang));
 }
 
 /**

@@ -24,9 +24,8 @@ export class DecideBeside {
   }
 
   assign(lane: Lane, entry: Entry): Assignment | null {
-    const wasKeptOut = lane.refusal?.keptFor !== undefined;
     const found = this.#beside(lane, () => this.#decide.assign(lane, entry));
-    if (found === null) this.#noteKeptFor(lane, entry, wasKeptOut);
+    if (found === null) this.#noteKeptFor(lane, entry);
     return found;
   }
 
@@ -94,14 +93,15 @@ export class DecideBeside {
     return withLifted(this.#parts, lifted, decide);
   }
 
+  /** True if the same reservation in the same cluster still keeps a lane out. */
   #staysKeptOut(lane: Lane, { uid, cluster }: NonNullable<LaneRefusal["keptFor"]>): boolean {
     const entry = headOf(lane);
     const kept = entry === undefined ? null : this.#firstInTheWay(lane, entry);
     return kept !== null && kept.entry.gang.uid === uid && kept.cluster.name === cluster;
   }
 
-  #noteKeptFor(lane: Lane, entry: Entry, wasKeptOut = false): void {
-    if (lane.refusal === null || !(wasKeptOut || this.#mayBeKeptOut(lane))) return;
+  #noteKeptFor(lane: Lane, entry: Entry): void {
+    if (lane.refusal === null || !this.#mayBeKeptOut(lane)) return;
     const kept = this.#firstInTheWay(lane, entry);
     if (kept === null) return;
     const { uid, namespace, name } = kept.entry.gang;

@@ -55,11 +55,12 @@ export class FleetParts implements Parts {
   recheckAtMs = Number.POSITIVE_INFINITY;
   /** Moves with every fact that may let a gang preempt others: all but those of gangs that only wait. */
   #runningVersion = 0;
+  /** The answer of `running`, and the version of what runs that it is for. */
   #running: (ReturnType<Parts["running"]> & { readonly version: number }) | null = null;
   /** The version of it for which gangs were looked at that may preempt others. */
   #preemptedAt = -1;
-  /** True: the last round gave nobody anything. */
-  #gaveNothing = false;
+  /** True: the last round gave gangs something, or there was none. */
+  #gave = true;
   /** True: something changed that no lane watches, so that all must be looked at. */
   #wakesAll = false;
   #limitsVersion = -1;
@@ -133,12 +134,12 @@ export class FleetParts implements Parts {
 
   /** Notes whether a round gave gangs anything. */
   noteGiven(gave: boolean): void {
-    this.#gaveNothing = !gave;
+    this.#gave = gave;
   }
 
   /** True if the round places and keeps the same as the last one before it decides about lanes. */
   #keepsSame(): boolean {
-    if (!this.#gaveNothing || this.turns.includeReservations) return false;
+    if (this.#gave || this.turns.includeReservations) return false;
     for (const entry of this.lines.nominees) {
       if (entry.gang.nomination?.reservation !== undefined && !this.keptBefore.has(entry)) return false;
     }

@@ -2,13 +2,12 @@
  * The state that the planner keeps in memory between rounds. Changes move it, and a round decides from it. Its
  * decisions depend on its facts alone, not on the order or the number of the changes that led there.
  */
-import { canonicalJson } from "../../../runtime/json.ts";
 import type { EntryChange } from "../capacity-entry.ts";
 import { type ApplyOutcome, type Change, entryFact } from "./changes.ts";
 import type { HashedEntities } from "./compare-states.ts";
 import { type EntityHash, HashSum } from "./fact-hash.ts";
 import { hashOf, isCompared } from "./fact-hashes.ts";
-import { type Cursor, type Fact, factKey, isNothing, noFact } from "./facts.ts";
+import { type Cursor, type Fact, factKey, factText, isNothing, noFact } from "./facts.ts";
 import { FleetParts } from "./fleet-parts.ts";
 import type { ListedKind } from "./fleet-read.ts";
 import type { RoundBounds } from "./round-bounds.ts";
@@ -40,8 +39,12 @@ export class FleetState implements HashedEntities {
   readonly #journal: Replaced[] = [];
   #marks = 0;
   #rounds = 0;
+  #changedFacts = 0;
+
   /** How many facts have changed since the last round. */
-  changedFacts = 0;
+  get changedFacts(): number {
+    return this.#changedFacts;
+  }
 
   /** Applies a change if it is newer than the state's record of the same entity. */
   apply(change: Change): ApplyOutcome {
@@ -100,7 +103,7 @@ export class FleetState implements HashedEntities {
    */
   round(nowMs: number, bounds: RoundBounds, read?: ReadRound): FleetPlan {
     this.#rounds += 1;
-    this.changedFacts = 0;
+    this.#changedFacts = 0;
     return runRound(this.parts, { nowMs, number: this.#rounds, bounds }, read);
   }
 
@@ -203,7 +206,7 @@ export class FleetState implements HashedEntities {
   #store(key: string, record: FactRecord): void {
     const { fact, version } = record;
     if (!isSameListed(this.#records.get(key)?.fact, fact)) {
-      this.changedFacts += 1;
+      this.#changedFacts += 1;
       this.parts.set(fact);
     }
     this.#noteInList(key, fact);
@@ -255,7 +258,7 @@ function finish(slices: Generator<void, ApplyOutcome>): ApplyOutcome {
  */
 function isSameListed(before: Fact | undefined, fact: Fact): boolean {
   if (before === undefined || fact.kind === "node" || fact.kind === "unbound" || listOf(fact) === null) return false;
-  return canonicalJson(before) === canonicalJson(fact);
+  return factText(before) === factText(fact);
 }
 
 const NOTHING: EntityHash = { low: 0, high: 0 };

@@ -147,7 +147,7 @@ function decideReservation(of: Of, entry: Entry): NomineeAnswer {
   const found = forecastOf(of, lane, { entry, named });
   if (found === null) return "withdrawn";
   const planned = reserve(of, found, entry.gang.nomination ?? null);
-  const [kept] = parts.kept.slice(-1);
+  const kept = parts.kept.at(-1);
   // Which gangs end first changes with time where some may be taken back at any time.
   if (planned === null && kept !== undefined && reservations.lasts()) parts.keptBefore.set(entry, kept);
   return planned ?? "waits";

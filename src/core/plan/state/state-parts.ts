@@ -41,9 +41,9 @@ export type Parts = {
   readonly usesOf: (entry: Entry, admission: PlannedFrom) => PoolAmounts;
   /** Running gangs as searches for victims see them, each with the record that it was made of. */
   readonly runners: WeakMap<Entry, { readonly gang: PlanGang; readonly parts: readonly Runner[] }>;
-  /** What runs, as searches for victims see it: the same until a fact changes that they depend on. */
+  /** The gangs that run, and what searches can find among them at most. Made anew once what runs has changed. */
   readonly running: () => { readonly runners: Runners; readonly bounds: VictimBounds };
-  /** What the last round has kept for gangs with reservations, if time alone does not change that. */
+  /** What the last round kept for gangs with reservations. It leaves out what time alone may change. */
   readonly keptBefore: WeakMap<Entry, KeptRoom>;
   /** What the round keeps for reservations, the first one first. */
   readonly kept: KeptRoom[];

@@ -10,8 +10,8 @@ import type { Parts } from "./state-parts.ts";
 const STATES_MAX = 16;
 
 /**
- * What a search for victims can find at most, for as long as the same gangs run: it saves searches that find nobody. It
- * knows nothing of protections, nor of gangs that are chosen already.
+ * Tells what a search for victims can find at most, so that the planner skips searches that would find nobody. It is
+ * made for the gangs that run, and lasts until others do. It counts protected gangs, and those that are chosen already.
  */
 export class VictimBounds {
   readonly #search: VictimSearch;
