@@ -20,6 +20,11 @@ after(() => rmSync(clone, { recursive: true }));
 const gangway = async (args: readonly string[], more: NodeJS.ProcessEnv = {}): Promise<string> =>
   (await promisify(execFile)(process.execPath, [bin, ...args], { env: { ...env, ...more }, cwd: clone })).stdout;
 
+/** The text without ages: of two commands, the second may see the job a second older. */
+function ageless(text: string): string {
+  return text.replace(/ +\d+s\b/g, " AGE");
+}
+
 function bundles(): readonly string[] {
   return readdirSync(join(clone, "node_modules/.gangway")).filter((name) => name.endsWith(".cjs"));
 }
@@ -56,7 +61,7 @@ test("commands from the bundle call the service, and fail as those from the sour
     ["queue", "list"],
   ];
   for (const args of lines) {
-    assert.equal(await gangway(args, more), (await run(args, world)).stdout, args.join(" "));
+    assert.equal(ageless(await gangway(args, more)), ageless((await run(args, world)).stdout), args.join(" "));
   }
   for (const args of [["get", "no-such"], ["scale", "train", "Worker=x"], ["nonsense"]]) {
     const { exitCode, stdout, stderr } = await run(args, world);
