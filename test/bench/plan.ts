@@ -13,9 +13,10 @@ const NOW = 1_800_000_000_000;
 const ADMISSIONS_MAX = 256;
 /** So many rounds fill the fleet at most while they are measured. */
 const FILL_ROUNDS_MAX = 100;
-/** So many rounds without bounds let it come to rest at most, and none begins after so long. */
-const REST_ROUNDS_MAX = 100;
-const REST_MS_MAX = 60_000;
+/** So many rounds that search for so many gangs let it come to rest at most, and none begins after so long. */
+const REST_ROUNDS_MAX = 2000;
+const REST_SEARCHES = 500;
+const REST_MS_MAX = 300_000;
 
 export type PlanBench = FleetSize & { readonly rounds: number; readonly profile: boolean };
 
@@ -156,9 +157,9 @@ function roundsAfter(changes: number, rounds: number): number {
   return changes > 1000 ? Math.max(3, rounds >> 4) : rounds;
 }
 
-/** Runs rounds without bounds until one changes nothing, and returns the last one, which is not carried out. */
+/** Runs long rounds until one changes nothing, and returns the last one, which is not carried out. */
 function comeToRest(fleet: Fleet, state: FleetState, print: Print): FleetPlan {
-  const bounds = { admissionsMax: Number.POSITIVE_INFINITY };
+  const bounds = { admissionsMax: Number.POSITIVE_INFINITY, searchesMax: REST_SEARCHES };
   const moves = ({ more, admissions, preemptions, withdrawn }: FleetPlan) =>
     more || admissions.length + preemptions.length + withdrawn.length > 0;
   let plan = state.round(NOW, bounds);
@@ -168,7 +169,7 @@ function comeToRest(fleet: Fleet, state: FleetState, print: Print): FleetPlan {
     for (const change of carryOut(fleet, plan)) state.apply(change);
     plan = state.round(NOW, bounds);
   }
-  print(`${moves(plan) ? "not at rest" : "at rest"} after ${rounds} more rounds without bounds`);
+  print(`${moves(plan) ? "not at rest" : "at rest"} after ${rounds} more long rounds`);
   return plan;
 }
 

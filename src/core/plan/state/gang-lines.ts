@@ -60,6 +60,8 @@ export type Lane = {
   restless: "tokens" | "victims" | "always" | null;
   /** True: if it may preempt others, it looks for them when a round looks at it. */
   maySearch: boolean;
+  /** Up to which time that all were told to look for others it has done so. Of `SearchTurns`. */
+  toldUpTo: number;
   refusal: LaneRefusal | null;
   /** The cause that its gangs were last told of, by its `causeKey`. */
   said: number;

@@ -19,6 +19,7 @@ export function newLane(key: string, { gang, line, shape, account }: Entry): Lan
     awake: false,
     restless: null,
     maySearch: true,
+    toldUpTo: 0,
     refusal: null,
     said: 0,
     requests: [],

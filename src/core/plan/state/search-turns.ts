@@ -11,10 +11,14 @@ const FOUND_COST = 5;
 export class SearchTurns {
   /** The lanes that are to look, in the order in which they were told to. It only shrinks until it is empty. */
   #due = new Set<Lane>();
-  /** Those that were told since it was filled: they look after all of these, also where their queue has turns. */
+  /** Those that were told alone since it was filled: they look after all of these, also where their queue has turns. */
   #later = new Set<Lane>();
   /** The lanes that look again in the next round. */
   readonly #again = new Set<Lane>();
+  /** How often all were told to look: with every change of what runs, so that it must not take long. */
+  #told = 0;
+  /** The same when those that had not looked since were gathered last. */
+  #gathered = 0;
   /** How many lanes may still look in this round. */
   #left = 0;
   /** How many may still be woken for it. */
@@ -28,19 +32,26 @@ export class SearchTurns {
 
   /** True if lanes are left whose turn has not come. */
   get areLeft(): boolean {
-    return this.#due.size + this.#later.size > 0;
+    return this.#due.size + this.#later.size > 0 || this.#gathered < this.#told;
+  }
+
+  #has(lane: Lane): boolean {
+    return this.#due.has(lane) || this.#later.has(lane) || this.#isBehind(lane);
+  }
+
+  /** True if all were told since a lane had its turn last, and it is not gathered yet. */
+  #isBehind(lane: Lane): boolean {
+    return this.#gathered < this.#told && lane.restless !== null && lane.toldUpTo < this.#told;
   }
 
   #add(lane: Lane): void {
     if (!this.#due.has(lane)) this.#later.add(lane);
   }
 
-  #has(lane: Lane): boolean {
-    return this.#due.has(lane) || this.#later.has(lane);
-  }
-
-  #delete(lane: Lane): boolean {
-    return this.#due.delete(lane) || this.#later.delete(lane);
+  #delete(lane: Lane): void {
+    lane.toldUpTo = this.#told;
+    this.#due.delete(lane);
+    this.#later.delete(lane);
   }
 
   /**
@@ -52,7 +63,7 @@ export class SearchTurns {
   }
 
   addAll({ restless }: Pick<GangLines, "restless">): void {
-    for (const lane of restless) this.#add(lane);
+    if (restless.size > 0) this.#told += 1;
   }
 
   /** Wakes the lanes that come next: those of one queue after those of another, each queue's in their order. */
@@ -63,8 +74,16 @@ export class SearchTurns {
     this.#toWake = max;
     this.#wakeDue(lines, nowMs);
     if (this.#due.size > 0) return;
-    [this.#due, this.#later] = [this.#later, this.#due];
+    this.#gather(lines);
     this.#wakeDue(lines, nowMs);
+  }
+
+  /** Makes all lanes due that have not looked since they were told, first those that have not for longest. */
+  #gather({ restless }: GangLines): void {
+    [this.#due, this.#later] = [this.#later, this.#due];
+    const behind = [...restless].filter((lane) => this.#isBehind(lane));
+    for (const lane of behind.sort((a, b) => a.toldUpTo - b.toldUpTo)) this.#due.add(lane);
+    this.#gathered = this.#told;
   }
 
   #wakeDue(lines: GangLines, nowMs: number): void {
@@ -107,14 +126,14 @@ export class SearchTurns {
 
   /** True if a lane looks now. False: nothing has changed since it looked last, or its turn comes in a later round. */
   take(lane: Lane): boolean {
-    if (this.#delete(lane)) lane.maySearch = true;
-    if (!lane.maySearch) return false;
-    if (this.#left > 0) {
+    const looks = lane.maySearch || this.#has(lane);
+    lane.maySearch = looks && this.#left > 0;
+    if (lane.maySearch) {
+      this.#delete(lane);
       this.#left -= 1;
-      return true;
+    } else if (looks) {
+      this.#add(lane);
     }
-    lane.maySearch = false;
-    this.#add(lane);
-    return false;
+    return lane.maySearch;
   }
 }
