@@ -16,7 +16,7 @@ const FILL_ROUNDS_MAX = 100;
 /** So many rounds that search for so many gangs let it come to rest at most, and none begins after so long. */
 const REST_ROUNDS_MAX = 2000;
 const REST_SEARCHES = 500;
-const REST_MS_MAX = 300_000;
+const REST_MS_MAX = 900_000;
 
 export type PlanBench = FleetSize & { readonly rounds: number; readonly profile: boolean };
 

@@ -81,6 +81,7 @@ export class SearchTurns {
   /** Makes all lanes due that have not looked since they were told, first those that have not for longest. */
   #gather({ restless }: GangLines): void {
     [this.#due, this.#later] = [this.#later, this.#due];
+    if (this.#gathered === this.#told) return;
     const behind = [...restless].filter((lane) => this.#isBehind(lane));
     for (const lane of behind.sort((a, b) => a.toldUpTo - b.toldUpTo)) this.#due.add(lane);
     this.#gathered = this.#told;
