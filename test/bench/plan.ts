@@ -13,7 +13,7 @@ const NOW = 1_800_000_000_000;
 const ADMISSIONS_MAX = 256;
 /** So many rounds fill the fleet at most while they are measured. */
 const FILL_ROUNDS_MAX = 100;
-/** So many rounds that search for so many gangs let it come to rest at most, and none begins after so long. */
+/** So many rounds let it come to rest at most, each searches for so many gangs, and none begins after so long. */
 const REST_ROUNDS_MAX = 2000;
 const REST_SEARCHES = 500;
 const REST_MS_MAX = 900_000;

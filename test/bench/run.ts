@@ -105,7 +105,7 @@ waits for 240 s without progress ends with status 1.
              --postgres URL     the whole way instead, from a database of the bench's own on this server, in the
                                 planner's thread: its times, its memory, and blocks of the main event loop
              --policies         also the same with queues that have weights, share fairly, preempt and reclaim, and how
-                                many times as long that takes; a quarter of an hour
+                                many times as long that takes. It runs for a quarter of an hour
              --trace DIR        places the tasks of a cluster's trace instead, and prints the part of GPUs that they get
   fair     teams that share quotas, on a virtual clock: the time until all gangs have ended, beside a lower bound; work
            that preemptions lost; mean waits, beside the gates of Kueue's tests; and CPU time. Each load runs twice: as

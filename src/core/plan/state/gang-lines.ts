@@ -60,7 +60,7 @@ export type Lane = {
   restless: "tokens" | "victims" | "always" | null;
   /** True: if it may preempt others, it looks for them when a round looks at it. */
   maySearch: boolean;
-  /** Up to which time that all were told to look for others it has done so. Of `SearchTurns`. */
+  /** How often `SearchTurns` had told all lanes to look when this one had its turn last. */
   toldUpTo: number;
   refusal: LaneRefusal | null;
   /** The cause that its gangs were last told of, by its `causeKey`. */
