@@ -192,7 +192,7 @@ export class ClusterRoom {
   /** Places pods, each on the node that then has least room left, and returns how many it has placed. */
   place(fit: FitClass, count: number): number {
     let waiting = count;
-    let open = this.#openFor(fit);
+    let open = this.mayTake(fit) ? this.#openFor(fit) : 0;
     const queue = this.#open;
     for (let at = (open >> 1) - 1; at >= 0; at--) this.#sink(queue, { at, size: open }, fit);
     while (open > 0 && waiting > 0) {

@@ -1,4 +1,3 @@
-import { compareText } from "../../../runtime/compare-text.ts";
 import type { PlaceInLine, PlannedAdmission } from "../plan-types.ts";
 import type { PlannedPreemption } from "../preemption.ts";
 import type { RunningJobs } from "../running-jobs.ts";
@@ -151,7 +150,7 @@ export class Cycles {
     const { lines } = this.#parts;
     const isHopeful = hasHope(this.#parts);
     // The order must not depend on that of the changes.
-    for (const line of [...lines.lines.values()].sort((a, b) => compareText(a.name, b.name))) {
+    for (const line of lines.byName) {
       if (!this.#isOpen(line)) continue;
       const isStrict = this.#parts.isStrict(line.name);
       // Such a lane may stand before the head, which has passed it, and be admitted now.

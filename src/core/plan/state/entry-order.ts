@@ -4,16 +4,21 @@ import type { PlanGang } from "../plan-gang.ts";
 type OrderedEntry = { readonly gang: Pick<PlanGang, "uid" | "priority" | "createTimeMs"> };
 
 /** The order of gangs by their own priorities: the higher one first, then age, then uid. */
-export function compareEntries({ gang: a }: OrderedEntry, { gang: b }: OrderedEntry): number {
-  return b.priority - a.priority || a.createTimeMs - b.createTimeMs || compareText(a.uid, b.uid);
+export function compareEntries(a: OrderedEntry, b: OrderedEntry): number {
+  return b.gang.priority - a.gang.priority || compareAges(a, b);
 }
 
 /** A gang, and its priority in the order of admission: the effective one, or its own. */
 export type Ranked = { readonly rank: number; readonly entry: OrderedEntry };
 
 /** The order of admission: higher effective priority first, then age, then uid. */
-export function compareRanked({ rank: one, entry: { gang: a } }: Ranked, { rank: other, entry: { gang: b } }: Ranked) {
-  return other - one || a.createTimeMs - b.createTimeMs || compareText(a.uid, b.uid);
+export function compareRanked(a: Ranked, b: Ranked): number {
+  return b.rank - a.rank || compareAges(a.entry, b.entry);
+}
+
+/** The order of two gangs of equal priority: the older one first, then uid. */
+export function compareAges({ gang: a }: OrderedEntry, { gang: b }: OrderedEntry): number {
+  return a.createTimeMs - b.createTimeMs || compareText(a.uid, b.uid);
 }
 
 /** Puts an entry at its place in a sorted list. */

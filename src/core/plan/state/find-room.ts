@@ -35,11 +35,18 @@ export class FindRoom {
 
   /** True if some cluster takes a request now. Places nothing. */
   hasRoom(lane: Lane, request: Request): boolean {
-    return this.#openRooms(lane, request).some((room) => {
-      const { placed, short } = tryRoom(room);
-      if (!placed) this.#note(room, short);
-      return placed;
-    });
+    if (this.isClosed(request)) return false;
+    const { lastRoom } = request;
+    const asksLast = lastRoom !== null && !lane.barred.includes(lastRoom.cluster.name) && !this.#isRefused(lastRoom);
+    if (asksLast && this.#takes(lastRoom)) return true;
+    return this.#openRooms(lane, request).some((room) => this.#takes(room));
+  }
+
+  #takes(room: RoomTry): boolean {
+    const { placed, short } = tryRoom(room);
+    if (placed) room.request.lastRoom = room;
+    else this.#note(room, short);
+    return placed;
   }
 
   /** The clusters that may take a request, the fullest first; last comes the one where the gang was undone last. */
@@ -74,20 +81,29 @@ export class FindRoom {
   }
 
   #closesNow(shape: AskShape, request: Request): boolean {
+    const { lastRoom } = request;
+    if (lastRoom !== null && this.#isOpen(lastRoom)) return false;
     let isExact = true;
     for (const { cluster, facts, block } of this.#parts.clustersFor(shape)) {
       if (block !== null) continue;
       const room = tryIn(request, cluster, facts);
       if (room.lacks !== null) continue;
-      if (!this.#isRefused(room)) {
-        const short = shortOf(room);
-        if (short === null) return false;
-        this.#note(room, short);
+      if (this.#isOpen(room)) {
+        request.lastRoom = room;
+        return false;
       }
       isExact &&= room.short !== null;
     }
     if (isExact) this.#close(request);
     return isExact;
+  }
+
+  /** True if enough pods of each class of a request fit, whatever the others take. Notes of which too few do. */
+  #isOpen(room: RoomTry): boolean {
+    if (this.#isRefused(room)) return false;
+    const short = shortOf(room);
+    if (short !== null) this.#note(room, short);
+    return short === null;
   }
 
   /**

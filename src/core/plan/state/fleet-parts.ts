@@ -329,6 +329,7 @@ export class FleetParts implements Parts {
   #wakeAll(): void {
     this.#wakesAll = false;
     for (const line of this.lines.lines.values()) {
+      line.hasUnflavored = null;
       for (const lane of line.lanes.values()) this.lines.lookAgain(lane);
     }
   }

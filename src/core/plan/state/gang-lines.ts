@@ -1,12 +1,15 @@
+import { compareText } from "../../../runtime/compare-text.ts";
 import { liveAdmission } from "../../job/job.ts";
 import type { ChargedAllocation } from "../../quota/decide.ts";
 import { type AgeingInBands, ageingOf } from "../ageing.ts";
 import type { PlanGang } from "../plan-gang.ts";
 import { haltOf, isSameStop, type QueueStop } from "../queue-stop.ts";
 import { type LimitedTenant, RunningJobs } from "../running-jobs.ts";
-import { type AskShape, shapeOf } from "./ask-shape.ts";
+import type { AskShape } from "./ask-shape.ts";
+import { AskShapes } from "./ask-shapes.ts";
 import { insertEntry, removeEntry } from "./entry-order.ts";
 import { barredOf, growthList, isHeld, isWaiting, laneKey } from "./gang-place.ts";
+import type { LaneOption } from "./lane-options.ts";
 import { forgetHead, forgetOrder, leaveLists, setRestless } from "./lane-turns.ts";
 import { newLane, newLine } from "./new-lane.ts";
 import { PassingLanes } from "./passing-lanes.ts";
@@ -74,17 +77,6 @@ export type Lane = {
   options: readonly LaneOption[] | null | undefined;
 };
 
-/** A flavor for the fewest members of a lane's gang, and what keeps it shut: room, quota, or both. */
-export type LaneOption = {
-  readonly flavor: string;
-  readonly need: number;
-  readonly request: Request;
-  /** True: the lane waits for room for the request. */
-  waits: boolean;
-  /** The level of a quota for which the lane waits. Null: none. */
-  block: QuotaBlock | null;
-};
-
 /** The gangs of one queue. */
 export type Line = {
   readonly name: string;
@@ -93,6 +85,8 @@ export type Line = {
   order: readonly Lane[] | null;
   /** The lanes that may get reservations. Null: not known since gangs came or went, or lanes were looked at. */
   waitedLong: WaitedLong | null;
+  /** True: some of its lanes request no flavored resource. Null: not known since lanes came. */
+  hasUnflavored: boolean | null;
   /** Those that are awake, and some that have fallen asleep. */
   readonly awake: Lane[];
   /** Gangs that wait for themselves. */
@@ -134,6 +128,8 @@ export class GangLines {
   /** The tokens of gangs, for those whose tokens somebody asked for. */
   readonly holdings = new WeakMap<PlanGang, readonly Holding[]>();
   readonly lines = new Map<string, Line>();
+  /** Those of `lines` by name. Null: not known since one came. */
+  #byName: readonly Line[] | null = null;
   /** Gangs whose cause was not told yet, or may have changed. */
   readonly fresh = new Set<Entry>();
   /** Gangs with an admission that has not left its cluster. */
@@ -150,8 +146,7 @@ export class GangLines {
   readonly #quota: QuotaState;
   /** The gang that the last round gave the planner's place in waiting lines. */
   #inLine: string | null = null;
-  /** The shapes of the asks that gangs have, and how many gangs have each. */
-  readonly #shapes = new Map<string, { readonly shape: AskShape; gangs: number }>();
+  readonly #shapes = new AskShapes();
 
   constructor(quota: QuotaState) {
     this.#quota = quota;
@@ -284,7 +279,7 @@ export class GangLines {
     const account = this.#quota.account(queue, project, namespace);
     // A change may have recorded another reason, also one that is over already, such as a suspension.
     const said = before?.gang.generation === gang.generation ? before.said : 0;
-    const entry: Entry = { gang, line, account, shape: this.#shapeOf(gang), lane: null, said };
+    const entry: Entry = { gang, line, account, shape: this.#shapes.add(gang), lane: null, said };
     this.entries.set(gang.uid, entry);
     if (barredOf(gang).length > 0) this.placed.add(entry);
     if (liveAdmission(gang) !== null) {
@@ -319,7 +314,10 @@ export class GangLines {
     entry.lane = lane;
     insertEntry(lane.entries, entry);
     if (lane.entries.length === 1 || lane.restless !== null) this.lookAgain(lane);
-    if (lane.entries.length === 1) this.passing.add(lane);
+    if (lane.entries.length === 1) {
+      this.passing.add(lane);
+      line.hasUnflavored = null;
+    }
     line.head = null;
     forgetOrder(line);
     this.fresh.add(entry);
@@ -329,7 +327,7 @@ export class GangLines {
     const { gang, line } = entry;
     this.entries.delete(gang.uid);
     this.placed.delete(entry);
-    this.#dropShape(entry.shape);
+    this.#shapes.drop(entry.shape);
     this.fresh.delete(entry);
     this.timed.delete(entry);
     this.nominees.delete(entry);
@@ -364,21 +362,14 @@ export class GangLines {
     const { queues } = this.#quota;
     const line = newLine(name, { stop: haltOf(name, queues), ageing: ageingOf(queues.get(name)) });
     this.lines.set(name, line);
+    this.#byName = null;
     return line;
   }
 
-  #shapeOf({ askHash, ask }: PlanGang): AskShape {
-    const known = this.#shapes.get(askHash) ?? { shape: shapeOf(askHash, ask), gangs: 0 };
-    known.gangs += 1;
-    this.#shapes.set(askHash, known);
-    return known.shape;
-  }
-
-  #dropShape({ hash }: AskShape): void {
-    const known = this.#shapes.get(hash);
-    if (known === undefined) return;
-    known.gangs -= 1;
-    if (known.gangs === 0) this.#shapes.delete(hash);
+  /** The lines by the names of their queues. */
+  get byName(): readonly Line[] {
+    this.#byName ??= [...this.lines.values()].sort((a, b) => compareText(a.name, b.name));
+    return this.#byName;
   }
 }
 

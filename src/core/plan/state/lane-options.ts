@@ -2,12 +2,23 @@ import { unitsOf } from "./ask-shape.ts";
 import { concernsTokens, flavorsOf } from "./choices.ts";
 import type { FindRoom } from "./find-room.ts";
 import type { FindVictims } from "./find-victims.ts";
-import { headOf, type Lane, type LaneOption } from "./gang-lines.ts";
+import { headOf, type Lane } from "./gang-lines.ts";
 import { hearsOfRoom } from "./lane-turns.ts";
 import type { QuotaBlock } from "./quota-state.ts";
 import type { LaneRefusal } from "./refused.ts";
-import { wantsOf } from "./requests.ts";
+import { type Request, wantsOf } from "./requests.ts";
 import type { Parts } from "./state-parts.ts";
+
+/** A flavor for the fewest members of a lane's gang, and what keeps it shut: room, quota, or both. */
+export type LaneOption = {
+  readonly flavor: string;
+  readonly need: number;
+  readonly request: Request;
+  /** True: the lane waits for room for the request. */
+  waits: boolean;
+  /** The level of a quota for which the lane waits. Null: none. */
+  block: QuotaBlock | null;
+};
 
 /** The flavors that a lane may get, and what keeps each of them shut. */
 export class LaneOptions {
@@ -77,11 +88,14 @@ export class LaneOptions {
    * alone is looked at again once they allow an option, so that it is told of clusters.
    */
   #isShut(lane: Lane, option: LaneOption): boolean {
-    const { quota } = this.#parts;
     const { request, block, flavor, need } = option;
+    const wasStopped = lane.refusal?.stoppedByQuota === true;
+    const isClosed = this.#rooms.isClosed(request) && hearsOfRoom(lane, option);
+    if (isClosed && !wasStopped) return true;
+    const { quota } = this.#parts;
     const of = { resource: request.resource, need, priority: lane.priority };
-    if (lane.refusal?.stoppedByQuota && quota.admits(lane.account, flavor, of)) return false;
-    if (hearsOfRoom(lane, option) && this.#rooms.isClosed(request)) return true;
+    if (wasStopped && quota.admits(lane.account, flavor, of)) return false;
+    if (isClosed) return true;
     if (block !== null && block.leastNeed > quota.roomAt(block.level)) return true;
     if (quota.admits(lane.account, flavor, of)) return this.#isShutByRoom(lane, option);
     // Each round looks at such a lane anyway.

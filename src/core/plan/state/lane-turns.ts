@@ -1,5 +1,6 @@
 /** Reads and resets the parts of lanes and queues on which the turns of a round depend. */
-import type { GangLines, Lane, LaneOption, Line } from "./gang-lines.ts";
+import type { GangLines, Lane, Line } from "./gang-lines.ts";
+import type { LaneOption } from "./lane-options.ts";
 import type { ClusterBlocks } from "./refused.ts";
 import type { Parts } from "./state-parts.ts";
 

@@ -1,6 +1,6 @@
 /** The order of admission in queues whose jobs age. */
 import { type AgeingInBands, effectivePriority, nextStepMs } from "../ageing.ts";
-import { compareRanked } from "./entry-order.ts";
+import { compareAges } from "./entry-order.ts";
 import { type Entry, headOf, type Line } from "./gang-lines.ts";
 import { forgetOrder } from "./lane-turns.ts";
 
@@ -11,7 +11,7 @@ export function rankOf({ gang, line: { ageing } }: Pick<Entry, "gang" | "line">,
 
 /** Compares the places of two gangs in the order of admission. */
 export function compareAged(a: Entry, b: Entry, nowMs: number): number {
-  return compareRanked({ rank: rankOf(a, nowMs), entry: a }, { rank: rankOf(b, nowMs), entry: b });
+  return rankOf(b, nowMs) - rankOf(a, nowMs) || compareAges(a, b);
 }
 
 /** Forgets the heads and the orders of queues whose order may have changed by time alone since `noteSteps`. */

@@ -33,6 +33,6 @@ export function newLane(key: string, { gang, line, shape, account }: Entry): Lan
 export function newLine(name: string, settings: Pick<Line, "stop" | "ageing">): Line {
   const lists = { growing: [], stretching: [], held: new Set<Entry>(), running: new Set<Entry>() };
   const limit = { full: null, passedOver: false, reserved: null };
-  const head = { head: null, saidHead: "", order: null, waitedLong: null, rankedMs: null };
+  const head = { head: null, saidHead: "", order: null, waitedLong: null, hasUnflavored: null, rankedMs: null };
   return { name, lanes: new Map(), awake: [], ...lists, ...limit, ...settings, ...head, waiting: 0 };
 }

@@ -1,5 +1,6 @@
 import type { PlannedPreemption } from "../preemption.ts";
 import type { RunningJobs } from "../running-jobs.ts";
+import { type AskShape, unitsOf } from "./ask-shape.ts";
 import type { PoolAmounts } from "./branch-use.ts";
 import type { DecideLane } from "./decide-lane.ts";
 import type { FindReservations } from "./find-reservations.ts";
@@ -36,7 +37,7 @@ type NewReservations = { readonly made: readonly PlannedPreemption[]; readonly r
  */
 export function newReservations(of: Of, at: { readonly nowMs: number; readonly perPool: number }): NewReservations {
   const places = new Places(of.parts, at.perPool);
-  const { candidates, recheckAtMs } = candidatesOf(of, at.nowMs);
+  const { candidates, recheckAtMs } = candidatesOf(of, { nowMs: at.nowMs, places });
   const made: PlannedPreemption[] = [];
   for (const { lane, entry } of candidates) {
     let mayClose = false;
@@ -85,8 +86,8 @@ function poolsWithout({ parts, reservations }: Of, lane: Lane, entry: Entry): re
 }
 
 /** The first gangs, in their order over all queues, that were refused and have waited long enough. */
-function candidatesOf(of: Of, nowMs: number) {
-  const all = waitedLongIn(of, nowMs);
+function candidatesOf(of: Of, { nowMs, places }: { readonly nowMs: number; readonly places: Places }) {
+  const all = waitedLongIn(of, { nowMs, places });
   const recheckAtMs = all.reduce((least, { nextMs }) => Math.min(least, nextMs), NEVER);
   const open = all.filter(({ lanes }) => lanes.length > 0).map(({ lanes }) => ({ lanes, at: 0 }));
   const first = ({ lanes, at }: (typeof open)[number]) => headOf(lanes[at] as Lane) as Entry;
@@ -101,16 +102,34 @@ function candidatesOf(of: Of, nowMs: number) {
   return { candidates, recheckAtMs };
 }
 
-/** By queue, for those that may get reservations. */
-function waitedLongIn({ parts, running }: Of, nowMs: number): readonly WaitedLong[] {
+/** By queue, for those that may get reservations. The others wait for a change, not for a time. */
+function waitedLongIn(
+  { parts, running }: Of,
+  { nowMs, places }: { readonly nowMs: number; readonly places: Places },
+): readonly WaitedLong[] {
   const all: WaitedLong[] = [];
   for (const line of parts.lines.lines.values()) {
+    if (!hasPlace(parts, line, places)) continue;
     const afterMs = reserveAfterMs(parts, line);
     if (line.stop !== null || line.reserved !== null || afterMs === 0 || running.fullAt(line.name) !== null) continue;
     const at = { afterMs, nowMs };
     all.push(parts.isStrict(line.name) ? headOnly(line, at) : waitedIn(line, at));
   }
   return all;
+}
+
+/** True if some pool that a queue's gangs may use has a place. */
+function hasPlace({ quota, resources }: Parts, line: Line, places: Places): boolean {
+  const quotas = quota.queues.get(line.name)?.quotas ?? [];
+  if (quotas.some(({ flavor }) => places.hasOne(flavor))) return true;
+  if (!places.hasOne(NO_POOL)) return false;
+  line.hasUnflavored ??= [...line.lanes.values()].some(({ shape }) => isUnflavored(shape, resources));
+  return line.hasUnflavored;
+}
+
+/** True if a gang, with all its members or the fewest, requests no flavored resource. */
+function isUnflavored({ all, fewest }: AskShape, resources: readonly string[]): boolean {
+  return [all, fewest ?? all].some((sized) => Object.keys(unitsOf(sized, resources)).length === 0);
 }
 
 type At = { readonly afterMs: number; readonly nowMs: number };
@@ -143,8 +162,10 @@ function waitedOf(lanes: Iterable<Lane>, { afterMs, nowMs }: At): WaitedLong {
   return { lanes: waited, fromMs: nowMs, nextMs };
 }
 
-/** A gang that requests no flavor counts for none of the pools. */
+/** Stands for the pools of gangs that request no flavor. */
+const NO_POOL = "";
+
 function poolsOf(wants: PoolAmounts): readonly string[] {
   const pools = [...wants].filter(([, amount]) => amount > 0).map(([pool]) => pool);
-  return pools.length === 0 ? [""] : pools;
+  return pools.length === 0 ? [NO_POOL] : pools;
 }

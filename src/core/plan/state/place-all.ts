@@ -42,11 +42,36 @@ export function eachFits(room: ClusterRoom, groups: readonly FitGroup[]): boolea
   return groups.every(({ fit, count }) => room.fitting(fit, count) >= count);
 }
 
+type IsEnough = (fit: FitClass, count: number) => boolean;
+
+/** True if all pods of some groups surely fit, whichever nodes they take. `isEnough` tells whether pods of one do. */
+export function surelyFit(groups: readonly FitGroup[], isEnough: IsEnough): boolean {
+  // Pods of one class are placed whenever enough of them fit.
+  return leavesEnough(groups, isEnough) || (groups.length > 1 && leavesEnough(groups.toReversed(), isEnough));
+}
+
+/** True if the pods of each group fit, whichever nodes those of the groups before it take. */
+function leavesEnough(groups: readonly FitGroup[], isEnough: IsEnough): boolean {
+  return groups.every(({ fit, count }, at) => {
+    const taken = groups.slice(0, at).reduce((sum, other) => sum + other.count * placesTaken(other.fit, fit), 0);
+    return isEnough(fit, count + taken);
+  });
+}
+
+/** The places for pods of one class that a pod of another class takes at most on a node. */
+function placesTaken(other: FitClass, fit: FitClass): number {
+  let most = 0;
+  for (const [at, column] of fit.columns.entries()) {
+    const amount = other.amounts[other.columns.indexOf(column)] ?? 0;
+    most = Math.max(most, Math.ceil(amount / (fit.amounts[at] as number)));
+  }
+  return most;
+}
+
 /** True if all pods of some groups fit. Places nothing. */
 export function fitGroups(room: ClusterRoom, groups: readonly FitGroup[]): boolean {
   if (!eachFits(room, groups)) return false;
-  // Pods of one class are placed whenever enough of them fit.
-  if (groups.length < 2) return true;
+  if (surelyFit(groups, (fit, count) => room.fitting(fit, count) >= count)) return true;
   const { mark } = room;
   const { all } = placeAll(room, groups);
   room.undo(mark);

@@ -9,7 +9,7 @@ import type { NamedGroup } from "./find-blocked.ts";
 import { type FitClass, keyedLabels } from "./fit-classes.ts";
 import { amountsByPool } from "./grow.ts";
 import type { WaitList } from "./hopeful-lists.ts";
-import { eachFits, type FitGroup, placeAll } from "./place-all.ts";
+import { eachFits, type FitGroup, placeAll, surelyFit } from "./place-all.ts";
 import type { LevelList } from "./quota-waits.ts";
 import type { ClusterBlock } from "./refused.ts";
 
@@ -30,6 +30,8 @@ export type Request = WaitList & {
   readonly resource: string;
   readonly demand: number;
   readonly tries: Map<ClusterState, RoomTry>;
+  /** The cluster that had room for it last, which is asked first. Null: none had. */
+  lastRoom: RoomTry | null;
   /** Lanes that wait for quota for it, and that hear of room once they have the quota. */
   readonly lists: Set<LevelList>;
   /**
@@ -73,7 +75,7 @@ export function newRequest(
 ): Request {
   const resource = Object.keys(choice)[0] ?? "cpu";
   const demand = demandFor(sized, resource);
-  const closed = { closedFor: -1, hopeful: false };
+  const closed = { closedFor: -1, lastRoom: null, hopeful: false };
   return { ...of, sized, choice, resource, demand, tries: new Map(), lists: new Set(), waiting: new Set(), ...closed };
 }
 
@@ -102,11 +104,10 @@ export function placeTry(room: RoomTry): { readonly placed: boolean; readonly sh
 
 /** The same, but places nothing. */
 export function tryRoom(room: RoomTry): { readonly placed: boolean; readonly short: FitClass | null } {
-  // Pods of one class are placed whenever enough of them fit.
-  if (room.groups.length < 2) {
-    const short = shortOf(room);
-    return { placed: short === null, short };
-  }
+  const { watch } = room.cluster;
+  const short = shortOf(room);
+  if (short !== null) return { placed: false, short };
+  if (surelyFit(room.groups, (fit, count) => watch.isEnough(fit, count))) return { placed: true, short };
   const { mark } = room.cluster.room;
   const tried = placeTry(room);
   room.cluster.room.undo(mark);

@@ -9,7 +9,8 @@ type Count = {
   readonly least: number;
   /** -1: not known. */
   count: number;
-  readonly tries: Set<RoomTry>;
+  /** The number of pods that each of them needs. */
+  readonly tries: Map<RoomTry, number>;
 };
 
 /** Counts of classes with the same rules and the same scarcest resource; those that request least of it first. */
@@ -49,8 +50,9 @@ export class RoomWatch {
     if (room.watched || room.short === null) return;
     room.watched = true;
     const known = this.#counts.get(room.short) ?? this.#start(room.short);
-    known.tries.add(room);
-    if (known.count < 0 || isFit(room, known)) this.#unsettled.add(room.short);
+    const need = needOf(room, room.short);
+    known.tries.set(room, need);
+    if (known.count < 0 || need <= known.count) this.#unsettled.add(room.short);
   }
 
   /**
@@ -85,7 +87,7 @@ export class RoomWatch {
   /** Stops counting classes for which no gang waits any more. */
   forget(): void {
     for (const [fit, { tries }] of this.#counts) {
-      for (const one of tries) {
+      for (const one of tries.keys()) {
         if (one.request.waiting.size + one.request.lists.size > 0) continue;
         tries.delete(one);
         one.watched = false;
@@ -102,7 +104,7 @@ export class RoomWatch {
 
   /** Watches for nothing any more. */
   clear(): void {
-    for (const { tries } of this.#counts.values()) for (const one of tries) one.watched = false;
+    for (const { tries } of this.#counts.values()) for (const one of tries.keys()) one.watched = false;
     this.#counts.clear();
     this.#groups.clear();
     this.#unsettled.clear();
@@ -110,7 +112,7 @@ export class RoomWatch {
 
   #start(fit: FitClass): Count {
     const [column = -1] = fit.columns;
-    const count: Count = { fit, least: fit.amounts[0] ?? 0, count: -1, tries: new Set() };
+    const count: Count = { fit, least: fit.amounts[0] ?? 0, count: -1, tries: new Map() };
     this.#counts.set(fit, count);
     const columns = this.#groups.get(fit.rules) ?? new Map<number, CountGroup>();
     this.#groups.set(fit.rules, columns);
@@ -146,18 +148,17 @@ export class RoomWatch {
 }
 
 function wake(count: Count, woken: Set<Request>): void {
-  for (const one of count.tries) {
-    if (!isFit(one, count)) continue;
+  for (const [one, need] of count.tries) {
+    if (need > count.count) continue;
     count.tries.delete(one);
     one.watched = false;
     woken.add(one.request);
   }
 }
 
-/** True if enough pods fit now of the class of which a request had too few. */
-function isFit({ groups }: RoomTry, { fit, count }: Count): boolean {
-  for (const group of groups) if (group.fit === fit) return group.count <= count;
-  return true;
+/** How many pods of a class a request asks for. */
+function needOf({ groups }: RoomTry, fit: FitClass): number {
+  return groups.find((group) => group.fit === fit)?.count ?? 0;
 }
 
 function insert(counts: Count[], count: Count): void {

@@ -124,10 +124,9 @@ function newCauses(
   };
   for (const { entries } of of.lanes.filter(isNewCause)) entries.forEach(say);
   // The order must not depend on that of the changes.
-  const lines = [...parts.lines.lines.values()]
-    .filter((line) => isNewHead(line, of.nowMs))
-    .sort((a, b) => compareText(a.name, b.name));
-  for (const line of lines) waitingIn(line).sort(compareEntries).forEach(say);
+  for (const line of parts.lines.byName) {
+    if (isNewHead(line, of.nowMs)) waitingIn(line).sort(compareEntries).forEach(say);
+  }
   const untold = new Heap([...fresh], comesBefore);
   while (untold.size > 0 && refused.length < refusalsMax) say(untold.pop() as Entry);
   return { refused, more: untold.size > 0 };
