@@ -105,7 +105,7 @@ export function createFleetPlanner(store: FleetStore, options: FleetPlannerOptio
  */
 export function searchesBeside(changedFacts: number): number {
   if (changedFacts === 0) return SEARCHES_ALONE;
-  return Math.min(SEARCHES_BESIDE_MAX, 1 + changedFacts);
+  return Math.min(SEARCHES_BESIDE_MAX, changedFacts);
 }
 
 function entryOf({ lines }: Pick<FleetParts, "lines">, jobUid: string): Entry {

@@ -13,6 +13,7 @@ import {
 } from "./fit-classes.ts";
 import { type Fullness, LabelSums, labelSum } from "./label-sums.ts";
 import { MostFree } from "./most-free.ts";
+import { SlotSet } from "./slot-set.ts";
 
 const SLOTS_MIN = 8;
 const UNBOUNDED = Number.POSITIVE_INFINITY;
@@ -39,8 +40,7 @@ export class ClusterRoom {
   /** The free amounts and the classes when the room was remembered, and the slots that placements have used since. */
   readonly #before = new Amounts();
   readonly #classesBefore = new Map<KeySet, Int32Array>();
-  readonly #touched: number[] = [];
-  #isTouched = new Uint8Array(0);
+  readonly #touched = new SlotSet();
   /** The place of each slot's node by its name. Null: nodes came or went since it was made. */
   #rank: Int32Array | null = null;
   #open = new Int32Array(0);
@@ -122,8 +122,7 @@ export class ClusterRoom {
   remember(): void {
     this.#before.copy(this.#free);
     for (const [keys, classes] of this.#classes) this.#classesBefore.set(keys, classes.slice());
-    for (const slot of this.#touched) this.#isTouched[slot] = 0;
-    this.#touched.length = 0;
+    this.#touched.keep(() => false);
   }
 
   /** The slots whose nodes have other amounts left, or are of another class, than when the room was remembered. */
@@ -141,9 +140,14 @@ export class ClusterRoom {
     return false;
   }
 
+  /** Leaves out of `touched` the slots that have what they had again. */
+  dropUntouched(): void {
+    this.#touched.keep((slot) => this.#free.differs(this.#before, slot));
+  }
+
   /** The slots on which pods were placed since the room was remembered. */
   get touched(): readonly number[] {
-    return this.#touched;
+    return this.#touched.slots;
   }
 
   /** How many more pods of a class fit on a slot than when the room was remembered. */
@@ -306,9 +310,7 @@ export class ClusterRoom {
       classes.set(old);
       this.#classes.set(keys, classes);
     }
-    const touched = new Uint8Array(this.#capacity);
-    touched.set(this.#isTouched);
-    this.#isTouched = touched;
+    this.#touched.grow(this.#capacity);
     this.#open = new Int32Array(this.#capacity);
     this.#waste = new Float64Array(this.#capacity);
   }
@@ -386,10 +388,7 @@ export class ClusterRoom {
 
   /** Adds the amounts of `pods` pods to a node; below 0 takes them. */
   #move(fit: FitClass, slot: number, pods: number): void {
-    if (this.#isTouched[slot] === 0) {
-      this.#isTouched[slot] = 1;
-      this.#touched.push(slot);
-    }
+    this.#touched.add(slot);
     for (let at = 0; at < fit.columns.length; at++) {
       const column = fit.columns[at] as number;
       const amount = pods * (fit.amounts[at] as number);

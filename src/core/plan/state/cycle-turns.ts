@@ -11,8 +11,8 @@ export type CycleTurns = {
   growing: number;
   /** Null: none of its lanes was looked at yet. */
   lanes: LaneWalk | null;
-  /** True: these are the lanes that are awake alone, because no sleeping lane has hope any more. */
-  onlyAwake: boolean;
+  /** True: these are the lanes that are awake, or for which something may have come, alone. */
+  onlyWakeful: boolean;
   /** Its first head of the round, behind which its lanes are decided later; `all` of them are. Null: none yet. */
   first: Entry | "all" | null;
   /** True: the lanes behind that were told to look for victims. */
@@ -34,5 +34,5 @@ export type WaitingHead = { readonly lane: Lane; readonly assignment: Assignment
 /** A queue that no cycle has come to yet. */
 export function newTurns(line: Line, isStrict: boolean): CycleTurns {
   const none = { growing: 0, lanes: null, first: null };
-  return { line, isStrict, ...none, onlyAwake: false, searchesBehind: false, ended: false };
+  return { line, isStrict, ...none, onlyWakeful: false, searchesBehind: false, ended: false };
 }

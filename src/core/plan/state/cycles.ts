@@ -10,7 +10,7 @@ import { type BookedGang, FindVictims } from "./find-victims.ts";
 import { type Entry, headOf, type Lane, type Line } from "./gang-lines.ts";
 import { growEntry, missingAmounts } from "./grow.ts";
 import { HeadOrder } from "./head-order.ts";
-import { dropSleeping, endHope, forgetHead, hasHope, isWakeful, waitsForItself, wakeHopeful } from "./lane-turns.ts";
+import { dropSleeping, endHope, forgetHead, gatherHopeful, hasHope, isWakeful, waitsForItself } from "./lane-turns.ts";
 import { isBehind, LaneWalk } from "./lane-walk.ts";
 import { rankOf } from "./line-ageing.ts";
 import { newReservations } from "./new-reservations.ts";
@@ -56,9 +56,13 @@ export class Cycles {
   readonly #withdrawn: string[] = [];
   readonly #refused: Lane[] = [];
   readonly #touched = new Set<Lane>();
+  /** The lanes of strict queues that were looked at and got nothing. */
+  readonly #passed = new Set<Lane>();
   #inLine: PlaceInLine | null = null;
   /** True: some gang was given something in a cycle of this round. */
   #isMoved = false;
+  /** True: queues know their lanes for which something may have come. */
+  #isGathered = false;
   /** The admissions after which hopeful lists were looked at last. */
   #closedAt = 0;
   readonly #running: RunningJobs;
@@ -78,7 +82,7 @@ export class Cycles {
     this.#admitNominees();
     // Sleeping lanes do not get the room and quota that are kept for nominees.
     if (this.#parts.lines.nominees.size > 0) this.#decide.closeHopeful();
-    wakeHopeful(this.#parts);
+    this.#gatherHopeful();
     const { lines, turns } = this.#parts;
     const { searchesMax: max = Number.POSITIVE_INFINITY } = this.#bounds;
     turns.begin(lines, { max, nowMs: this.#nowMs });
@@ -96,7 +100,7 @@ export class Cycles {
     const isCut = (hasMoved && open.length > 0) || this.#stretch(all);
     // Nothing that comes later in a round helps a gang that it has refused.
     for (const lane of this.#refused) lane.awake = false;
-    endHope(this.#parts, isCut);
+    endHope(this.#parts, { isCut, passed: this.#passed });
     lines.noteFullTenants(this.#running, { begins: false });
     const reserveAtMs = isCut ? Number.POSITIVE_INFINITY : this.#reserve();
     for (const line of lines.lines.values()) lines.noteFull(line, this.#running.fullAt(line.name));
@@ -148,7 +152,7 @@ export class Cycles {
   #allTurns(): readonly CycleTurns[] {
     const all: CycleTurns[] = [];
     const { lines } = this.#parts;
-    const isHopeful = hasHope(this.#parts);
+    const isHopeful = !this.#isGathered && hasHope(this.#parts);
     // The order must not depend on that of the changes.
     for (const line of lines.byName) {
       if (!this.#isOpen(line)) continue;
@@ -258,9 +262,9 @@ export class Cycles {
     const { first, line, searchesBehind } = turns;
     if (first === null || searchesBehind || !this.#isMoved) return;
     turns.searchesBehind = true;
-    turns.onlyAwake = false;
+    turns.onlyWakeful = false;
     const { lines, turns: searches } = this.#parts;
-    searches.addNow(line.lanes.values(), lines, (lane) => first === "all" || isBehind(lane, first, this.#nowMs));
+    searches.addNow(line, lines, (lane) => first === "all" || isBehind(lane, first, this.#nowMs));
   }
 
   /** True if a lane is awake. Wakes it if something may have come for it, unless the round has given it away since. */
@@ -339,7 +343,9 @@ export class Cycles {
   #pass({ line, isStrict, lanes }: CycleTurns, lane: Lane): void {
     lane.awake = false;
     lanes?.drop();
-    if (isStrict) line.head = waitsForItself(lane) ? null : lane;
+    if (!isStrict) return;
+    line.head = waitsForItself(lane) ? null : lane;
+    this.#passed.add(lane);
   }
 
   /** The lane of the queue's next gang; null if the queue has none that may be admitted. */
@@ -352,22 +358,26 @@ export class Cycles {
       return null;
     }
     // No gang of a strict queue passes its head, also one that sleeps.
-    if (isStrict || hasHope(this.#parts)) {
+    if (isStrict || !this.#isGathered) {
       turns.lanes ??= LaneWalk.ofAll(line, this.#nowMs);
       return turns.lanes.peek(isStrict ? (lane) => this.#beside.passesReserved(lane) : isWakeful);
     }
-    if (!turns.onlyAwake) turns.lanes = LaneWalk.ofAwake(line, this.#nowMs);
-    turns.onlyAwake = true;
+    if (!turns.onlyWakeful) turns.lanes = LaneWalk.ofWakeful(line, this.#nowMs);
+    turns.onlyWakeful = true;
     return turns.lanes?.peek(isWakeful) ?? null;
   }
 
-  /** Ends the hope for what the round has given away, so that lanes which wait for it sleep on. Wakes the others. */
+  /** Ends the hope for what the round has given away, so that lanes which wait for it sleep on. */
   #closeHopeful(): void {
     const { length } = this.#admissions;
     if (length === this.#closedAt) return;
     this.#closedAt = length;
     this.#decide.closeHopeful();
-    wakeHopeful(this.#parts);
+    this.#gatherHopeful();
+  }
+
+  #gatherHopeful(): void {
+    this.#isGathered ||= gatherHopeful(this.#parts);
   }
 
   /** Elastic gangs grow into the room that is left, except those of a strict queue whose head was refused. */

@@ -99,7 +99,7 @@ export class DecideLane {
     if (queue === undefined || lane.shape.ask.service) return queue !== undefined;
     const { requests, cut } = this.#fewestRequests(lane, queue);
     // A request stays closed over rounds, so that most lanes are not asked again.
-    const mayFit = (request: Request) => !this.#rooms.closes(lane.shape, request) && this.#rooms.hasRoom(lane, request);
+    const mayFit = (request: Request) => !this.#rooms.closes(request) && this.#rooms.hasRoom(lane, request);
     return cut || requests.some(mayFit);
   }
 

@@ -56,6 +56,9 @@ export class FindReservations {
   readonly #parts: Parts;
   readonly #nowMs: number;
   readonly #victims: FindVictims;
+  /** Some gangs by uid, and those whose end is known. Null: not looked up yet. */
+  #found: { readonly of: readonly Runner[]; readonly byUid: Map<string, Runner>; readonly ending: Runner[] } | null =
+    null;
   /** The order of the ends of some gangs. Null: not known yet. */
   #known: { readonly of: readonly Runner[]; readonly ends: Ends } | null = null;
 
@@ -142,11 +145,12 @@ export class FindReservations {
    * passed it, whose end is known. Null: these do not make room for it any more.
    */
   keep(asking: AskingGang, room: RoomTry, { victims }: Nomination): Forecast | null {
-    const [jobs, named] = [new Set(victims.map(({ jobUid }) => jobUid)), new Set(victims.map(keyOf))];
-    const known = this.#victims
-      .staying()
-      .filter((gang) => hasEnd(gang) || (jobs.has(gang.uid) && named.has(keyOf(admissionOf(gang)))))
-      .sort((a, b) => this.#compareEnds(a, b));
+    const { byUid, ending } = this.#gangs();
+    const named = victims.flatMap(({ jobUid, admission }) => {
+      const gang = byUid.get(jobUid);
+      return gang?.admission.number === admission ? [gang] : [];
+    });
+    const known = [...new Set([...ending, ...named])].sort((a, b) => this.#compareEnds(a, b));
     const borrowsNow = this.#victims.isAllowedWithout(asking, []);
     return this.#forecast(asking, { room, borrowsNow, last: null, best: null }, known);
   }
@@ -180,7 +184,7 @@ export class FindReservations {
 
   /** True if time alone does not change in which order gangs end. */
   lasts(): boolean {
-    return !this.#victims.staying().some(({ entry }) => entry.gang.backfill === true);
+    return !this.#gangs().ending.some(({ entry }) => entry.gang.backfill === true);
   }
 
   /** The gangs are in the order of their ends. */
@@ -245,6 +249,16 @@ export class FindReservations {
     if (best?.awaits.length !== 1) return inOrder;
     const end = inOrder.findIndex((gang) => this.#endOf(gang) >= best.startMs);
     return end < 0 ? inOrder : inOrder.slice(0, end);
+  }
+
+  /** The gangs that stay. */
+  #gangs() {
+    const all = this.#victims.staying();
+    if (this.#found?.of === all) return this.#found;
+    const found = { of: all, byUid: new Map<string, Runner>(), ending: all.filter(hasEnd) };
+    for (const gang of all) found.byUid.set(gang.uid, gang);
+    this.#found = found;
+    return found;
   }
 
   /** The gangs that stay, in the order of their ends. */

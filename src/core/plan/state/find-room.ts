@@ -1,5 +1,4 @@
 import type { PlanGang } from "../plan-gang.ts";
-import type { AskShape } from "./ask-shape.ts";
 import type { ClusterState } from "./cluster-state.ts";
 import type { FitClass } from "./fit-classes.ts";
 import type { Lane } from "./gang-lines.ts";
@@ -73,18 +72,18 @@ export class FindRoom {
     return closedFor === this.#parts.clustersVersion;
   }
 
-  /** Looks whether a request of an ask is closed, and closes it then. */
-  closes(shape: AskShape, request: Request): boolean {
+  /** Looks whether a request is closed, and closes it then. */
+  closes(request: Request): boolean {
     if (this.isClosed(request)) return true;
     // Without the reservations that are charged now, there may be room for it.
-    return request.lifted === liftedKey(this.#parts.kept) && this.#closesNow(shape, request);
+    return request.lifted === liftedKey(this.#parts.kept) && this.#closesNow(request);
   }
 
-  #closesNow(shape: AskShape, request: Request): boolean {
+  #closesNow(request: Request): boolean {
     const { lastRoom } = request;
     if (lastRoom !== null && this.#isOpen(lastRoom)) return false;
     let isExact = true;
-    for (const { cluster, facts, block } of this.#parts.clustersFor(shape)) {
+    for (const { cluster, facts, block } of this.#parts.clustersFor(request.sized.ask)) {
       if (block !== null) continue;
       const room = tryIn(request, cluster, facts);
       if (room.lacks !== null) continue;
@@ -127,10 +126,10 @@ export class FindRoom {
 
   /** Closes the hopeful requests for which a round has left no room. */
   closeHopeful(): void {
+    for (const { room } of this.#parts.clusters.values()) room.dropUntouched();
     for (const request of this.#parts.hopeful) {
-      const lane = waitingFor(request);
-      if (lane === undefined) this.#parts.hopeful.drop(request);
-      else this.closes(lane.shape, request);
+      if (isAwaited(request)) this.closes(request);
+      else this.#parts.hopeful.drop(request);
     }
   }
 
@@ -143,7 +142,7 @@ export class FindRoom {
 
   #newBlocks(lane: Lane, requests: readonly Request[]): ClusterBlocks {
     const blocks: ClusterBlock[] = [];
-    for (const { cluster, block } of this.#parts.clustersFor(lane.shape)) {
+    for (const { cluster, block } of this.#parts.clustersFor(lane.shape.ask)) {
       const barred = lane.barred.includes(cluster.name) ? "Draining" : null;
       const reason = block ?? barred;
       if (reason !== null) blocks.push({ cluster: cluster.name, reason, choice: {} });
@@ -156,7 +155,7 @@ export class FindRoom {
 
   #roomsOf(lane: Lane, request: Request): readonly RoomTry[] {
     const rooms: RoomTry[] = [];
-    for (const { cluster, facts, block } of this.#parts.clustersFor(lane.shape)) {
+    for (const { cluster, facts, block } of this.#parts.clustersFor(lane.shape.ask)) {
       if (block === null && !lane.barred.includes(cluster.name)) rooms.push(tryIn(request, cluster, facts));
     }
     return rooms;
@@ -183,11 +182,11 @@ export class FindRoom {
   }
 }
 
-/** A lane that waits for room for a request, now or once it has the quota. */
-function waitingFor({ waiting, lists }: Request): Lane | undefined {
-  for (const lane of waiting) return lane;
-  for (const list of lists) for (const lane of list.waiting) return lane;
-  return undefined;
+/** True if some lane waits for room for a request, now or once it has the quota. */
+function isAwaited({ waiting, lists }: Request): boolean {
+  if (waiting.size > 0) return true;
+  for (const list of lists) if (list.waiting.size > 0) return true;
+  return false;
 }
 
 function blockOf(room: RoomTry): ClusterBlock {

@@ -327,7 +327,7 @@ export class FindVictims {
   }
 
   roomsOf({ lane, request }: Pick<AskingGang, "lane" | "request">): readonly RoomTry[] {
-    return this.#parts.clustersFor(lane.shape).flatMap(({ cluster, facts, block }) => {
+    return this.#parts.clustersFor(lane.shape.ask).flatMap(({ cluster, facts, block }) => {
       if (block !== null || lane.barred.includes(cluster.name)) return [];
       const room = tryIn(request, cluster, facts);
       return room.lacks === null ? [room] : [];

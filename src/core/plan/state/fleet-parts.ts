@@ -1,6 +1,7 @@
 import { compareText } from "../../../runtime/compare-text.ts";
 import { canonicalJson } from "../../../runtime/json.ts";
 import { liveAdmission } from "../../job/job.ts";
+import type { Ask } from "../ask.ts";
 import type { GangHolds, PlanGang, PlannedFrom } from "../plan-gang.ts";
 import { type AskShape, type SizedAsk, sizedAsk, unitsOf } from "./ask-shape.ts";
 import type { PoolAmounts } from "./branch-use.ts";
@@ -23,8 +24,8 @@ import { SearchTurns } from "./search-turns.ts";
 import type { EligibleCluster, Parts } from "./state-parts.ts";
 import { VictimBounds } from "./victim-bounds.ts";
 
-/** After so many rounds, the clusters stop counting pods for which no gang waits any more. */
-const FORGET_EVERY = 64;
+/** After so many rounds each cluster stops counting pods for which no gang waits any more, one cluster in a round. */
+const FORGET_EVERY = 256;
 
 /** The state in the form that rounds work on. Facts move it. It keeps its results for as long as they hold. */
 export class FleetParts implements Parts {
@@ -42,7 +43,7 @@ export class FleetParts implements Parts {
   booked: QuotaRise = [];
   readonly #holds = new Map<string, GangHolds>();
   readonly #fits = new FitClasses();
-  #eligible = new WeakMap<AskShape, readonly EligibleCluster[]>();
+  #eligible = new WeakMap<Ask, readonly EligibleCluster[]>();
   /** By the reservations that are lifted. */
   readonly #requests = new Map<string, WeakMap<SizedAsk, Map<string, Request>>>();
   #said = new WeakMap<AskShape, Said>();
@@ -124,9 +125,11 @@ export class FleetParts implements Parts {
     }
     const mayPreempt = this.#preemptedAt !== this.#runningVersion || nowMs >= this.recheckAtMs;
     const keepsSame = !mayPreempt && this.#keepsSame();
+    let turn = this.#syncs;
     for (const cluster of this.clusters.values()) {
       cluster.planned = 0;
-      if (this.#syncs % FORGET_EVERY === 0) cluster.watch.forget();
+      if (turn % FORGET_EVERY === 0) cluster.watch.forget();
+      turn += 1;
       this.#syncRoom(cluster, keepsSame);
     }
     this.#wakeRestless(mayPreempt);
@@ -207,16 +210,16 @@ export class FleetParts implements Parts {
     return this.quota.queues.get(queue)?.strategy === "STRICT_FIFO";
   }
 
-  clustersFor(shape: AskShape): readonly EligibleCluster[] {
-    const known = this.#eligible.get(shape);
+  clustersFor(ask: Ask): readonly EligibleCluster[] {
+    const known = this.#eligible.get(ask);
     if (known !== undefined) return known;
     const eligible = [...this.clusters.values()]
       .sort((a, b) => compareText(a.name, b.name))
       .flatMap((cluster): readonly EligibleCluster[] => {
         const { gates: facts, observed } = cluster;
-        return facts === null ? [] : [{ cluster, facts, block: blockOf(shape, facts, observed) }];
+        return facts === null ? [] : [{ cluster, facts, block: blockOf(ask, facts, observed) }];
       });
-    this.#eligible.set(shape, eligible);
+    this.#eligible.set(ask, eligible);
     return eligible;
   }
 
@@ -362,11 +365,7 @@ function excludesIn(clusters: readonly ClusterState[], one: string, other: strin
 }
 
 /** Why a cluster refuses an ask, even if it has room. */
-export function blockOf(
-  { ask }: Pick<AskShape, "ask">,
-  facts: ClusterFacts,
-  observed: boolean,
-): EligibleCluster["block"] {
+export function blockOf(ask: Ask, facts: ClusterFacts, observed: boolean): EligibleCluster["block"] {
   const { clusters, clusterSelector } = ask.placement;
   if (clusters.length > 0 && !clusters.includes(facts.name)) return "NotSelected";
   if (Object.entries(clusterSelector).some(([key, value]) => facts.labels[key] !== value)) return "NotSelected";

@@ -87,8 +87,10 @@ export type Line = {
   waitedLong: WaitedLong | null;
   /** True: some of its lanes request no flavored resource. Null: not known since lanes came. */
   hasUnflavored: boolean | null;
-  /** Those that are awake, and some that have fallen asleep. */
+  /** Those that are awake, and some that have fallen asleep, or for which something may have come. */
   readonly awake: Lane[];
+  /** How many of its lanes are restless. */
+  restless: number;
   /** Gangs that wait for themselves. */
   readonly held: Set<Entry>;
   /** Gangs that run with fewer members than their jobs have, in their order; and elastic ones. */

@@ -67,7 +67,7 @@ class Alone {
   answers(): AloneAnswers {
     const { gang, shape } = this.#entry;
     const last = this.#sizes.at(-1);
-    const clusters = this.#parts.clustersFor(shape).map((one) => this.#answerOf(one, last));
+    const clusters = this.#parts.clustersFor(shape.ask).map((one) => this.#answerOf(one, last));
     if (last === undefined) {
       const message = `there is no queue ${gang.queue}`;
       return { refusal: refuse(gang, { reason: "UnknownQueue", message }), clusters };
@@ -87,7 +87,7 @@ class Alone {
     const { all } = shape;
     const say = (sized: SizedAsk, of: ClusterBlock) => this.#words.refusalOf({ gang, sized }, of);
     const barred = block === null ? null : say(all, { cluster: name, reason: block, choice: {} });
-    const lasting = blockOf(shape, { ...facts, cordoned: false, reachable: true }, cluster.observed);
+    const lasting = blockOf(shape.ask, { ...facts, cordoned: false, reachable: true }, cluster.observed);
     const of = { name, simulated, barred };
     if (lasting !== null && last !== undefined) {
       return { ...of, refusals: [say(all, { cluster: name, reason: lasting, choice: {} })], fits: false };

@@ -49,8 +49,8 @@ export class LaneOptions {
   }
 
   /** True if quotas and room that kept a lane refused are as short as they were. */
-  #allShut({ shape, requests, closedBy }: Lane): boolean {
-    if (requests.some((request) => !this.#rooms.closes(shape, request))) return false;
+  #allShut({ requests, closedBy }: Lane): boolean {
+    if (requests.some((request) => !this.#rooms.closes(request))) return false;
     return closedBy.every(({ level, leastNeed }) => leastNeed > this.#parts.quota.roomAt(level));
   }
 
@@ -108,7 +108,7 @@ export class LaneOptions {
   }
 
   #isShutByRoom(lane: Lane, option: LaneOption): boolean {
-    if (!this.#rooms.closes(lane.shape, option.request)) return false;
+    if (!this.#rooms.closes(option.request)) return false;
     if (hearsOfRoom(lane, option)) return true;
     option.waits = this.#rooms.wait(lane, option.request);
     return option.waits;

@@ -16,23 +16,37 @@ export function isWakeful(lane: Lane): boolean {
   return lane.awake || isHopeful(lane);
 }
 
-type Hope = Pick<Parts, "hopeful" | "waits" | "lines">;
+type Hope = Pick<Parts, "hopeful" | "waits" | "lines" | "isStrict">;
 
 /** True if something may have come for lanes that were not woken. */
 export function hasHope({ hopeful, waits }: Pick<Hope, "hopeful" | "waits">): boolean {
   return hopeful.size + waits.hopeful.size > 0;
 }
 
-/** Wakes the lanes for which something may have come, if they are few. */
-export function wakeHopeful({ hopeful, waits, lines }: Hope): void {
-  for (const lists of [waits.hopeful, hopeful]) lists.wakeFew(lines);
+/** So small a part of the gangs is gathered. Of more, most would find that others have taken what has come. */
+const PART_GATHERED = 1 / 4;
+
+/** Puts the lanes for which something may have come among the awake ones of their queues. False: they are too many. */
+export function gatherHopeful({ hopeful, waits, lines }: Hope): boolean {
+  let waiting = 0;
+  for (const lists of [hopeful, waits.hopeful]) for (const list of lists) waiting += list.waiting.size;
+  if (waiting > lines.entries.size * PART_GATHERED) return false;
+  const gathered = new Set<Lane>();
+  for (const lists of [hopeful, waits.hopeful]) for (const lane of lists.lanes()) gathered.add(lane);
+  for (const lane of gathered) if (!lane.awake) lane.line.awake.push(lane);
+  return true;
 }
 
-/** Ends the hope of a round. Lanes that were not looked at, because a bound ended the round, stay awake. */
-export function endHope({ hopeful, waits, lines }: Hope, isCut: boolean): void {
+/**
+ * Ends the hope of a round. Lanes that were not looked at stay awake: if a bound ended the round, any may be such a
+ * lane, else those of strict queues that stand behind the ones which were `passed`.
+ */
+export function endHope(parts: Hope, of: { readonly isCut: boolean; readonly passed: ReadonlySet<Lane> }): void {
+  const { hopeful, waits, lines } = parts;
+  const isLeft = (lane: Lane) => of.isCut || (parts.isStrict(lane.line.name) && !of.passed.has(lane));
   for (const lists of [hopeful, waits.hopeful]) {
-    if (isCut) lists.wakeAll(lines);
-    else lists.clear();
+    for (const lane of lists.lanes()) if (isLeft(lane)) lines.wake(lane);
+    lists.clear();
   }
 }
 
@@ -65,6 +79,7 @@ export function setRestless(
   restless: Lane["restless"],
   lines: Pick<GangLines, "restless" | "sleepless">,
 ): void {
+  lane.line.restless += Number(restless !== null) - Number(lane.restless !== null);
   lane.restless = restless;
   lines.restless.delete(lane);
   lines.sleepless.delete(lane);

@@ -1,5 +1,6 @@
 import { type Entry, headOf, type Lane, type Line } from "./gang-lines.ts";
 import { Heap } from "./heap.ts";
+import { isWakeful } from "./lane-turns.ts";
 import { compareAged } from "./line-ageing.ts";
 
 type Compare = (a: Lane, b: Lane) => number;
@@ -26,9 +27,9 @@ export class LaneWalk {
     return new LaneWalk(lanesInOrder(line, nowMs), comparesLanes(nowMs));
   }
 
-  static ofAwake(line: Line, nowMs: number): LaneWalk {
+  static ofWakeful(line: Line, nowMs: number): LaneWalk {
     const compare = comparesLanes(nowMs);
-    const awake = line.awake.filter((lane) => lane.awake && headOf(lane) !== undefined);
+    const awake = line.awake.filter((lane) => isWakeful(lane) && headOf(lane) !== undefined);
     return new LaneWalk([...new Set(awake)].sort(compare), compare);
   }
 

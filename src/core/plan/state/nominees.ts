@@ -233,7 +233,7 @@ function namedRoom(parts: Parts, lane: Lane, gang: PlanGang): RoomTry | null {
     sized,
     resources.map((resource) => nomination.flavors[resource] ?? ""),
   );
-  const found = parts.clustersFor(shape).find(({ cluster }) => cluster.name === nomination.cluster);
+  const found = parts.clustersFor(shape.ask).find(({ cluster }) => cluster.name === nomination.cluster);
   if (found === undefined || found.block !== null || lane.barred.includes(nomination.cluster)) return null;
   const room = tryIn(request, found.cluster, found.facts);
   return room.lacks === null ? room : null;

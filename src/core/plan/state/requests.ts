@@ -9,7 +9,7 @@ import type { NamedGroup } from "./find-blocked.ts";
 import { type FitClass, keyedLabels } from "./fit-classes.ts";
 import { amountsByPool } from "./grow.ts";
 import type { WaitList } from "./hopeful-lists.ts";
-import { eachFits, type FitGroup, placeAll, surelyFit } from "./place-all.ts";
+import { type FitGroup, fitGroups, placeAll, surelyFit } from "./place-all.ts";
 import type { LevelList } from "./quota-waits.ts";
 import type { ClusterBlock } from "./refused.ts";
 
@@ -124,12 +124,7 @@ export function shortOf({ cluster, groups }: RoomTry): FitClass | null {
 export function fitsEmpty(room: RoomTry): boolean {
   const { cluster, groups } = room;
   if (room.everVersion === cluster.emptyVersion) return room.ever;
-  const mark = cluster.empty.mark;
-  room.ever = eachFits(cluster.empty, groups);
-  if (room.ever && groups.length > 1) {
-    room.ever = placeAll(cluster.empty, groups).all;
-    cluster.empty.undo(mark);
-  }
+  room.ever = fitGroups(cluster.empty, groups);
   room.everVersion = cluster.emptyVersion;
   return room.ever;
 }

@@ -102,9 +102,10 @@ export class SearchTurns {
     }
   }
 
-  /** Lets the restless ones of some lanes look in this round, or in later ones if this one has enough that look. */
-  addNow(lanes: Iterable<Lane>, lines: GangLines, test: (lane: Lane) => boolean): void {
-    for (const lane of lanes) {
+  /** Lets restless lanes of a queue that pass a test look in this round, or later if this one has enough that look. */
+  addNow({ restless, lanes }: Line, lines: GangLines, test: (lane: Lane) => boolean): void {
+    if (restless === 0) return;
+    for (const lane of lanes.values()) {
       if (lane.restless === null) continue;
       const isFull = this.#toWake <= 0;
       if ((isFull && this.#has(lane)) || !test(lane)) continue;

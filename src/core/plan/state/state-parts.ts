@@ -1,3 +1,4 @@
+import type { Ask } from "../ask.ts";
 import type { PlanGang, PlannedFrom } from "../plan-gang.ts";
 import type { AskShape, SizedAsk } from "./ask-shape.ts";
 import type { PoolAmounts } from "./branch-use.ts";
@@ -48,7 +49,7 @@ export type Parts = {
   /** What the round keeps for reservations, the first one first. */
   readonly kept: KeptRoom[];
   /** The registered clusters by name. */
-  readonly clustersFor: (shape: AskShape) => readonly EligibleCluster[];
+  readonly clustersFor: (ask: Ask) => readonly EligibleCluster[];
   /** Rises when a cluster's record changes so that requests could fit otherwise. */
   readonly clustersVersion: number;
   /** `lifted`: the reservations that are not charged when it is asked, by `liftedKey`. Omitted: those of now. */
