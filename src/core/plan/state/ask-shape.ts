@@ -23,6 +23,8 @@ export type AskShape = {
   readonly all: SizedAsk;
   /** Null: no fewer than all. */
   readonly fewest: SizedAsk | null;
+  /** The numbers of members between both that were asked for. */
+  readonly parts: Map<string, SizedAsk>;
 };
 
 export function shapeOf(hash: string, ask: Ask): AskShape {
@@ -34,7 +36,15 @@ export function shapeOf(hash: string, ask: Ask): AskShape {
     ask,
     membersOf(ask, (role) => role.first),
   );
-  return { hash, ask, all, fewest: countOf(fewest.members) < countOf(all.members) ? fewest : null };
+  return { hash, ask, all, fewest: countOf(fewest.members) < countOf(all.members) ? fewest : null, parts: new Map() };
+}
+
+/** A part of an ask, which is the same object whenever the same members are asked for. */
+export function partOf({ ask, parts }: AskShape, members: MemberCounts): SizedAsk {
+  const key = ask.roles.map(({ role }) => members[role] ?? 0).join();
+  const part = parts.get(key) ?? sizedAsk(ask, members);
+  parts.set(key, part);
+  return part;
 }
 
 export function sizedAsk(ask: Ask, members: MemberCounts): SizedAsk {

@@ -130,13 +130,13 @@ export class Cycles {
 
   #reserving() {
     const of = { parts: this.#parts, decide: this.#decide, victims: this.#victims, running: this.#running };
-    return { ...of, reservations: this.#reservations, nowMs: this.#nowMs };
+    const { reservationsPerPool: perPool = 1 } = this.#bounds;
+    return { ...of, reservations: this.#reservations, nowMs: this.#nowMs, perPool };
   }
 
   /** Gives new reservations, and returns when the next gang has waited long enough for one. */
   #reserve(): number {
-    const at = { nowMs: this.#nowMs, perPool: this.#bounds.reservationsPerPool ?? 1 };
-    const { made, recheckAtMs } = newReservations(this.#reserving(), at);
+    const { made, recheckAtMs } = newReservations(this.#reserving());
     this.#preemptions.push(...made);
     return recheckAtMs;
   }

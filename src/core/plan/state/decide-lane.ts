@@ -315,8 +315,8 @@ export class DecideLane {
   #sleep(lane: Lane, by: { readonly refusal: LaneRefusal | null; readonly restless: Lane["restless"] }): void {
     const { lines } = this.#parts;
     lane.awake = false;
+    if ((lane.refusal === null) !== (by.refusal === null)) lane.line.waitedLong = null;
     lane.refusal = by.refusal;
-    lane.line.waitedLong = null;
     setRestless(lane, by.restless, lines);
   }
 

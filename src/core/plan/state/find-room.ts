@@ -38,7 +38,13 @@ export class FindRoom {
     const { lastRoom } = request;
     const asksLast = lastRoom !== null && !lane.barred.includes(lastRoom.cluster.name) && !this.#isRefused(lastRoom);
     if (asksLast && this.#takes(lastRoom)) return true;
-    return this.#openRooms(lane, request).some((room) => this.#takes(room));
+    const { reopened } = request;
+    if (reopened === null) return this.#openRooms(lane, request).some((room) => this.#takes(room));
+    for (const room of reopened) {
+      const isOpen = !this.#isRefused(room) && !lane.barred.includes(room.cluster.name);
+      if (isOpen && this.#takes(room)) return true;
+    }
+    return false;
   }
 
   #takes(room: RoomTry): boolean {
@@ -83,9 +89,7 @@ export class FindRoom {
     const { lastRoom } = request;
     if (lastRoom !== null && this.#isOpen(lastRoom)) return false;
     let isExact = true;
-    for (const { cluster, facts, block } of this.#parts.clustersFor(request.sized.ask)) {
-      if (block !== null) continue;
-      const room = tryIn(request, cluster, facts);
+    for (const room of request.reopened ?? this.#allRooms(request)) {
       if (room.lacks !== null) continue;
       if (this.#isOpen(room)) {
         request.lastRoom = room;
@@ -153,10 +157,16 @@ export class FindRoom {
     return clusterBlocks(blocks);
   }
 
-  #roomsOf(lane: Lane, request: Request): readonly RoomTry[] {
+  /** The clusters that could take a gang of a lane, by name. */
+  #roomsOf({ barred }: Lane, request: Request): readonly RoomTry[] {
+    const rooms = this.#allRooms(request);
+    return barred.length === 0 ? rooms : rooms.filter(({ cluster }) => !barred.includes(cluster.name));
+  }
+
+  #allRooms(request: Request): readonly RoomTry[] {
     const rooms: RoomTry[] = [];
-    for (const { cluster, facts, block } of this.#parts.clustersFor(lane.shape.ask)) {
-      if (block === null && !lane.barred.includes(cluster.name)) rooms.push(tryIn(request, cluster, facts));
+    for (const { cluster, facts, block } of this.#parts.clustersFor(request.sized.ask)) {
+      if (block === null) rooms.push(tryIn(request, cluster, facts));
     }
     return rooms;
   }
@@ -175,7 +185,8 @@ export class FindRoom {
   }
 
   #close(request: Request): void {
-    for (const room of request.tries.values()) room.cluster.watch.add(room);
+    for (const room of request.reopened ?? request.tries.values()) room.cluster.watch.add(room);
+    request.reopened = new Set();
     request.closedFor = this.#parts.clustersVersion;
     if (request.hopeful) this.#parts.hopeful.drop(request);
     for (const list of request.lists) if (list.hopeful) this.#parts.waits.hopeful.drop(list);

@@ -192,9 +192,9 @@ export class FindVictims {
     const chosen = this.#chosen.size;
     const boarding = this.#boarding.size;
     if (this.#staying?.chosen === chosen && this.#staying.boarding === boarding) return this.#staying.all;
-    const stays = ({ entry, isGrowth }: Runner) => isGrowth !== true && !this.#who.isChosen(entry);
-    const staying = this.#runners.allStaying().filter(stays);
-    const gangs = [...staying.map((gang) => this.#runners.wholeOf(gang)), ...this.#boarding.values()];
+    const whole = this.#runners.wholeStaying();
+    const staying = chosen === 0 ? whole : whole.filter(({ entry }) => !this.#who.isChosen(entry));
+    const gangs = [...staying, ...this.#boarding.values()];
     this.#staying = { chosen, boarding, all: gangs };
     return gangs;
   }

@@ -5,6 +5,7 @@ import type { FindVictims } from "./find-victims.ts";
 import { headOf, type Lane } from "./gang-lines.ts";
 import { hearsOfRoom } from "./lane-turns.ts";
 import type { QuotaBlock } from "./quota-state.ts";
+import { mayPreempt } from "./ranked-choices.ts";
 import type { LaneRefusal } from "./refused.ts";
 import { type Request, wantsOf } from "./requests.ts";
 import type { Parts } from "./state-parts.ts";
@@ -59,6 +60,7 @@ export class LaneOptions {
     const entry = headOf(lane);
     const options = this.of(lane);
     if (entry === undefined || options === null || budget !== undefined || spared !== undefined) return false;
+    if (!mayPreempt(this.#parts.quota.queues.get(lane.line.name), entry)) return true;
     return options.every(({ request }) =>
       this.#victims.isHopeless({ lane, entry, request, wants: wantsOf(request, this.#parts.resources) }),
     );

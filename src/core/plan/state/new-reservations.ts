@@ -1,7 +1,6 @@
 import type { PlannedPreemption } from "../preemption.ts";
 import type { RunningJobs } from "../running-jobs.ts";
 import { type AskShape, unitsOf } from "./ask-shape.ts";
-import type { PoolAmounts } from "./branch-use.ts";
 import type { DecideLane } from "./decide-lane.ts";
 import type { FindReservations } from "./find-reservations.ts";
 import type { FindVictims } from "./find-victims.ts";
@@ -10,6 +9,7 @@ import { Heap } from "./heap.ts";
 import { setLifted } from "./kept-room.ts";
 import { compareAged } from "./line-ageing.ts";
 import { reserve, reserveAfterMs } from "./nominees.ts";
+import { NO_POOL, poolsOf, ReservationPlaces } from "./reservation-places.ts";
 import type { Parts } from "./state-parts.ts";
 
 /** So many gangs at most are looked at in one round. */
@@ -21,6 +21,8 @@ type Of = {
   readonly victims: FindVictims;
   readonly running: RunningJobs;
   readonly reservations: FindReservations;
+  readonly nowMs: number;
+  readonly perPool: number;
 };
 
 const NEVER = Number.POSITIVE_INFINITY;
@@ -35,16 +37,15 @@ type NewReservations = { readonly made: readonly PlannedPreemption[]; readonly r
  * their pools have places for more. A job's waiting age counts from its creation, so it keeps it when it is preempted
  * or moves.
  */
-export function newReservations(of: Of, at: { readonly nowMs: number; readonly perPool: number }): NewReservations {
-  const places = new Places(of.parts, at.perPool);
-  const { candidates, recheckAtMs } = candidatesOf(of, { nowMs: at.nowMs, places });
+export function newReservations(of: Of): NewReservations {
+  const places = new ReservationPlaces(of.perPool, of.parts.kept);
+  const { candidates, recheckAtMs } = candidatesOf(of, places);
   const made: PlannedPreemption[] = [];
   for (const { lane, entry } of candidates) {
     let mayClose = false;
     const found = of.reservations.find(lane, entry, ({ wants }) => {
-      const pools = poolsOf(wants);
-      mayClose ||= pools.some((pool) => places.hasOne(pool));
-      return pools.every((pool) => places.hasOne(pool));
+      mayClose ||= poolsOf(wants).some((pool) => places.hasOne(pool));
+      return places.hasAll(wants);
     });
     // Beside reservations that never end coming, a wide gang would never find room for its own.
     if (found === null && mayClose) for (const pool of poolsWithout(of, lane, entry)) places.closed.add(pool);
@@ -54,26 +55,6 @@ export function newReservations(of: Of, at: { readonly nowMs: number; readonly p
     made.push(planned);
   }
   return { made, recheckAtMs };
-}
-
-/** The places for reservations that pools have left. */
-class Places {
-  readonly closed = new Set<string>();
-  readonly #taken = new Map<string, number>();
-  readonly #perPool: number;
-
-  constructor({ kept }: Parts, perPool: number) {
-    this.#perPool = perPool;
-    for (const { wants } of kept) this.take(wants);
-  }
-
-  take(wants: PoolAmounts): void {
-    for (const pool of poolsOf(wants)) this.#taken.set(pool, (this.#taken.get(pool) ?? 0) + 1);
-  }
-
-  hasOne(pool: string): boolean {
-    return (this.#taken.get(pool) ?? 0) < this.#perPool && !this.closed.has(pool);
-  }
 }
 
 /** The pools of the reservation that a gang would get if there were no others. */
@@ -86,8 +67,9 @@ function poolsWithout({ parts, reservations }: Of, lane: Lane, entry: Entry): re
 }
 
 /** The first gangs, in their order over all queues, that were refused and have waited long enough. */
-function candidatesOf(of: Of, { nowMs, places }: { readonly nowMs: number; readonly places: Places }) {
-  const all = waitedLongIn(of, { nowMs, places });
+function candidatesOf(of: Of, places: ReservationPlaces) {
+  const { nowMs } = of;
+  const all = waitedLongIn(of, places);
   const recheckAtMs = all.reduce((least, { nextMs }) => Math.min(least, nextMs), NEVER);
   const open = all.filter(({ lanes }) => lanes.length > 0).map(({ lanes }) => ({ lanes, at: 0 }));
   const first = ({ lanes, at }: (typeof open)[number]) => headOf(lanes[at] as Lane) as Entry;
@@ -103,10 +85,7 @@ function candidatesOf(of: Of, { nowMs, places }: { readonly nowMs: number; reado
 }
 
 /** By queue, for those that may get reservations. The others wait for a change, not for a time. */
-function waitedLongIn(
-  { parts, running }: Of,
-  { nowMs, places }: { readonly nowMs: number; readonly places: Places },
-): readonly WaitedLong[] {
+function waitedLongIn({ parts, running, nowMs }: Of, places: ReservationPlaces): readonly WaitedLong[] {
   const all: WaitedLong[] = [];
   for (const line of parts.lines.lines.values()) {
     if (!hasPlace(parts, line, places)) continue;
@@ -119,7 +98,7 @@ function waitedLongIn(
 }
 
 /** True if some pool that a queue's gangs may use has a place. */
-function hasPlace({ quota, resources }: Parts, line: Line, places: Places): boolean {
+function hasPlace({ quota, resources }: Parts, line: Line, places: ReservationPlaces): boolean {
   const quotas = quota.queues.get(line.name)?.quotas ?? [];
   if (quotas.some(({ flavor }) => places.hasOne(flavor))) return true;
   if (!places.hasOne(NO_POOL)) return false;
@@ -160,12 +139,4 @@ function waitedOf(lanes: Iterable<Lane>, { afterMs, nowMs }: At): WaitedLong {
     else nextMs = Math.min(nextMs, fromMs);
   }
   return { lanes: waited, fromMs: nowMs, nextMs };
-}
-
-/** Stands for the pools of gangs that request no flavor. */
-const NO_POOL = "";
-
-function poolsOf(wants: PoolAmounts): readonly string[] {
-  const pools = [...wants].filter(([, amount]) => amount > 0).map(([pool]) => pool);
-  return pools.length === 0 ? [NO_POOL] : pools;
 }

@@ -13,11 +13,13 @@ import { compareEntries } from "./entry-order.ts";
 import { admissionOf, type FindReservations, type Forecast, keyOf } from "./find-reservations.ts";
 import type { FindVictims } from "./find-victims.ts";
 import type { Entry, Lane, Line } from "./gang-lines.ts";
+import { amountsByPool } from "./grow.ts";
 import { plannedVictims } from "./growth.ts";
 import { compareAged } from "./line-ageing.ts";
 import { ownLane } from "./new-lane.ts";
 import { partWith } from "./part-of-gang.ts";
 import { type Request, type RoomTry, tryIn } from "./requests.ts";
+import { ReservationPlaces } from "./reservation-places.ts";
 import type { Parts } from "./state-parts.ts";
 
 type Of = {
@@ -27,6 +29,8 @@ type Of = {
   readonly running: RunningJobs;
   readonly reservations: FindReservations;
   readonly nowMs: number;
+  /** So many reservations a pool has at most. */
+  readonly perPool: number;
 };
 
 /**
@@ -43,10 +47,10 @@ export function decideNominees(of: Of, checkStopped: () => void) {
   const nominees = [...of.parts.lines.nominees].sort(compareNominees);
   for (const entry of nominees) chargeHolds(of.parts, entry, 1);
   const { turns } = of.parts;
-  const answers = nominees.map((entry) => {
+  const answers = nominees.map((entry, at) => {
     checkStopped();
     chargeHolds(of.parts, entry, -1);
-    const answer = answerTo(of, entry);
+    const answer = answerTo(of, entry, nominees.slice(at + 1));
     if (answer === "withdrawn") chargeHolds(of.parts, entry, 1);
     if (typeof answer === "string" || "victims" in answer) holdBack(of.parts, entry);
     // The next ones may take what it has kept until now.
@@ -57,10 +61,10 @@ export function decideNominees(of: Of, checkStopped: () => void) {
   return answers;
 }
 
-function answerTo(of: Of, entry: Entry): NomineeAnswer {
+function answerTo(of: Of, entry: Entry, later: readonly Entry[]): NomineeAnswer {
   if (isPassing(of, entry)) return "withdrawn";
   const isReservation = entry.gang.nomination?.reservation !== undefined;
-  const answer = isReservation ? decideReservation(of, entry) : decideNominee(of, entry);
+  const answer = isReservation ? decideReservation(of, entry, later) : decideNominee(of, entry);
   // A reservation may start in a far future.
   const runsSoon = !isReservation || typeof answer !== "string";
   if (answer !== "withdrawn" && runsSoon) of.running.add(entry.gang);
@@ -130,9 +134,9 @@ function decideNominee({ parts, decide, victims, running }: Of, entry: Entry): N
 /**
  * Decides about a gang with a reservation. It is admitted where it fits now, and has others preempted once it may.
  * Else it waits on, and what it waits for is kept for it. If its cluster cannot give it any more what it names, the
- * reservation moves to another one.
+ * reservation moves to another one, also in another pool if that has a place beside those that come later.
  */
-function decideReservation(of: Of, entry: Entry): NomineeAnswer {
+function decideReservation(of: Of, entry: Entry, later: readonly Entry[]): NomineeAnswer {
   const { parts, decide, victims, running, reservations } = of;
   if (keepsAgain(of, entry)) return "waits";
   const lane = ownLane(entry);
@@ -144,7 +148,7 @@ function decideReservation(of: Of, entry: Entry): NomineeAnswer {
   const boards = here ?? decide.boardAny(lane, entry);
   victims.isPaused = false;
   if (boards !== null) return boards;
-  const found = forecastOf(of, lane, { entry, named });
+  const found = forecastOf(of, lane, { entry, named, later });
   if (found === null) return "withdrawn";
   const planned = reserve(of, found, entry.gang.nomination ?? null);
   const kept = parts.kept.at(-1);
@@ -162,15 +166,31 @@ function keepsAgain({ parts, reservations }: Of, entry: Entry): boolean {
 }
 
 function forecastOf(
-  { decide, reservations }: Of,
+  of: Of,
   lane: Lane,
-  { entry, named }: { readonly entry: Entry; readonly named: RoomTry | null },
+  { entry, named, later }: { readonly entry: Entry; readonly named: RoomTry | null; readonly later: readonly Entry[] },
 ): Forecast | null {
+  const { decide, reservations } = of;
   const { nomination } = entry.gang;
-  if (named === null || nomination === undefined) return reservations.find(lane, entry);
-  const { request } = named;
-  const asking = { lane, entry, request, wants: decide.wantsOf(request) };
-  return reservations.keep(asking, named, nomination) ?? reservations.find(lane, entry);
+  if (named !== null && nomination !== undefined) {
+    const { request } = named;
+    const asking = { lane, entry, request, wants: decide.wantsOf(request) };
+    const kept = reservations.keep(asking, named, nomination);
+    if (kept !== null) return kept;
+  }
+  const places = placesBeside(of, later);
+  return reservations.find(lane, entry, ({ wants }) => places.hasAll(wants));
+}
+
+/** The places that pools have left beside the reservations that were decided about, and later ones. */
+function placesBeside({ parts, perPool }: Of, later: readonly Entry[]): ReservationPlaces {
+  const places = new ReservationPlaces(perPool, parts.kept);
+  for (const { gang, shape } of later) {
+    const { nomination } = gang;
+    const sized = nomination?.reservation === undefined ? null : partWith(shape, nomination.members);
+    if (sized !== null) places.take(amountsByPool(unitsOf(sized, parts.resources), nomination?.flavors ?? {}));
+  }
+  return places;
 }
 
 /**
@@ -178,7 +198,7 @@ function forecastOf(
  * record of the reservation says all of it.
  */
 export function reserve(
-  { parts, decide, victims, reservations }: Omit<Of, "running" | "nowMs">,
+  { parts, decide, victims, reservations }: Omit<Of, "running" | "nowMs" | "perPool">,
   found: Forecast,
   nomination: Nomination | null,
 ): PlannedPreemption | null {

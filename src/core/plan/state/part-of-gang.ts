@@ -1,5 +1,5 @@
 import type { MemberCounts } from "../gang.ts";
-import { type AskShape, type SizedAsk, sizedAsk } from "./ask-shape.ts";
+import { type AskShape, partOf, type SizedAsk } from "./ask-shape.ts";
 
 /**
  * The answer for the largest part of a gang for which there is one, between all members and the fewest. A larger part
@@ -7,7 +7,8 @@ import { type AskShape, type SizedAsk, sizedAsk } from "./ask-shape.ts";
  * answer for all members, and that `least` is the one for the fewest. If there is one for some part, there is one for
  * every smaller part, so that few parts are tried.
  */
-export function largestPart<T>({ ask, all, fewest }: AskShape, least: T, answer: (part: SizedAsk) => T | null): T {
+export function largestPart<T>(shape: AskShape, least: T, answer: (part: SizedAsk) => T | null): T {
+  const { all, fewest } = shape;
   const spare = without(all.members, fewest?.members ?? all.members);
   const steps = Object.values(spare).reduce((sum, count) => sum + count, 0);
   let best = least;
@@ -15,7 +16,7 @@ export function largestPart<T>({ ask, all, fewest }: AskShape, least: T, answer:
   while (low < high) {
     const middle = (low + high) >> 1;
     const left = Object.entries(spare).map(([role, count]) => [role, Math.floor((count * middle) / steps)] as const);
-    const found = answer(sizedAsk(ask, without(all.members, Object.fromEntries(left))));
+    const found = answer(partOf(shape, without(all.members, Object.fromEntries(left))));
     if (found === null) low = middle + 1;
     else {
       best = found;
@@ -26,7 +27,8 @@ export function largestPart<T>({ ask, all, fewest }: AskShape, least: T, answer:
 }
 
 /** A part of a gang with these members. Null: the gang does not start with them. */
-export function partWith({ ask, all, fewest }: AskShape, members: MemberCounts): SizedAsk | null {
+export function partWith(shape: AskShape, members: MemberCounts): SizedAsk | null {
+  const { all, fewest } = shape;
   if (hasMembers(all, members)) return all;
   if (fewest === null || hasMembers(fewest, members)) return fewest;
   const isPart = Object.entries(all.members).every(([role, most]) => {
@@ -34,7 +36,7 @@ export function partWith({ ask, all, fewest }: AskShape, members: MemberCounts):
     return count <= most && count >= (fewest.members[role] ?? 0);
   });
   const isKnown = Object.keys(members).every((role) => role in all.members);
-  return isPart && isKnown ? sizedAsk(ask, members) : null;
+  return isPart && isKnown ? partOf(shape, members) : null;
 }
 
 function hasMembers({ members }: SizedAsk, named: MemberCounts): boolean {

@@ -30,6 +30,8 @@ export type Request = WaitList & {
   readonly resource: string;
   readonly demand: number;
   readonly tries: Map<ClusterState, RoomTry>;
+  /** The clusters that may have room for it again since it was closed. Null: it was never closed, or not for long. */
+  reopened: Set<RoomTry> | null;
   /** The cluster that had room for it last, which is asked first. Null: none had. */
   lastRoom: RoomTry | null;
   /** Lanes that wait for quota for it, and that hear of room once they have the quota. */
@@ -75,7 +77,7 @@ export function newRequest(
 ): Request {
   const resource = Object.keys(choice)[0] ?? "cpu";
   const demand = demandFor(sized, resource);
-  const closed = { closedFor: -1, lastRoom: null, hopeful: false };
+  const closed = { closedFor: -1, reopened: null, lastRoom: null, hopeful: false };
   return { ...of, sized, choice, resource, demand, tries: new Map(), lists: new Set(), waiting: new Set(), ...closed };
 }
 

@@ -90,7 +90,7 @@ export class RoomWatch {
       for (const one of tries.keys()) {
         if (one.request.waiting.size + one.request.lists.size > 0) continue;
         tries.delete(one);
-        one.watched = false;
+        stopWatching(one);
         one.request.closedFor = -1;
       }
       if (tries.size === 0) this.#counts.delete(fit);
@@ -104,7 +104,7 @@ export class RoomWatch {
 
   /** Watches for nothing any more. */
   clear(): void {
-    for (const { tries } of this.#counts.values()) for (const one of tries.keys()) one.watched = false;
+    for (const { tries } of this.#counts.values()) for (const one of tries.keys()) stopWatching(one);
     this.#counts.clear();
     this.#groups.clear();
     this.#unsettled.clear();
@@ -147,11 +147,19 @@ export class RoomWatch {
   }
 }
 
+/** Forgets that a request was closed: what changes in its clusters is not known from now on. */
+function stopWatching(room: RoomTry): void {
+  room.watched = false;
+  room.request.reopened = null;
+}
+
 function wake(count: Count, woken: Set<Request>): void {
   for (const [one, need] of count.tries) {
     if (need > count.count) continue;
     count.tries.delete(one);
     one.watched = false;
+    one.request.reopened?.add(one);
+    one.request.lastRoom = one;
     woken.add(one.request);
   }
 }

@@ -33,6 +33,7 @@ export class Runners {
   /** The whole gangs of elastic ones. */
   readonly #wholes = new Map<Entry, Runner>();
   #leaving: readonly Runner[] | null = null;
+  #whole: readonly Runner[] | null = null;
 
   constructor(parts: Parts) {
     this.#parts = parts;
@@ -51,6 +52,12 @@ export class Runners {
   /** Those of all queues. */
   allStaying(): readonly Runner[] {
     return [...this.#parts.lines.lines.keys()].flatMap(this.staying);
+  }
+
+  /** The same, but elastic gangs together with their growth. */
+  wholeStaying(): readonly Runner[] {
+    this.#whole ??= this.allStaying().flatMap((gang) => (gang.isGrowth === true ? [] : [this.wholeOf(gang)]));
+    return this.#whole;
   }
 
   /** The gangs that leave anyway, and the members that others are giving up. */
