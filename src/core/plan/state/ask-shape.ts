@@ -23,7 +23,7 @@ export type AskShape = {
   readonly all: SizedAsk;
   /** Null: no fewer than all. */
   readonly fewest: SizedAsk | null;
-  /** The numbers of members between both that were asked for. */
+  /** Other numbers of members that were asked for. */
   readonly parts: Map<string, SizedAsk>;
 };
 

@@ -157,14 +157,18 @@ export class Cycles {
     for (const line of lines.byName) {
       if (!this.#isOpen(line)) continue;
       const isStrict = this.#parts.isStrict(line.name);
-      // Such a lane may stand before the head, which has passed it, and be admitted now.
-      if (isStrict && line.awake.some(({ restless }) => restless === "always")) line.head = null;
+      if (isStrict && this.#mayHavePassed(line)) line.head = null;
       const hasHead = !isStrict || line.head !== null || line.lanes.size === 0;
       const mayTake = line.awake.length + line.growing.length + line.stretching.length > 0;
       if (hasHead && !mayTake && !(isHopeful && line.lanes.size > 0)) continue;
       all.push(newTurns(line, isStrict));
     }
     return all;
+  }
+
+  /** True if a lane that each round looks at may stand before the head, which has passed it, and be admitted now. */
+  #mayHavePassed({ awake }: Line): boolean {
+    return this.#parts.lines.sleepless.size > 0 && awake.some(({ restless }) => restless === "always");
   }
 
   /** False: the queue is stopped. A queue that was full, and is not full now, is looked at as if it were new. */

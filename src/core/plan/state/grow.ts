@@ -4,7 +4,7 @@ import type { FlavorChoice } from "../flavors.ts";
 import { addedMembers, type MemberCounts } from "../gang.ts";
 import type { PlanGang, PlannedFrom } from "../plan-gang.ts";
 import type { PlannedAdmission, PlannedAllocation } from "../plan-types.ts";
-import { type SizedAsk, sizedAsk, unitsOf } from "./ask-shape.ts";
+import { partOf, type SizedAsk, unitsOf } from "./ask-shape.ts";
 import type { PoolAmounts } from "./branch-use.ts";
 import type { ClusterState } from "./cluster-state.ts";
 import { keyedLabels } from "./fit-classes.ts";
@@ -25,7 +25,7 @@ export function growEntry(parts: Parts, entry: Entry): PlannedAdmission | null {
   if (!reachable || cordoned || retired) return null;
   const missing = addedMembers(live.members, shape.all.members);
   const grow = (count: number): SizedAsk | null => {
-    const added = sizedAsk(shape.ask, firstOf(entry, missing, count));
+    const added = partOf(shape, firstOf(entry, missing, count));
     return place(parts, { entry, cluster, added, live }) ? added : null;
   };
   const { mark } = cluster.room;
@@ -72,7 +72,7 @@ export function amountsByPool(units: Readonly<Record<string, number>>, choice: F
 export function missingAmounts({ gang, shape }: Entry, resources: readonly string[]): PoolAmounts {
   const live = liveAdmission(gang);
   if (live === null) return new Map();
-  const missing = sizedAsk(shape.ask, addedMembers(live.members, shape.all.members));
+  const missing = partOf(shape, addedMembers(live.members, shape.all.members));
   return amountsByPool(unitsOf(missing, resources), live.flavors);
 }
 
