@@ -10,7 +10,16 @@ import { type BookedGang, FindVictims } from "./find-victims.ts";
 import { type Entry, headOf, type Lane, type Line } from "./gang-lines.ts";
 import { growEntry, missingAmounts } from "./grow.ts";
 import { HeadOrder } from "./head-order.ts";
-import { dropSleeping, endHope, forgetHead, gatherHopeful, hasHope, isWakeful, waitsForItself } from "./lane-turns.ts";
+import {
+  dropSleeping,
+  endHope,
+  forgetHead,
+  gatherHopeful,
+  isWakeful,
+  mayHavePassed,
+  mayTakeTurn,
+  waitsForItself,
+} from "./lane-turns.ts";
 import { isBehind, LaneWalk } from "./lane-walk.ts";
 import { rankOf } from "./line-ageing.ts";
 import { newReservations } from "./new-reservations.ts";
@@ -104,7 +113,7 @@ export class Cycles {
     lines.noteFullTenants(this.#running, { begins: false });
     const reserveAtMs = isCut ? Number.POSITIVE_INFINITY : this.#reserve();
     for (const line of lines.lines.values()) lines.noteFull(line, this.#running.fullAt(line.name));
-    for (const { line } of all) dropSleeping(line);
+    for (const { line, lanes } of all) dropSleeping(line, { isWalked: lanes !== null });
     const preempts = { preemptions: this.#preemptions, booked: this.#victims.booked, withdrawn: this.#withdrawn };
     const recheckAtMs = Math.min(this.#victims.recheckAtMs, this.#victims.budget.recheckAtMs);
     const decided = { admissions: this.#admissions, inLine: this.#inLine, refused: this.#refused };
@@ -130,8 +139,8 @@ export class Cycles {
 
   #reserving() {
     const of = { parts: this.#parts, decide: this.#decide, victims: this.#victims, running: this.#running };
-    const { reservationsPerPool: perPool = 1 } = this.#bounds;
-    return { ...of, reservations: this.#reservations, nowMs: this.#nowMs, perPool };
+    const at = { nowMs: this.#nowMs, perPool: this.#bounds.reservationsPerPool ?? 1 };
+    return { ...of, ...at, reservations: this.#reservations };
   }
 
   /** Gives new reservations, and returns when the next gang has waited long enough for one. */
@@ -152,23 +161,16 @@ export class Cycles {
   #allTurns(): readonly CycleTurns[] {
     const all: CycleTurns[] = [];
     const { lines } = this.#parts;
-    const isHopeful = !this.#isGathered && hasHope(this.#parts);
     // The order must not depend on that of the changes.
     for (const line of lines.byName) {
       if (!this.#isOpen(line)) continue;
       const isStrict = this.#parts.isStrict(line.name);
-      if (isStrict && this.#mayHavePassed(line)) line.head = null;
-      const hasHead = !isStrict || line.head !== null || line.lanes.size === 0;
-      const mayTake = line.awake.length + line.growing.length + line.stretching.length > 0;
-      if (hasHead && !mayTake && !(isHopeful && line.lanes.size > 0)) continue;
-      all.push(newTurns(line, isStrict));
+      if (isStrict && mayHavePassed(lines, line)) line.head = null;
+      const mayTake = mayTakeTurn(line, { isStrict, isGathered: this.#isGathered });
+      if (mayTake) all.push(newTurns(line, isStrict));
+      else dropSleeping(line);
     }
     return all;
-  }
-
-  /** True if a lane that each round looks at may stand before the head, which has passed it, and be admitted now. */
-  #mayHavePassed({ awake }: Line): boolean {
-    return this.#parts.lines.sleepless.size > 0 && awake.some(({ restless }) => restless === "always");
   }
 
   /** False: the queue is stopped. A queue that was full, and is not full now, is looked at as if it were new. */
@@ -347,9 +349,8 @@ export class Cycles {
   #pass({ line, isStrict, lanes }: CycleTurns, lane: Lane): void {
     lane.awake = false;
     lanes?.drop();
-    if (!isStrict) return;
-    line.head = waitsForItself(lane) ? null : lane;
-    this.#passed.add(lane);
+    if (isStrict) line.head = waitsForItself(lane) ? null : lane;
+    if (isStrict) this.#passed.add(lane);
   }
 
   /** The lane of the queue's next gang; null if the queue has none that may be admitted. */

@@ -89,6 +89,8 @@ export type Line = {
   hasUnflavored: boolean | null;
   /** Those that are awake, and some that have fallen asleep, or for which something may have come. */
   readonly awake: Lane[];
+  /** How many of these were awake when a round looked at them last. */
+  keptAwake: number;
   /** How many of its lanes are restless. */
   restless: number;
   /** Gangs that wait for themselves. */

@@ -16,12 +16,22 @@ export function isWakeful(lane: Lane): boolean {
   return lane.awake || isHopeful(lane);
 }
 
-type Hope = Pick<Parts, "hopeful" | "waits" | "lines" | "isStrict">;
-
-/** True if something may have come for lanes that were not woken. */
-export function hasHope({ hopeful, waits }: Pick<Hope, "hopeful" | "waits">): boolean {
-  return hopeful.size + waits.hopeful.size > 0;
+/** False: no gang of a queue may be admitted or grow. None of a strict queue passes its head. */
+export function mayTakeTurn(
+  { head, lanes, awake, growing, stretching }: Line,
+  of: { readonly isStrict: boolean; readonly isGathered: boolean },
+): boolean {
+  if (growing.length + stretching.length > 0) return true;
+  if (of.isStrict) return head === null ? lanes.size > 0 : isWakeful(head);
+  return awake.length > 0 || (!of.isGathered && lanes.size > 0);
 }
+
+/** True if a lane that each round looks at may stand before its queue's head, which has passed it. */
+export function mayHavePassed({ sleepless }: Pick<GangLines, "sleepless">, { awake }: Line): boolean {
+  return sleepless.size > 0 && awake.some(({ restless }) => restless === "always");
+}
+
+type Hope = Pick<Parts, "hopeful" | "waits" | "lines" | "isStrict">;
 
 /** So small a part of the gangs is gathered. Of more, most would find that others have taken what has come. */
 const PART_GATHERED = 1 / 4;
@@ -50,9 +60,10 @@ export function endHope(parts: Hope, of: { readonly isCut: boolean; readonly pas
   }
 }
 
-/** Keeps the lanes of a queue that are still awake. */
-export function dropSleeping(line: Line): void {
+/** Keeps the lanes of a queue that are still awake, if some have come since or a round has walked through them. */
+export function dropSleeping(line: Line, { isWalked = false } = {}): void {
   const { awake } = line;
+  if (!isWalked && awake.length === line.keptAwake) return;
   let kept = 0;
   for (const lane of awake) {
     if (!lane.awake || lane.entries.length === 0) continue;
@@ -60,6 +71,7 @@ export function dropSleeping(line: Line): void {
     kept += 1;
   }
   awake.length = kept;
+  line.keptAwake = kept;
 }
 
 /** True if the nearest thing in the way of a refused gang is an older admission of its own: others may pass it. */
