@@ -35,15 +35,10 @@ export class FindRoom {
   /** True if some cluster takes a request now. Places nothing. */
   hasRoom(lane: Lane, request: Request): boolean {
     if (this.isClosed(request)) return false;
+    const takes = (room: RoomTry) => this.#mayTake(lane, room) && this.#takes(room);
     const { lastRoom } = request;
-    const asksLast = lastRoom !== null && !lane.barred.includes(lastRoom.cluster.name) && !this.#isRefused(lastRoom);
-    if (asksLast && this.#takes(lastRoom)) return true;
-    const { reopened } = request;
-    if (reopened === null) return this.#openRooms(lane, request).some((room) => this.#takes(room));
-    for (const room of reopened) {
-      const isOpen = !this.#isRefused(room) && !lane.barred.includes(room.cluster.name);
-      if (isOpen && this.#takes(room)) return true;
-    }
+    if (lastRoom !== null && takes(lastRoom)) return true;
+    for (const room of request.reopened ?? this.#allRooms(request)) if (takes(room)) return true;
     return false;
   }
 
@@ -70,7 +65,11 @@ export class FindRoom {
   /** The clusters that may take a request, by name. */
   #openRooms(lane: Lane, request: Request): readonly RoomTry[] {
     if (this.isClosed(request)) return [];
-    return this.#roomsOf(lane, request).filter((room) => room.lacks === null && !this.#isRefused(room));
+    return this.#allRooms(request).filter((room) => this.#mayTake(lane, room));
+  }
+
+  #mayTake({ barred }: Lane, room: RoomTry): boolean {
+    return room.lacks === null && !barred.includes(room.cluster.name) && !this.#isRefused(room);
   }
 
   /** True if no cluster has room for a request, whatever other pods of its gang take. */

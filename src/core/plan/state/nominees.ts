@@ -47,10 +47,12 @@ export function decideNominees(of: Of, checkStopped: () => void) {
   const nominees = [...of.parts.lines.nominees].sort(compareNominees);
   for (const entry of nominees) chargeHolds(of.parts, entry, 1);
   const { turns } = of.parts;
-  const answers = nominees.map((entry, at) => {
+  const later = new Set(nominees);
+  const answers = nominees.map((entry) => {
     checkStopped();
     chargeHolds(of.parts, entry, -1);
-    const answer = answerTo(of, entry, nominees.slice(at + 1));
+    later.delete(entry);
+    const answer = answerTo(of, entry, later);
     if (answer === "withdrawn") chargeHolds(of.parts, entry, 1);
     if (typeof answer === "string" || "victims" in answer) holdBack(of.parts, entry);
     // The next ones may take what it has kept until now.
@@ -61,7 +63,7 @@ export function decideNominees(of: Of, checkStopped: () => void) {
   return answers;
 }
 
-function answerTo(of: Of, entry: Entry, later: readonly Entry[]): NomineeAnswer {
+function answerTo(of: Of, entry: Entry, later: ReadonlySet<Entry>): NomineeAnswer {
   if (isPassing(of, entry)) return "withdrawn";
   const isReservation = entry.gang.nomination?.reservation !== undefined;
   const answer = isReservation ? decideReservation(of, entry, later) : decideNominee(of, entry);
@@ -136,7 +138,7 @@ function decideNominee({ parts, decide, victims, running }: Of, entry: Entry): N
  * Else it waits on, and what it waits for is kept for it. If its cluster cannot give it any more what it names, the
  * reservation moves to another one, also in another pool if that has a place beside those that come later.
  */
-function decideReservation(of: Of, entry: Entry, later: readonly Entry[]): NomineeAnswer {
+function decideReservation(of: Of, entry: Entry, later: ReadonlySet<Entry>): NomineeAnswer {
   const { parts, decide, victims, running, reservations } = of;
   if (keepsAgain(of, entry)) return "waits";
   const lane = ownLane(entry);
@@ -168,7 +170,11 @@ function keepsAgain({ parts, reservations }: Of, entry: Entry): boolean {
 function forecastOf(
   of: Of,
   lane: Lane,
-  { entry, named, later }: { readonly entry: Entry; readonly named: RoomTry | null; readonly later: readonly Entry[] },
+  {
+    entry,
+    named,
+    later,
+  }: { readonly entry: Entry; readonly named: RoomTry | null; readonly later: ReadonlySet<Entry> },
 ): Forecast | null {
   const { decide, reservations } = of;
   const { nomination } = entry.gang;
@@ -183,7 +189,7 @@ function forecastOf(
 }
 
 /** The places that pools have left beside the reservations that were decided about, and later ones. */
-function placesBeside({ parts, perPool }: Of, later: readonly Entry[]): ReservationPlaces {
+function placesBeside({ parts, perPool }: Of, later: ReadonlySet<Entry>): ReservationPlaces {
   const places = new ReservationPlaces(perPool, parts.kept);
   for (const { gang, shape } of later) {
     const { nomination } = gang;

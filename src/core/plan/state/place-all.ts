@@ -28,13 +28,17 @@ export function placeAll(room: ClusterRoom, groups: readonly FitGroup[]): PlaceR
   room.undo(mark);
   const failed = { all: false, placed };
   if (groups.length < 2 || !eachFits(room, groups)) return failed;
-  for (const leader of groups.slice(1, 1 + LEADERS_MAX)) {
-    if (placeInOrder(room, [leader, ...groups.filter((group) => group !== leader)]) === need) {
-      return { all: true, placed: need };
-    }
+  for (const order of otherOrders(groups)) {
+    if (placeInOrder(room, order) === need) return { all: true, placed: need };
     room.undo(mark);
   }
   return need <= SEARCHED_PODS_MAX && search(room, groups) ? { all: true, placed: need } : failed;
+}
+
+/** The orders that are tried after that of the groups themselves. */
+function otherOrders(groups: readonly FitGroup[]): readonly (readonly FitGroup[])[] {
+  const leaders = groups.slice(1, 1 + LEADERS_MAX);
+  return leaders.map((leader) => [leader, ...groups.filter((group) => group !== leader)]);
 }
 
 /** True if the pods of each group fit, whatever the other groups take. */
@@ -44,15 +48,19 @@ export function eachFits(room: ClusterRoom, groups: readonly FitGroup[]): boolea
 
 type IsEnough = (fit: FitClass, count: number) => boolean;
 
-/** True if all pods of some groups surely fit, whichever nodes they take. `isEnough` tells whether pods of one do. */
+/**
+ * True if `placeAll` surely places some groups: in an order that it tries, each leaves enough places for those after,
+ * whichever nodes it takes. Expects that the pods of each group alone fit: pods of one class are placed whenever enough
+ * of them do. `isEnough` tells that.
+ */
 export function surelyFit(groups: readonly FitGroup[], isEnough: IsEnough): boolean {
-  // Pods of one class are placed whenever enough of them fit.
-  return leavesEnough(groups, isEnough) || (groups.length > 1 && leavesEnough(groups.toReversed(), isEnough));
+  return leavesEnough(groups, isEnough) || otherOrders(groups).some((order) => leavesEnough(order, isEnough));
 }
 
-/** True if the pods of each group fit, whichever nodes those of the groups before it take. */
+/** True if the pods of each group but the first fit, whichever nodes those of the groups before it take. */
 function leavesEnough(groups: readonly FitGroup[], isEnough: IsEnough): boolean {
   return groups.every(({ fit, count }, at) => {
+    if (at === 0) return true;
     const taken = groups.slice(0, at).reduce((sum, other) => sum + other.count * placesTaken(other.fit, fit), 0);
     return isEnough(fit, count + taken);
   });
