@@ -14,7 +14,7 @@ test("a gang has pods in the cluster of its admission alone, whichever cluster i
   state.parts.sync(0);
   const runners = new Runners(state.parts);
   const [here, there] = ["cluster-0", "cluster-1"].map((name) => state.parts.clusters.get(name) as ClusterState);
-  const gangs = runners.allStaying().filter(({ admission }) => admission.cluster === here?.name);
+  const gangs = runners.wholeStaying().filter(({ admission }) => admission.cluster === here?.name);
   let pods = 0;
   for (const gang of gangs) {
     assert.deepEqual(runners.podsOf(there as ClusterState, gang), []);

@@ -324,7 +324,7 @@ export class DecideLane {
     const planned = this.plannedIn(entry, request, room);
     for (const { pool, amount } of planned.allocations) this.#parts.quota.charge(entry.account, pool, amount);
     room.cluster.planned += 1;
-    this.#victims.noteBoarding(entry, planned, room.cluster, mark);
+    this.#victims.staying.noteBoarding(entry, planned, room.cluster, mark);
     return planned;
   }
 

@@ -56,9 +56,6 @@ export class FindReservations {
   readonly #parts: Parts;
   readonly #nowMs: number;
   readonly #victims: FindVictims;
-  /** Some gangs by uid, and those whose end is known. Null: not looked up yet. */
-  #found: { readonly of: readonly Runner[]; readonly byUid: Map<string, Runner>; readonly ending: Runner[] } | null =
-    null;
   /** The order of the ends of some gangs. Null: not known yet. */
   #known: { readonly of: readonly Runner[]; readonly ends: Ends } | null = null;
 
@@ -145,12 +142,11 @@ export class FindReservations {
    * passed it, whose end is known. Null: these do not make room for it any more.
    */
   keep(asking: AskingGang, room: RoomTry, { victims }: Nomination): Forecast | null {
-    const { byUid, ending } = this.#gangs();
     const named = victims.flatMap(({ jobUid, admission }) => {
-      const gang = byUid.get(jobUid);
+      const gang = this.#victims.staying.of(jobUid);
       return gang?.admission.number === admission ? [gang] : [];
     });
-    const known = [...new Set([...ending, ...named])].sort((a, b) => this.#compareEnds(a, b));
+    const known = [...new Set([...this.#victims.staying.ending(), ...named])].sort((a, b) => this.#compareEnds(a, b));
     const borrowsNow = this.#victims.isAllowedWithout(asking, []);
     return this.#forecast(asking, { room, borrowsNow, last: null, best: null }, known);
   }
@@ -184,7 +180,7 @@ export class FindReservations {
 
   /** True if time alone does not change in which order gangs end. */
   lasts(): boolean {
-    return !this.#gangs().ending.some(({ entry }) => entry.gang.backfill === true);
+    return !this.#victims.staying.ending().some(({ entry }) => entry.gang.backfill === true);
   }
 
   /** The gangs are in the order of their ends. */
@@ -251,22 +247,15 @@ export class FindReservations {
     return end < 0 ? inOrder : inOrder.slice(0, end);
   }
 
-  /** The gangs that stay. */
-  #gangs() {
-    const all = this.#victims.staying();
-    if (this.#found?.of === all) return this.#found;
-    const found = { of: all, byUid: new Map<string, Runner>(), ending: all.filter(hasEnd) };
-    for (const gang of all) found.byUid.set(gang.uid, gang);
-    this.#found = found;
-    return found;
-  }
-
   /** The gangs that stay, in the order of their ends. */
   #ends(): Ends {
-    const all = this.#victims.staying();
+    const all = this.#victims.staying.all();
     if (this.#known?.of !== all) {
-      const inOrder = [...all].sort((a, b) => this.#compareEnds(a, b));
-      this.#known = { of: all, ends: endsOf(inOrder) };
+      const others = new Set(all);
+      const known = this.#parts.lastEnds.filter((gang) => others.delete(gang));
+      // What was in order before is sorted again in little time.
+      this.#parts.lastEnds = [...known, ...others].sort((a, b) => this.#compareEnds(a, b));
+      this.#known = { of: all, ends: endsOf(this.#parts.lastEnds) };
     }
     return this.#known.ends;
   }
@@ -277,7 +266,7 @@ export class FindReservations {
 
   /** True for a gang that a reservation may take back at once. */
   mayBeTakenBack({ entry, admission }: Pick<Runner, "entry" | "admission">): boolean {
-    const mayGo = entry.gang.backfill === true && !this.#victims.isBoarding(entry);
+    const mayGo = entry.gang.backfill === true && !this.#victims.staying.isBoarding(entry);
     return mayGo && !isFrozen(this.#parts, entry, admission);
   }
 
@@ -285,10 +274,6 @@ export class FindReservations {
     if (this.mayBeTakenBack({ entry, admission })) return this.#nowMs;
     return admission.admitTimeMs + (entry.gang.maxRuntimeMs ?? Number.POSITIVE_INFINITY);
   }
-}
-
-function hasEnd({ entry: { gang } }: Runner): boolean {
-  return gang.backfill === true || gang.maxRuntimeMs !== undefined;
 }
 
 export function admissionOf({ uid: jobUid, admission }: Runner): Nomination["victims"][number] {

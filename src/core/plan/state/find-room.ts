@@ -14,10 +14,14 @@ export type Placed = { readonly room: RoomTry; readonly mark: number };
 export class FindRoom {
   readonly #parts: Parts;
   readonly #round: number;
+  /** How many placements clusters had when the hopeful requests were looked at last, at first when it was made. */
+  readonly #lookedAt = new Map<ClusterState, number>();
 
+  /** Expects the rooms as they were brought up to date for the round. */
   constructor(parts: Parts, round: number) {
     this.#parts = parts;
     this.#round = round;
+    for (const cluster of parts.clusters.values()) this.#lookedAt.set(cluster, cluster.room.mark);
   }
 
   /** Places a request in the fullest cluster that takes it, or only in one. Null: none takes it. */
@@ -96,6 +100,7 @@ export class FindRoom {
       }
       isExact &&= room.short !== null;
     }
+    request.lastRoom = null;
     if (isExact) this.#close(request);
     return isExact;
   }
@@ -129,8 +134,18 @@ export class FindRoom {
 
   /** Closes the hopeful requests for which a round has left no room. */
   closeHopeful(): void {
-    for (const { room } of this.#parts.clusters.values()) room.dropUntouched();
+    const moved = new Set<ClusterState>();
+    for (const [cluster, mark] of this.#lookedAt) {
+      const { room } = cluster;
+      if (room.mark === mark) continue;
+      moved.add(cluster);
+      this.#lookedAt.set(cluster, room.mark);
+      room.dropUntouched();
+    }
     for (const request of this.#parts.hopeful) {
+      const { lastRoom } = request;
+      // Where nothing was placed since, it is as open as it was.
+      if (lastRoom !== null && !moved.has(lastRoom.cluster)) continue;
       if (isAwaited(request)) this.closes(request);
       else this.#parts.hopeful.drop(request);
     }

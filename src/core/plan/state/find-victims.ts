@@ -1,4 +1,3 @@
-import type { PlannedAdmission } from "../plan-types.ts";
 import { cheapestVictims, isCheaper } from "../preempt/cheapest-victims.ts";
 import type { Protected } from "../preempt/protection.ts";
 import { dischargeGangs, type RunningGang, type Taker, type Victim } from "../preempt/running-gang.ts";
@@ -13,6 +12,7 @@ import { type Request, type RoomTry, tryIn } from "./requests.ts";
 import { RoundBudgets } from "./round-budgets.ts";
 import { byCluster, type Runner, type Runners, type RunningVictim } from "./runners.ts";
 import type { Parts } from "./state-parts.ts";
+import { StayingGangs } from "./staying-gangs.ts";
 import type { VictimBounds } from "./victim-bounds.ts";
 import { WhoGivesWay } from "./who-gives-way.ts";
 
@@ -47,18 +47,15 @@ export class FindVictims {
   readonly #runners: Runners;
   readonly #who: WhoGivesWay;
   readonly #chosen = new Set<Runner>();
-  /** The gangs that the round has admitted. */
-  readonly #boarding = new Map<Entry, Runner>();
   /** What the gangs are charged with for which the round has chosen victims. */
   readonly #booked: BookedGang[] = [];
-  /** The gangs that stay, for so many that were chosen or admitted. Null: not known yet. */
-  #staying: { readonly chosen: number; readonly boarding: number; readonly all: readonly Runner[] } | null = null;
   /** The gangs that are gone anyway, by cluster, for so many that were chosen. Null: not known yet. */
   #gone: { readonly chosen: number; readonly byCluster: ReturnType<typeof byCluster> } | null = null;
   readonly #bounds: VictimBounds;
   /** The clusters that may have room for the requests of the gang that was asked for last, in one state of use. */
   #hope: Hope = { state: "", entry: null, rooms: new Map() };
   readonly budget: RoundBudgets;
+  readonly staying: StayingGangs;
   /** True while no search finds anybody, because the turn of those who ask has not come. */
   isPaused = false;
 
@@ -69,6 +66,7 @@ export class FindVictims {
     this.#bounds = bounds;
     this.#who = new WhoGivesWay(parts, this.#runners, nowMs);
     this.#nowMs = nowMs;
+    this.staying = new StayingGangs({ lines: parts.lines, runners, who: this.#who, nowMs });
     this.budget = new RoundBudgets(parts.quota.queues, nowMs);
   }
 
@@ -185,35 +183,6 @@ export class FindVictims {
   dischargeAll(gone: readonly Runner[]): void {
     this.#dischargeGone();
     dischargeGangs(this.#parts.quota, gone);
-  }
-
-  /** The running gangs that stay, and those that the round has admitted: the same list until one more is. */
-  staying(): readonly Runner[] {
-    const chosen = this.#chosen.size;
-    const boarding = this.#boarding.size;
-    if (this.#staying?.chosen === chosen && this.#staying.boarding === boarding) return this.#staying.all;
-    const whole = this.#runners.wholeStaying();
-    const staying = chosen === 0 ? whole : whole.filter(({ entry }) => !this.#who.isChosen(entry));
-    const gangs = [...staying, ...this.#boarding.values()];
-    this.#staying = { chosen, boarding, all: gangs };
-    return gangs;
-  }
-
-  /** True for a gang that the round has admitted: it gives way in a later round at the earliest. */
-  isBoarding(entry: Entry): boolean {
-    return this.#boarding.has(entry);
-  }
-
-  /** Notes an admission of the round, whose pods the cluster's room has placed after a mark. */
-  noteBoarding(entry: Entry, planned: PlannedAdmission, { room }: ClusterState, mark: number): void {
-    const { admission: number, cluster, members, flavors, flavorLabels } = planned;
-    const live = { state: "live" as const, admitTimeMs: this.#nowMs, tokensReleasedMs: null, goneMs: null };
-    const runner = this.#runners.make(entry, { ...live, number, cluster, members, flavors, flavorLabels });
-    const pods = room.placedAfter(mark).flatMap(({ slot, fit, pods: count }) => {
-      return Array.from({ length: count }, (): PlacedPod => ({ node: room.nodeAt(slot)?.name ?? "", fit }));
-    });
-    this.#boarding.set(entry, runner);
-    this.#runners.notePods(runner, pods);
   }
 
   /** True if gangs leave, or are about to be preempted. */

@@ -24,7 +24,7 @@ import { SearchTurns } from "./search-turns.ts";
 import type { EligibleCluster, Parts } from "./state-parts.ts";
 import { VictimBounds } from "./victim-bounds.ts";
 
-/** After so many rounds each cluster stops counting pods for which no gang waits any more, one cluster in a round. */
+/** After so many rounds requests beside reservations that have ended are forgotten. */
 const FORGET_EVERY = 256;
 
 /** The state in the form that rounds work on. Facts move it. It keeps its results for as long as they hold. */
@@ -38,6 +38,7 @@ export class FleetParts implements Parts {
   resources: readonly string[] = [];
   runners: Parts["runners"] = new WeakMap();
   readonly keptBefore = new WeakMap<Entry, KeptRoom>();
+  lastEnds: Parts["lastEnds"] = [];
   readonly kept: KeptRoom[] = [];
   /** While a round is read: what nominees lack until their victims have left. */
   booked: QuotaRise = [];
@@ -119,17 +120,13 @@ export class FleetParts implements Parts {
     if (this.#wakesAll) this.#wakeAll();
     this.waits.sync(quota, this.clustersVersion);
     this.#syncs += 1;
-    if (this.#syncs % FORGET_EVERY === 0) {
-      this.waits.forget();
-      this.#forgetRequests();
-    }
+    if (this.#syncs % FORGET_EVERY === 0) this.#forgetRequests();
+    this.waits.forgetSome();
     const mayPreempt = this.#preemptedAt !== this.#runningVersion || nowMs >= this.recheckAtMs;
     const keepsSame = !mayPreempt && this.#keepsSame();
-    let turn = this.#syncs;
     for (const cluster of this.clusters.values()) {
       cluster.planned = 0;
-      if (turn % FORGET_EVERY === 0) cluster.watch.forget();
-      turn += 1;
+      cluster.watch.forgetSome();
       this.#syncRoom(cluster, keepsSame);
     }
     this.#wakeRestless(mayPreempt);
@@ -322,6 +319,7 @@ export class FleetParts implements Parts {
     this.#said = new WeakMap();
     this.#uses = new WeakMap();
     this.runners = new WeakMap();
+    for (const line of this.lines.lines.values()) line.runners = null;
     this.clustersVersion += 1;
     this.#excludes.clear();
     this.hopeful.clear();

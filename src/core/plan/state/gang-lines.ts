@@ -8,9 +8,10 @@ import { type LimitedTenant, RunningJobs } from "../running-jobs.ts";
 import type { AskShape } from "./ask-shape.ts";
 import { AskShapes } from "./ask-shapes.ts";
 import { insertEntry, removeEntry } from "./entry-order.ts";
-import { barredOf, growthList, isHeld, isWaiting, laneKey } from "./gang-place.ts";
+import { growthList, hasLeaving, isHeld, isWaiting, laneKey } from "./gang-place.ts";
 import type { LaneOption } from "./lane-options.ts";
-import { forgetHead, forgetOrder, leaveLists, setRestless } from "./lane-turns.ts";
+import { changeLane, forgetOrder } from "./lane-order.ts";
+import { forgetHead, leaveLists, setRestless } from "./lane-turns.ts";
 import { newLane, newLine } from "./new-lane.ts";
 import { PassingLanes } from "./passing-lanes.ts";
 import type { Account } from "./quota-levels.ts";
@@ -18,6 +19,7 @@ import type { QuotaBlock, QuotaState } from "./quota-state.ts";
 import type { LevelList } from "./quota-waits.ts";
 import type { LaneRefusal } from "./refused.ts";
 import type { Request } from "./requests.ts";
+import type { LineRunners } from "./runners.ts";
 import { TenantCounts } from "./tenant-counts.ts";
 
 /** A gang, and the place that it has in its queue. */
@@ -81,8 +83,8 @@ export type Lane = {
 export type Line = {
   readonly name: string;
   readonly lanes: Map<string, Lane>;
-  /** The lanes in the order of their first gangs. Null: not known since gangs came or went. */
-  order: readonly Lane[] | null;
+  /** The lanes in the order of their first gangs. Null: not known. */
+  order: Lane[] | null;
   /** The lanes that may get reservations. Null: not known since gangs came or went, or lanes were looked at. */
   waitedLong: WaitedLong | null;
   /** True: some of its lanes request no flavored resource. Null: not known since lanes came. */
@@ -100,6 +102,8 @@ export type Line = {
   readonly stretching: Entry[];
   /** Gangs with a live admission. */
   readonly running: Set<Entry>;
+  /** The same as searches for victims see them. Null: not known since one came or went. */
+  runners: LineRunners | null;
   /** What stops the queue. Null: its gangs are admitted. */
   stop: QueueStop | null;
   /** How the gangs age that wait. Null: they do not. */
@@ -136,8 +140,8 @@ export class GangLines {
   #byName: readonly Line[] | null = null;
   /** Gangs whose cause was not told yet, or may have changed. */
   readonly fresh = new Set<Entry>();
-  /** Gangs with an admission that has not left its cluster. */
-  readonly placed = new Set<Entry>();
+  /** Gangs with something in a cluster that leaves. */
+  readonly leaving = new Set<Entry>();
   /** Gangs that wait for a time. */
   readonly timed = new Set<Entry>();
   readonly restless = new Set<Lane>();
@@ -285,9 +289,10 @@ export class GangLines {
     const said = before?.gang.generation === gang.generation ? before.said : 0;
     const entry: Entry = { gang, line, account, shape: this.#shapes.add(gang), lane: null, said };
     this.entries.set(gang.uid, entry);
-    if (barredOf(gang).length > 0) this.placed.add(entry);
+    if (hasLeaving(gang)) this.leaving.add(entry);
     if (liveAdmission(gang) !== null) {
       line.running.add(entry);
+      line.runners = null;
       this.tenants.count(gang, 1);
     }
     if (isWaiting(gang)) this.#enter(entry);
@@ -316,27 +321,29 @@ export class GangLines {
     const lane = line.lanes.get(key) ?? newLane(key, entry);
     line.lanes.set(key, lane);
     entry.lane = lane;
-    insertEntry(lane.entries, entry);
+    changeLane(lane, () => insertEntry(lane.entries, entry));
     if (lane.entries.length === 1 || lane.restless !== null) this.lookAgain(lane);
     if (lane.entries.length === 1) {
       this.passing.add(lane);
       line.hasUnflavored = null;
     }
     line.head = null;
-    forgetOrder(line);
     this.fresh.add(entry);
   }
 
   #remove(entry: Entry): void {
     const { gang, line } = entry;
     this.entries.delete(gang.uid);
-    this.placed.delete(entry);
+    this.leaving.delete(entry);
     this.#shapes.drop(entry.shape);
     this.fresh.delete(entry);
     this.timed.delete(entry);
     this.nominees.delete(entry);
     line.held.delete(entry);
-    if (line.running.delete(entry)) this.tenants.count(gang, -1);
+    if (line.running.delete(entry)) {
+      this.tenants.count(gang, -1);
+      line.runners = null;
+    }
     if (isWaiting(gang)) line.waiting -= 1;
     const list = growthList(entry);
     if (list !== null) removeEntry(list, entry);
@@ -348,8 +355,7 @@ export class GangLines {
     if (lane === null) return;
     entry.lane = null;
     line.head = null;
-    forgetOrder(line);
-    removeEntry(lane.entries, entry);
+    changeLane(lane, () => removeEntry(lane.entries, entry));
     // Whom it may preempt depends on its first gang, too.
     if (lane.restless !== null) this.lookAgain(lane);
     if (lane.entries.length > 0) return;

@@ -37,10 +37,23 @@ export function barredOf({ admissions }: PlanGang): readonly string[] {
   return left.length < 2 ? left : [...new Set(left)].sort(compareText);
 }
 
+/** True for a gang whose live admission ends or is undone anyway. */
+export function leaves({ ends, suspended, evicted }: PlanGang): boolean {
+  return ends || suspended || evicted === true;
+}
+
+/** True if a gang has objects in a cluster that leave, whatever a round decides. */
+export function hasLeaving(gang: PlanGang): boolean {
+  return gang.admissions.some(({ cluster, goneMs, state }) => {
+    const isThere = cluster !== null && goneMs === null;
+    return isThere && (state !== "live" || leaves(gang) || gang.shrinksTo !== undefined);
+  });
+}
+
 /** The list of its queue that a gang is in because it may grow. Null: it may not. */
 export function growthList({ gang, shape, line }: Entry): Entry[] | null {
   const live = liveAdmission(gang);
-  if (live === null || gang.ends || gang.suspended || gang.evicted === true || gang.shrinksTo) return null;
+  if (live === null || leaves(gang) || gang.shrinksTo) return null;
   if (!shape.ask.roles.some(({ role, replicas }) => replicas > (live.members[role] ?? 0))) return null;
   return shape.ask.elastic ? line.stretching : line.growing;
 }

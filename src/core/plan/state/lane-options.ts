@@ -60,7 +60,7 @@ export class LaneOptions {
     const entry = headOf(lane);
     const options = this.of(lane);
     if (entry === undefined || options === null || budget !== undefined || spared !== undefined) return false;
-    if (!mayPreempt(this.#parts.quota.queues.get(lane.line.name), entry)) return true;
+    if (this.#victims.isPaused || !mayPreempt(this.#parts.quota.queues.get(lane.line.name), entry)) return true;
     return options.every(({ request }) =>
       this.#victims.isHopeless({ lane, entry, request, wants: wantsOf(request, this.#parts.resources) }),
     );

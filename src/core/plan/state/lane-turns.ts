@@ -118,12 +118,6 @@ export function forgetHead(line: Line): void {
   line.waitedLong = null;
 }
 
-/** Forgets the order of a queue's lanes. */
-export function forgetOrder(line: Line): void {
-  line.order = null;
-  line.waitedLong = null;
-}
-
 /** True if a lane is woken once there may be room for an option for which it has the quota. */
 export function hearsOfRoom({ refusal }: Lane, { waits, block }: LaneOption): boolean {
   return waits || (block !== null && !refusal?.stoppedByQuota);

@@ -2,7 +2,7 @@
 import { type AgeingInBands, effectivePriority, nextStepMs } from "../ageing.ts";
 import { compareAges } from "./entry-order.ts";
 import { type Entry, headOf, type Line } from "./gang-lines.ts";
-import { forgetOrder } from "./lane-turns.ts";
+import { forgetOrder } from "./lane-order.ts";
 
 /** A gang's priority in the order of admission. Only gangs that wait age. */
 export function rankOf({ gang, line: { ageing } }: Pick<Entry, "gang" | "line">, nowMs: number): number {

@@ -31,7 +31,7 @@ export function newLane(key: string, { gang, line, shape, account }: Entry): Lan
 }
 
 export function newLine(name: string, settings: Pick<Line, "stop" | "ageing">): Line {
-  const lists = { growing: [], stretching: [], held: new Set<Entry>(), running: new Set<Entry>() };
+  const lists = { growing: [], stretching: [], held: new Set<Entry>(), running: new Set<Entry>(), runners: null };
   const limit = { full: null, passedOver: false, reserved: null, restless: 0, keptAwake: 0 };
   const head = { head: null, saidHead: "", order: null, waitedLong: null, hasUnflavored: null, rankedMs: null };
   return { name, lanes: new Map(), awake: [], ...lists, ...limit, ...settings, ...head, waiting: 0 };

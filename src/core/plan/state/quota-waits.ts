@@ -2,6 +2,7 @@ import type { Lane } from "./gang-lines.ts";
 import { HopefulLists, type WaitList } from "./hopeful-lists.ts";
 import type { QuotaBlock, QuotaState } from "./quota-state.ts";
 import type { Request } from "./requests.ts";
+import { Sweep } from "./sweep.ts";
 
 /** The lanes that need the same room at a level. */
 export type LevelList = WaitList & {
@@ -21,6 +22,7 @@ type QuotaWait = { readonly block: QuotaBlock; readonly quota: QuotaState; reado
 export class QuotaWaits {
   readonly hopeful = new HopefulLists<LevelList>();
   readonly #byLevel = new Map<number, Map<number, Map<Request | null, LevelList>>>();
+  readonly #sweep = new Sweep(this.#byLevel);
 
   /** Lets a lane wait until the room of a level may be enough for it. */
   add(lane: Lane, of: QuotaWait): void {
@@ -63,9 +65,9 @@ export class QuotaWaits {
     }
   }
 
-  /** Forgets the lists in which no lane waits any more. */
-  forget(): void {
-    for (const byNeed of this.#byLevel.values()) {
+  /** Forgets the lists of some levels in which no lane waits any more. */
+  forgetSome(): void {
+    for (const [, byNeed] of this.#sweep.next()) {
       for (const [need, lists] of byNeed) {
         dropEmpty(lists);
         if (lists.size === 0) byNeed.delete(need);

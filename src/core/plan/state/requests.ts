@@ -32,7 +32,10 @@ export type Request = WaitList & {
   readonly tries: Map<ClusterState, RoomTry>;
   /** The clusters that may have room for it again since it was closed. Null: it was never closed, or not for long. */
   reopened: Set<RoomTry> | null;
-  /** The cluster that had room for it last, which is asked first. Null: none had. */
+  /**
+   * The cluster that had room for it last, which is asked first. While it is hopeful, each class alone fits there since
+   * rounds looked whether it does. Null: none is known.
+   */
   lastRoom: RoomTry | null;
   /** Lanes that wait for quota for it, and that hear of room once they have the quota. */
   readonly lists: Set<LevelList>;

@@ -1,6 +1,7 @@
 import type { ClusterRoom } from "./cluster-room.ts";
 import type { FitClass, Rules } from "./fit-classes.ts";
 import type { Request, RoomTry } from "./requests.ts";
+import { Sweep } from "./sweep.ts";
 
 /** The number of pods of one class that fit, and the refused requests that wait for more. */
 type Count = {
@@ -14,7 +15,7 @@ type Count = {
 };
 
 /** Counts of classes with the same rules and the same scarcest resource; those that request least of it first. */
-type CountGroup = { readonly rules: Rules; readonly column: number; counts: Count[] };
+type CountGroup = { readonly rules: Rules; readonly column: number; readonly counts: Count[] };
 
 /**
  * The numbers of pods that fit a cluster's room, by class. They are kept exactly while nodes change. They belong to the
@@ -23,6 +24,7 @@ type CountGroup = { readonly rules: Rules; readonly column: number; counts: Coun
 export class RoomWatch {
   readonly #room: ClusterRoom;
   readonly #counts = new Map<FitClass, Count>();
+  readonly #sweep = new Sweep(this.#counts);
   readonly #groups = new Map<Rules, Map<number, CountGroup>>();
   /** Classes that must be looked at again, because a round had placed pods when they were refused. */
   readonly #unsettled = new Set<FitClass>();
@@ -84,21 +86,20 @@ export class RoomWatch {
     this.#unsettled.clear();
   }
 
-  /** Stops counting classes for which no gang waits any more. */
-  forget(): void {
-    for (const [fit, { tries }] of this.#counts) {
+  /** Stops counting some classes for which no gang waits any more. */
+  forgetSome(): void {
+    for (const [fit, count] of this.#sweep.next()) {
+      const { tries } = count;
       for (const one of tries.keys()) {
         if (one.request.waiting.size + one.request.lists.size > 0) continue;
         tries.delete(one);
         stopWatching(one);
         one.request.closedFor = -1;
       }
-      if (tries.size === 0) this.#counts.delete(fit);
-    }
-    for (const columns of this.#groups.values()) {
-      for (const group of columns.values()) {
-        group.counts = group.counts.filter((count) => this.#counts.get(count.fit) === count);
-      }
+      if (tries.size > 0) continue;
+      this.#counts.delete(fit);
+      const { counts } = this.#groupOf(fit);
+      counts.splice(counts.indexOf(count), 1);
     }
   }
 
@@ -111,15 +112,18 @@ export class RoomWatch {
   }
 
   #start(fit: FitClass): Count {
-    const [column = -1] = fit.columns;
     const count: Count = { fit, least: fit.amounts[0] ?? 0, count: -1, tries: new Map() };
     this.#counts.set(fit, count);
-    const columns = this.#groups.get(fit.rules) ?? new Map<number, CountGroup>();
-    this.#groups.set(fit.rules, columns);
-    const group = columns.get(column) ?? { rules: fit.rules, column, counts: [] };
-    columns.set(column, group);
-    insert(group.counts, count);
+    insert(this.#groupOf(fit).counts, count);
     return count;
+  }
+
+  #groupOf({ rules, columns: [column = -1] }: FitClass): CountGroup {
+    const byColumn = this.#groups.get(rules) ?? new Map<number, CountGroup>();
+    this.#groups.set(rules, byColumn);
+    const group = byColumn.get(column) ?? { rules, column, counts: [] };
+    byColumn.set(column, group);
+    return group;
   }
 
   #moveGroup(group: CountGroup, changed: readonly number[], moved: Set<Count>): void {
@@ -159,7 +163,8 @@ function wake(count: Count, woken: Set<Request>): void {
     count.tries.delete(one);
     one.watched = false;
     one.request.reopened?.add(one);
-    one.request.lastRoom = one;
+    // The classes of the others may not fit.
+    one.request.lastRoom = one.groups.length === 1 ? one : null;
     woken.add(one.request);
   }
 }

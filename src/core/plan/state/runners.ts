@@ -1,11 +1,12 @@
 import { liveAdmission } from "../../job/job.ts";
 import type { MemberCounts } from "../gang.ts";
-import type { PlannedFrom } from "../plan-gang.ts";
+import type { PlanGang, PlannedFrom } from "../plan-gang.ts";
 import { usesOne } from "../preempt/candidates.ts";
 import type { RunningGang, Victim } from "../preempt/running-gang.ts";
 import type { Branch } from "./branches.ts";
 import { type ClusterState, type LiveMembers, membersUnder, type PlacedPod } from "./cluster-state.ts";
-import type { Entry } from "./gang-lines.ts";
+import type { Entry, Line } from "./gang-lines.ts";
+import { leaves } from "./gang-place.ts";
 import { leastKept, splitAdmission } from "./growth.ts";
 import type { Parts } from "./state-parts.ts";
 
@@ -21,19 +22,34 @@ export type Runner = RunningGang & {
 
 export type RunningVictim = Victim & { readonly gang: Runner };
 
+/** A gang that stays, made of one record of it: with its growth as one of its own, and whole. */
+export type EntryRunners = {
+  readonly gang: PlanGang;
+  readonly parts: readonly Runner[];
+  readonly whole: Runner | null;
+};
+
+/** The gangs of a queue that stay. */
+export type LineRunners = {
+  readonly parts: readonly Runner[];
+  readonly wholes: readonly Runner[];
+  /** Those of `wholes` whose end is known, or that may be taken back at any time. */
+  readonly ending: readonly Runner[];
+  /** The pools that they use. */
+  readonly pools: ReadonlySet<string>;
+  /** Those of `parts` by cluster. Null: not asked for yet. */
+  byCluster: ReadonlyMap<string | null, readonly Runner[]> | null;
+};
+
 /** The gangs that use tokens and room, as they are when a round begins. They are the same until a fact changes. */
 export class Runners {
   readonly #parts: Parts;
-  readonly #staying = new Map<string, readonly Runner[]>();
-  /** The gangs that stay in each cluster, by queue. Null: not known yet. */
-  #byCluster: ReadonlyMap<string | null, ReadonlyMap<string, readonly Runner[]>> | null = null;
   /** The leaves of trees with gangs in each cluster, or in any, that use pools, by the names of both. */
   readonly #leaves = new Map<Branch, Map<string, readonly Branch[]>>();
   readonly #pods = new WeakMap<Runner, readonly PlacedPod[]>();
-  /** The whole gangs of elastic ones. */
-  readonly #wholes = new Map<Entry, Runner>();
   #leaving: readonly Runner[] | null = null;
   #whole: readonly Runner[] | null = null;
+  #ending: readonly Runner[] | null = null;
 
   constructor(parts: Parts) {
     this.#parts = parts;
@@ -41,31 +57,33 @@ export class Runners {
 
   /** The running gangs of a queue that do not leave. The growth of an elastic gang is one of its own. */
   readonly staying = (queue: string): readonly Runner[] => {
-    const known = this.#staying.get(queue);
-    if (known !== undefined) return known;
-    const entries = [...(this.#parts.lines.lines.get(queue)?.running ?? [])].filter((entry) => !leaves(entry));
-    const runners = entries.flatMap((entry) => this.#partsOf(entry));
-    this.#staying.set(queue, runners);
-    return runners;
+    const line = this.#parts.lines.lines.get(queue);
+    return line === undefined ? [] : this.#inLine(line).parts;
   };
 
-  /** Those of all queues. */
-  allStaying(): readonly Runner[] {
-    return [...this.#parts.lines.lines.keys()].flatMap(this.staying);
+  /** The running gangs of all queues that do not leave, elastic ones together with their growth. */
+  wholeStaying(): readonly Runner[] {
+    this.#whole ??= this.#ofAllLines(({ wholes }) => wholes);
+    return this.#whole;
   }
 
-  /** The same, but elastic gangs together with their growth. */
-  wholeStaying(): readonly Runner[] {
-    this.#whole ??= this.allStaying().flatMap((gang) => (gang.isGrowth === true ? [] : [this.wholeOf(gang)]));
-    return this.#whole;
+  /** Those among them whose end is known, or that may be taken back at any time. */
+  ending(): readonly Runner[] {
+    this.#ending ??= this.#ofAllLines(({ ending }) => ending);
+    return this.#ending;
+  }
+
+  /** One of them. Null: the gang does not run, or it leaves. */
+  wholeStayingOf(entry: Entry): Runner | null {
+    return leaves(entry.gang) ? null : this.#ofEntry(entry).whole;
   }
 
   /** The gangs that leave anyway, and the members that others are giving up. */
   leaving(): readonly Runner[] {
-    this.#leaving ??= [...this.#parts.lines.placed].flatMap((entry) =>
+    this.#leaving ??= [...this.#parts.lines.leaving].flatMap((entry) =>
       entry.gang.admissions.flatMap((admission) => {
         if (admission.cluster === null || admission.goneMs !== null) return [];
-        if (admission.state !== "live" || leaves(entry)) return [this.make(entry, admission)];
+        if (admission.state !== "live" || leaves(entry.gang)) return [this.make(entry, admission)];
         const { shrinksTo } = entry.gang;
         return shrinksTo === undefined ? [] : [this.growth(entry, admission, shrinksTo)];
       }),
@@ -75,10 +93,11 @@ export class Runners {
 
   /** The gangs of a queue that stay in one cluster. */
   inCluster(cluster: string, queue: string): readonly Runner[] {
-    this.#byCluster ??= new Map(
-      [...byCluster(this.allStaying())].map(([name, gangs]) => [name, Map.groupBy(gangs, queueOf)]),
-    );
-    return this.#byCluster.get(cluster)?.get(queue) ?? [];
+    const line = this.#parts.lines.lines.get(queue);
+    if (line === undefined) return [];
+    const runners = this.#inLine(line);
+    runners.byCluster ??= byCluster(runners.parts);
+    return runners.byCluster.get(cluster) ?? [];
   }
 
   /** The leaves of a tree whose queues have gangs in a cluster, or anywhere, that use one of some pools. */
@@ -89,21 +108,22 @@ export class Runners {
     for (const pool of pools) key += `\n${pool}`;
     let leaves = known.get(key);
     if (leaves === undefined) {
-      const gangsOf = (queue: string) => (cluster === null ? this.staying(queue) : this.inCluster(cluster, queue));
-      leaves = root.leaves.filter(({ name }) => gangsOf(name).some((gang) => usesOne(gang, pools)));
+      leaves = root.leaves.filter(({ name }) => this.#mayUse(name, pools, cluster));
       known.set(key, leaves);
     }
     return leaves;
   }
 
+  /** True if gangs of a queue in a cluster, or anywhere, use one of some pools. */
+  #mayUse(queue: string, pools: ReadonlySet<string>, cluster: string | null): boolean {
+    const line = this.#parts.lines.lines.get(queue);
+    if (line === undefined || !hasOne(this.#inLine(line).pools, pools)) return false;
+    return cluster === null || this.inCluster(cluster, queue).some((gang) => usesOne(gang, pools));
+  }
+
   /** An elastic gang together with its growth, unless that leaves. */
   wholeOf(gang: Runner): Runner {
-    const { entry, keeps } = gang;
-    const live = liveAdmission(entry.gang);
-    if (keeps === null || live === null || entry.gang.shrinksTo !== undefined) return gang;
-    const whole = this.#wholes.get(entry) ?? this.make(entry, live);
-    this.#wholes.set(entry, whole);
-    return whole;
+    return gang.keeps === null ? gang : (this.#ofEntry(gang.entry).whole ?? gang);
   }
 
   /** The pods that a gang has in a cluster: none but in that of its admission. */
@@ -136,23 +156,44 @@ export class Runners {
     return { ...this.make(entry, splitAdmission(live, keeps).growth), keeps, isGrowth: true };
   }
 
-  /** A running gang: whole, or its growth and the rest, of which the growth may leave already. */
-  #partsOf(entry: Entry): readonly Runner[] {
-    const known = this.#parts.runners.get(entry);
-    if (known?.gang === entry.gang) return known.parts;
-    const parts = this.#makeParts(entry);
-    this.#parts.runners.set(entry, { gang: entry.gang, parts });
-    return parts;
+  #ofAllLines(of: (line: LineRunners) => readonly Runner[]): readonly Runner[] {
+    return [...this.#parts.lines.lines.values()].flatMap((line) => of(this.#inLine(line)));
   }
 
-  #makeParts(entry: Entry): readonly Runner[] {
+  #inLine(line: Line): LineRunners {
+    line.runners ??= this.#makeInLine(line);
+    return line.runners;
+  }
+
+  #makeInLine({ running }: Line): LineRunners {
+    const all = [...running].filter(({ gang }) => !leaves(gang)).map((entry) => this.#ofEntry(entry));
+    const wholes = all.flatMap(({ whole }) => whole ?? []);
+    const pools = new Set(wholes.flatMap(({ uses }) => [...uses].flatMap(([pool, used]) => (used > 0 ? [pool] : []))));
+    const parts = all.flatMap((gang) => gang.parts);
+    return { parts, wholes, ending: wholes.filter(mayEnd), pools, byCluster: null };
+  }
+
+  #ofEntry(entry: Entry): EntryRunners {
+    const known = this.#parts.runners.get(entry);
+    if (known?.gang === entry.gang) return known;
+    const made = { gang: entry.gang, ...this.#makeParts(entry) };
+    this.#parts.runners.set(entry, made);
+    return made;
+  }
+
+  /** A running gang: whole, or its growth and the rest, of which the growth may leave already. */
+  #makeParts(entry: Entry): Omit<EntryRunners, "gang"> {
     const live = liveAdmission(entry.gang);
-    if (live === null) return [];
+    if (live === null) return { parts: [], whole: null };
     const { shrinksTo } = entry.gang;
     const keeps = shrinksTo ?? leastKept(entry, live);
-    if (keeps === null) return [this.make(entry, live)];
+    if (keeps === null) {
+      const whole = this.make(entry, live);
+      return { parts: [whole], whole };
+    }
     const rest = { ...this.make(entry, splitAdmission(live, keeps).rest), keeps };
-    return shrinksTo === undefined ? [this.growth(entry, live, keeps), rest] : [rest];
+    if (shrinksTo !== undefined) return { parts: [rest], whole: rest };
+    return { parts: [this.growth(entry, live, keeps), rest], whole: this.make(entry, live) };
   }
 }
 
@@ -161,11 +202,12 @@ export function byCluster(gangs: Iterable<Runner>): ReadonlyMap<string | null, r
   return Map.groupBy(gangs, ({ admission }) => admission.cluster);
 }
 
-function queueOf({ entry }: Runner): string {
-  return entry.line.name;
+function hasOne(all: ReadonlySet<string>, pools: ReadonlySet<string>): boolean {
+  for (const pool of pools) if (all.has(pool)) return true;
+  return false;
 }
 
-/** True for a gang whose live admission ends or is undone anyway. */
-function leaves({ gang }: Entry): boolean {
-  return gang.ends || gang.suspended || gang.evicted === true;
+/** True if the end of a gang is known, or it may be taken back at any time. */
+export function mayEnd({ entry: { gang } }: Runner): boolean {
+  return gang.backfill === true || gang.maxRuntimeMs !== undefined;
 }

@@ -17,6 +17,8 @@ export class SearchTurns {
   readonly #again = new Set<Lane>();
   /** How often all were told to look: with every change of what runs, so that it must not take long. */
   #told = 0;
+  /** The lanes that have had their turn since. */
+  readonly #looked = new Set<Lane>();
   /** The same when those that had not looked since were gathered last. */
   #gathered = 0;
   /** How many lanes may still look in this round. */
@@ -50,6 +52,7 @@ export class SearchTurns {
 
   #delete(lane: Lane): void {
     lane.toldUpTo = this.#told;
+    this.#looked.add(lane);
     this.#due.delete(lane);
     this.#later.delete(lane);
   }
@@ -63,7 +66,9 @@ export class SearchTurns {
   }
 
   addAll({ restless }: Pick<GangLines, "restless">): void {
-    if (restless.size > 0) this.#told += 1;
+    if (restless.size === 0) return;
+    this.#told += 1;
+    this.#looked.clear();
   }
 
   /** Wakes the lanes that come next: those of one queue after those of another, each queue's in their order. */
@@ -103,15 +108,22 @@ export class SearchTurns {
   }
 
   /** Lets restless lanes of a queue that pass a test look in this round, or later if this one has enough that look. */
-  addNow({ restless, lanes }: Line, lines: GangLines, test: (lane: Lane) => boolean): void {
-    if (restless === 0) return;
-    for (const lane of lanes.values()) {
-      if (lane.restless === null) continue;
+  addNow(line: Line, lines: GangLines, test: (lane: Lane) => boolean): void {
+    if (line.restless === 0) return;
+    for (const lane of this.#mayAdd(line)) {
       const isFull = this.#toWake <= 0;
       if ((isFull && this.#has(lane)) || !test(lane)) continue;
       if (isFull) this.#add(lane);
       else this.#wake(lane, lines);
     }
+  }
+
+  /** The restless lanes of a queue that may look sooner than they would. */
+  #mayAdd(line: Line): readonly Lane[] {
+    // If this round has enough, all others that have not looked since they were told look later anyway.
+    const isSettled = this.#toWake <= 0 && this.#gathered < this.#told;
+    const lanes = isSettled ? [...this.#looked].filter((lane) => lane.line === line) : [...line.lanes.values()];
+    return lanes.filter(({ restless }) => restless !== null);
   }
 
   /** Notes that a lane that looked has found victims. */

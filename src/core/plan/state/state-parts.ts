@@ -1,5 +1,5 @@
 import type { Ask } from "../ask.ts";
-import type { PlanGang, PlannedFrom } from "../plan-gang.ts";
+import type { PlannedFrom } from "../plan-gang.ts";
 import type { AskShape, SizedAsk } from "./ask-shape.ts";
 import type { PoolAmounts } from "./branch-use.ts";
 import type { Flavors } from "./choices.ts";
@@ -11,7 +11,7 @@ import type { QuotaState } from "./quota-state.ts";
 import type { QuotaWaits } from "./quota-waits.ts";
 import type { ClusterBlock, ClusterBlocks } from "./refused.ts";
 import type { Request } from "./requests.ts";
-import type { Runner, Runners } from "./runners.ts";
+import type { EntryRunners, Runner, Runners } from "./runners.ts";
 import type { SearchTurns } from "./search-turns.ts";
 import type { VictimBounds } from "./victim-bounds.ts";
 
@@ -41,11 +41,13 @@ export type Parts = {
   /** The amounts of each pool that an admission of a gang takes. */
   readonly usesOf: (entry: Entry, admission: PlannedFrom) => PoolAmounts;
   /** Running gangs as searches for victims see them, each with the record that it was made of. */
-  readonly runners: WeakMap<Entry, { readonly gang: PlanGang; readonly parts: readonly Runner[] }>;
+  readonly runners: WeakMap<Entry, EntryRunners>;
   /** The gangs that run, and what searches can find among them at most. Made anew once what runs has changed. */
   readonly running: () => { readonly runners: Runners; readonly bounds: VictimBounds };
   /** What the last round kept for gangs with reservations. It leaves out what time alone may change. */
   readonly keptBefore: WeakMap<Entry, KeptRoom>;
+  /** Gangs in the order in which they were expected to end when that was asked last. */
+  lastEnds: readonly Runner[];
   /** What the round keeps for reservations, the first one first. */
   readonly kept: KeptRoom[];
   /** The registered clusters by name. */

@@ -32,6 +32,10 @@ export class WhoGivesWay {
     this.#chosen.add(entry);
   }
 
+  get chosenCount(): number {
+    return this.#chosen.size;
+  }
+
   isChosen(entry: Entry): boolean {
     return this.#chosen.has(entry);
   }
