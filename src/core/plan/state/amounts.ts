@@ -47,14 +47,14 @@ export class Amounts {
 
   /** How many pods of a class these amounts of a slot are enough for, at most `max`. */
   podsIn({ columns, amounts }: FitClass, slot: number, max: number): number {
-    const [scarcest] = columns;
-    if (scarcest !== undefined && this.at(scarcest, slot) < (amounts[0] as number)) return 0;
     let least = max;
     for (let at = 0; at < columns.length; at++) {
-      const fitting = Math.floor((this.columns[columns[at] as number]?.[slot] ?? 0) / (amounts[at] as number));
-      if (fitting < least) least = fitting;
-      if (least <= 0) return 0;
+      const amount = amounts[at] as number;
+      const left = this.columns[columns[at] as number]?.[slot] ?? 0;
+      if (left < amount) return 0;
+      // Most columns are enough for as many as the first, the scarcest one.
+      if (left < amount * least) least = Math.floor(left / amount);
     }
-    return least;
+    return Math.max(0, least);
   }
 }

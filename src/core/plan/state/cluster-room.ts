@@ -128,16 +128,12 @@ export class ClusterRoom {
   /** The slots whose nodes have other amounts left, or are of another class, than when the room was remembered. */
   changed(): readonly number[] {
     const changed: number[] = [];
-    for (let slot = 0; slot < this.#nodes.length; slot++) if (this.#hasChanged(slot)) changed.push(slot);
-    return changed;
-  }
-
-  #hasChanged(slot: number): boolean {
-    if (this.#free.differs(this.#before, slot)) return true;
-    for (const [keys, classes] of this.#classes) {
-      if (classes[slot] !== (this.#classesBefore.get(keys)?.[slot] ?? NO_NODE)) return true;
+    const classes = [...this.#classes].map(([keys, now]) => ({ now, before: this.#classesBefore.get(keys) }));
+    for (let slot = 0; slot < this.#nodes.length; slot++) {
+      const isOther = classes.some(({ now, before }) => now[slot] !== (before?.[slot] ?? NO_NODE));
+      if (isOther || this.#free.differs(this.#before, slot)) changed.push(slot);
     }
-    return false;
+    return changed;
   }
 
   /** Leaves out of `touched` the slots that have what they had again. */
@@ -178,6 +174,8 @@ export class ClusterRoom {
 
   /** False: surely no pod of a class fits now. True: one may. */
   mayTake(fit: FitClass): boolean {
+    const known = this.#most.knownOf(fit, this.mark);
+    if (known !== null) return known;
     const classes = this.#classesOf(fit.rules.keys);
     return this.#most.mayTake(fit, { placed: this.mark, free: this.#free, classes, slots: this.#nodes.length });
   }

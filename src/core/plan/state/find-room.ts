@@ -178,11 +178,12 @@ export class FindRoom {
   }
 
   #allRooms(request: Request): readonly RoomTry[] {
-    const rooms: RoomTry[] = [];
-    for (const { cluster, facts, block } of this.#parts.clustersFor(request.sized.ask)) {
-      if (block === null) rooms.push(tryIn(request, cluster, facts));
+    const { clustersVersion: version } = this.#parts;
+    if (request.all.version !== version) {
+      const open = this.#parts.clustersFor(request.sized.ask).filter(({ block }) => block === null);
+      request.all = { version, rooms: open.map(({ cluster, facts }) => tryIn(request, cluster, facts)) };
     }
-    return rooms;
+    return request.all.rooms;
   }
 
   /** True if the round has refused it already, and the room has not changed in a way that could matter. */

@@ -10,7 +10,7 @@ type Nodes = {
 };
 
 /** The most that an allowed node has left of a column, and after how many placements it was looked up. */
-type Most = { amount: number; placed: number };
+type Most = { readonly amount: number; readonly placed: number };
 
 /**
  * The most that any node which rules allow has left of a column. Placements only take room, so what was looked up is an
@@ -21,19 +21,25 @@ export class MostFree {
   /** The most placements after which something was looked up. */
   #latest = 0;
 
+  /** The answer of `mayTake` after so many placements, if no node has to be looked at for it. Null: some have. */
+  knownOf({ rules, columns, amounts }: FitClass, placed: number): boolean | null {
+    const amount = amounts[0];
+    if (amount === undefined) return true;
+    const most = this.#known.get(rules)?.get(columns[0] as number);
+    if (most === undefined) return null;
+    if (amount > most.amount) return false;
+    return most.placed === placed ? true : null;
+  }
+
   /** False: no node has as much left of a class's scarcest resource as one pod requests. */
   mayTake({ rules, columns, amounts }: FitClass, nodes: Nodes): boolean {
-    const [column, amount] = [columns[0], amounts[0]];
-    if (column === undefined || amount === undefined) return true;
+    const column = columns[0] as number;
     const known = this.#known.get(rules) ?? new Map<number, Most>();
     this.#known.set(rules, known);
-    const most = known.get(column) ?? { amount: Number.POSITIVE_INFINITY, placed: -1 };
+    const most = { amount: mostOf(nodes, column, rules), placed: nodes.placed };
     known.set(column, most);
-    if (amount > most.amount || most.placed === nodes.placed) return amount <= most.amount;
-    most.amount = mostOf(nodes, column, rules);
-    most.placed = nodes.placed;
     this.#latest = Math.max(this.#latest, nodes.placed);
-    return amount <= most.amount;
+    return (amounts[0] as number) <= most.amount;
   }
 
   /** Notes that room has come back. */

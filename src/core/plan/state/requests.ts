@@ -30,6 +30,8 @@ export type Request = WaitList & {
   readonly resource: string;
   readonly demand: number;
   readonly tries: Map<ClusterState, RoomTry>;
+  /** It in every cluster that takes its ask, by name, and the version of the clusters that this is for. */
+  all: { readonly version: number; readonly rooms: readonly RoomTry[] };
   /** The clusters that may have room for it again since it was closed. Null: it was never closed, or not for long. */
   reopened: Set<RoomTry> | null;
   /**
@@ -73,6 +75,8 @@ export type RoomTry = {
   block: ClusterBlock | null;
 };
 
+const NO_ROOMS: Request["all"] = { version: -1, rooms: [] };
+
 export function newRequest(
   of: Pick<Request, "id" | "lifted" | "base">,
   sized: SizedAsk,
@@ -81,7 +85,18 @@ export function newRequest(
   const resource = Object.keys(choice)[0] ?? "cpu";
   const demand = demandFor(sized, resource);
   const closed = { closedFor: -1, reopened: null, lastRoom: null, hopeful: false };
-  return { ...of, sized, choice, resource, demand, tries: new Map(), lists: new Set(), waiting: new Set(), ...closed };
+  return {
+    ...of,
+    sized,
+    choice,
+    resource,
+    demand,
+    tries: new Map(),
+    all: NO_ROOMS,
+    lists: new Set(),
+    waiting: new Set(),
+    ...closed,
+  };
 }
 
 /** The amounts that a request takes of each pool. */

@@ -158,15 +158,15 @@ function stopWatching(room: RoomTry): void {
 }
 
 function wake(count: Count, woken: Set<Request>): void {
-  for (const [one, need] of count.tries) {
-    if (need > count.count) continue;
+  count.tries.forEach((need, one) => {
+    if (need > count.count) return;
     count.tries.delete(one);
     one.watched = false;
     one.request.reopened?.add(one);
     // The classes of the others may not fit.
     one.request.lastRoom = one.groups.length === 1 ? one : null;
     woken.add(one.request);
-  }
+  });
 }
 
 /** How many pods of a class a request asks for. */
