@@ -17,10 +17,10 @@ export class SearchTurns {
   readonly #again = new Set<Lane>();
   /** How often all were told to look: with every change of what runs, so that it must not take long. */
   #told = 0;
-  /** The lanes that have had their turn since. */
-  readonly #looked = new Set<Lane>();
   /** The same when those that had not looked since were gathered last. */
   #gathered = 0;
+  /** The lanes that have had their turn since all were told to look last. */
+  readonly #looked = new Set<Lane>();
   /** How many lanes may still look in this round. */
   #left = 0;
   /** How many may still be woken for it. */
