@@ -24,7 +24,9 @@ export async function recordPreemptions(
     }
   }
   if (withdrawn.length > 0) await store.recordWithdrawals(withdrawn, plannerEpoch, clock.nowMs());
-  const changed = preemptions.flatMap(({ planned, victims }) => [planned, ...victims].map(({ jobUid }) => jobUid));
+  const changed = preemptions.flatMap(({ planned, victims, takesOver = [] }) => {
+    return [planned, ...victims, ...takesOver].map(({ jobUid }) => jobUid);
+  });
   if (changed.length + withdrawn.length > 0) await fleet.reread([...new Set([...changed, ...withdrawn])]);
   return { nominated, stale: preemptions.length - nominated };
 }

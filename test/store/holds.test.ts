@@ -37,9 +37,9 @@ onEachDatabase((openDb) => {
   });
 
   /** Admits a job that needs `need` GPUs, of which the counters have granted `granted`; the pool has 8. */
-  async function admit(job: Job, need: number, granted = need): Promise<AdmitOutcome> {
+  async function admit(job: Job, need: number, granted = need, generation = 1): Promise<AdmitOutcome> {
     const { store, quotaEpoch, plannerEpoch } = planner;
-    const plain = plannedFor(job, { admissionCounter: counter });
+    const plain = plannedFor(job, { admissionCounter: counter, generation });
     const planned = { ...plain, allocations: plain.allocations.map((one) => ({ ...one, amount: need })) };
     fences += 1n;
     const token = `job/${job.uid}/admission/1/step/1/${plannerEpoch}`;
@@ -162,6 +162,37 @@ onEachDatabase((openDb) => {
     assert.deepEqual(await live(), [[other.uid, 2, false]]);
     await end(other);
     assert.deepEqual(await live(), [[preempting.uid, 2, true]]);
+  });
+
+  test("a gang that passes a reservation takes over what it needs of its holds, which that lacks again", async () => {
+    const [wide, one, small] = await submit();
+    await admit(one, 6);
+    await nominate(wide, 8, [one]);
+    await end(one);
+    assert.deepEqual(await live(), [[wide.uid, 6, true]]);
+    const planned = plannedFor(small);
+    const record = {
+      planned: { ...planned, allocations: planned.allocations.map((one) => ({ ...one, amount: 2 })) },
+      victims: [],
+      queue: "research",
+      takesOver: [{ jobUid: wide.uid, admission: 1 }],
+    };
+    const [outcome] = await planner.store.planner.recordPreemptions([record], planner.plannerEpoch, NOW);
+    assert.equal(outcome?.kind, "recorded");
+    assert.deepEqual(await live(), [
+      [wide.uid, 4, true],
+      [small.uid, 2, true],
+    ]);
+    assert.equal(await used(), 6);
+    assert.deepEqual(await db.query("select lacks from token_heirs order by lacks"), [{ lacks: 0 }, { lacks: 4 }]);
+    const { waiting } = (await planner.load(small.uid)).status;
+    const takes = "it boards in cluster east next, with tokens that it takes over from the reservation of";
+    assert.equal(waiting?.message, `${takes} ${wide.namespace}/${wide.name}`);
+    assert.equal(await admit(small, 2, 0, 2), "recorded");
+    assert.deepEqual(await live(), [
+      [wide.uid, 4, true],
+      [small.uid, 2, false],
+    ]);
   });
 
   test("holds may cover all that an admission needs; its record releases those that it does not need", async () => {

@@ -16,6 +16,7 @@ import {
   RESERVING,
   reservingWords,
   SHRINKS,
+  takingOverWords,
   victimWords,
 } from "./preemption-words.ts";
 
@@ -64,7 +65,8 @@ function changeNominee(
   preemption: PlannedPreemption,
   of: { readonly jobs: ReadonlyMap<string, Job>; readonly names: readonly string[]; readonly nowMs: number },
 ): PreemptionChange {
-  const { reservation } = preemption;
+  const { reservation, takesOver } = preemption;
+  if (takesOver !== undefined) return nominateToPass(nominee, { ...preemption, takesOver }, of);
   if (reservation === undefined) return nominateFor(nominee, nominationBy(preemption, of.nowMs), of.names);
   return reserveFor(nominee, { ...preemption, reservation: stillAwaited(reservation, of.jobs) }, of);
 }
@@ -109,6 +111,17 @@ function nominate(before: Job, nomination: Nomination, said: Said): PreemptionCh
 /** Nominates a job for which those of these names are preempted. */
 function nominateFor(before: Job, nomination: Nomination, victims: readonly string[]): PreemptionChange {
   return nominate(before, nomination, { reason: PREEMPTING, message: preemptingWords(nomination.cluster, victims) });
+}
+
+/** Nominates a job that passes reservations. */
+function nominateToPass(
+  before: Job,
+  preemption: PlannedPreemption & Required<Pick<PlannedPreemption, "takesOver">>,
+  { jobs, nowMs }: { readonly jobs: ReadonlyMap<string, Job>; readonly nowMs: number },
+): PreemptionChange {
+  const nomination = nominationBy(preemption, nowMs);
+  const names = preemption.takesOver.map(({ jobUid }) => nameOf(jobs.get(jobUid) ?? before));
+  return nominate(before, nomination, { reason: PREEMPTING, message: takingOverWords(nomination.cluster, names) });
 }
 
 /** A reservation that awaits only those gangs whose jobs are among `jobs` and run as planned. */

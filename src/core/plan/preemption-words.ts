@@ -44,6 +44,12 @@ export function victimWords(name: string, members: MemberCounts, keeps?: MemberC
   return count === 0 ? name : `${count} member${count === 1 ? "" : "s"} of ${name}`;
 }
 
+/** Why a nominee waits that passes reservations. `holders`: the jobs that have these, as `namespace/name`. */
+export function takingOverWords(cluster: string, holders: readonly string[]): string {
+  const next = `it boards in cluster ${cluster} next`;
+  return `${next}, with tokens that it takes over from the reservation of ${listed(holders)}`;
+}
+
 /** Why a nominee waits. `victims`: those that have not ended, as `namespace/name`. */
 export function preemptingWords(cluster: string, victims: readonly string[]): string {
   const where = `it is nominated for cluster ${cluster}`;

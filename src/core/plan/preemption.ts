@@ -22,6 +22,11 @@ export type PlannedPreemption = {
   readonly victims: readonly PlannedVictim[];
   /** Omitted: its victims make room for it, and it is no reservation. */
   readonly reservation?: PlannedReservation;
+  /**
+   * The reservations that it passes and that hold tokens which it needs, with the admissions that they are for. It has
+   * no victims then, and boards as soon as it has these tokens. Omitted: none.
+   */
+  readonly takesOver?: readonly { readonly jobUid: string; readonly admission: number }[];
 };
 
 /** A reservation that is new, moves, or waits for other gangs than its record says. */

@@ -102,10 +102,11 @@ function judgeNow(
   state.preview(nowMs, ({ admissions, preemptions }, parts) => {
     const entry = parts.lines.entries.get(gang.uid);
     const preemption = preemptions.find(({ planned }) => planned.jobUid === gang.uid);
+    const passing = preemption?.takesOver === undefined ? undefined : preemption.planned;
     const nominated = preemption && ({ kind: "preempting", nomination: nominationBy(preemption, nowMs) } as const);
     const cause = nominated ?? (entry === undefined ? null : causeOf(parts, entry, nowMs));
     const refusal = cause === null ? null : new RefusalWords(parts, { callers, admissions }).refusalOf(gang, cause);
-    decided = admissions.find(({ jobUid }) => jobUid === gang.uid) ?? refusal;
+    decided = admissions.find(({ jobUid }) => jobUid === gang.uid) ?? passing ?? refusal;
   });
   invariant(decided !== null, "a round admits, nominates or refuses every waiting gang");
   return decided;

@@ -34,6 +34,8 @@ export class SmallFleet {
   nowMs = 1;
   reservationsPerPool = 1;
   readonly #used = new Map<string, number>();
+  /** What waiting gangs hold, by uid. */
+  readonly #holds = new Map<string, number>();
   readonly #nodes: SmallNode[];
   readonly #shows: boolean;
   #version = 1;
@@ -165,6 +167,19 @@ export class SmallFleet {
     this.#set({ ...gang, waits: false, admissions });
   }
 
+  /** Lets a gang that waits hold so many GPUs: its queue uses them. */
+  hold(uid: string, amount: number): void {
+    const gang = this.gangs.get(uid) as PlanGang;
+    this.#use(gang, amount - this.heldBy(uid));
+    this.#holds.set(uid, amount);
+    const holds = amount === 0 ? null : { admission: gang.lastAdmission + 1, amounts: { [POOL]: amount } };
+    this.state.apply({ kind: "holds", uid, version: this.#next(), holds });
+  }
+
+  heldBy(uid: string): number {
+    return this.#holds.get(uid) ?? 0;
+  }
+
   /** The GPUs that a queue's gangs use. */
   used(queue: string): number {
     return this.#used.get(queue) ?? 0;
@@ -184,6 +199,7 @@ export class SmallFleet {
   }
 
   #admit({ jobUid, admission: number, cluster: where, members, flavors, flavorLabels }: PlannedAdmission): void {
+    this.hold(jobUid, 0);
     const gang = this.gangs.get(jobUid) as PlanGang;
     const ends = { state: "live" as const, tokensReleasedMs: null, goneMs: null };
     const live = { number, admitTimeMs: this.nowMs, cluster: where, members, flavors, flavorLabels, ...ends };
@@ -191,7 +207,13 @@ export class SmallFleet {
     this.#set({ ...withoutNomination(gang), waits: false, admissions: [live], lastAdmission: number });
   }
 
-  #preempt({ planned, victims, reservation }: PlannedPreemption): void {
+  #preempt({ planned, victims, reservation, takesOver = [] }: PlannedPreemption): void {
+    for (const { jobUid } of takesOver) {
+      const lacks = gpusOf((this.gangs.get(planned.jobUid) as PlanGang).ask) - this.heldBy(planned.jobUid);
+      const taken = Math.min(lacks, this.heldBy(jobUid));
+      this.hold(jobUid, this.heldBy(jobUid) - taken);
+      this.hold(planned.jobUid, this.heldBy(planned.jobUid) + taken);
+    }
     for (const { jobUid } of victims) {
       const victim = this.gangs.get(jobUid) as PlanGang;
       this.#use(victim, -this.usedBy(victim));

@@ -5,7 +5,7 @@ import { askMembers } from "../../../core/plan/ask.ts";
 import { flavoredAmounts } from "../../../core/plan/flavors.ts";
 import { memberGroups } from "../../../core/plan/gang.ts";
 import { holdPrefix } from "../../../core/quota/heirs.ts";
-import type { Executor } from "../db/db.ts";
+import { type Executor, json } from "../db/db.ts";
 import { type NamedHeir, nameHeirs } from "./name-heirs.ts";
 import { REDUCIBLE, type Reducible, type Reduction, reduceAllocations } from "./reduce-allocations.ts";
 import { takePools } from "./sums.ts";
@@ -22,6 +22,8 @@ export type HeirChanges = {
   readonly named: readonly NamedHeir[];
   /** Jobs that are nominees no more: their holds are released, and nothing is turned over to them any more. */
   readonly withdrawn: readonly string[];
+  /** Nominees whose holds are turned over at once to those among `named` that are heirs of them. Omitted: none. */
+  readonly ceding?: readonly string[];
 };
 
 type GivenBack = {
@@ -48,13 +50,13 @@ export async function giveBack(tx: Executor, given: GivenBack, nowMs: number): P
  * The caller has locked the nominees and the victims. It locks pools, for which grants wait, so it is the last part of
  * its transaction, and is called once.
  */
-export async function changeHeirs(tx: Executor, { named, withdrawn }: HeirChanges, nowMs: number): Promise<void> {
-  await change(tx, { released: [], shrunk: [], named, withdrawn }, nowMs);
+export async function changeHeirs(tx: Executor, changes: HeirChanges, nowMs: number): Promise<void> {
+  await change(tx, { released: [], shrunk: [], ...changes }, nowMs);
 }
 
 async function change(
   tx: Executor,
-  { released, shrunk, named, withdrawn }: GivenBack & HeirChanges,
+  { released, shrunk, named, withdrawn, ceding = [] }: GivenBack & HeirChanges,
   nowMs: number,
 ): Promise<void> {
   const admissions = [...released, ...shrunk.map(({ jobUid, admission }) => ({ jobUid, admission: admission.number }))];
@@ -64,15 +66,50 @@ async function change(
   await takePools(tx, pools);
   if (named.length > 0) await nameHeirs(tx, named);
   if (withdrawn.length > 0) await tx.query(FORGET_HEIRS, [withdrawn]);
-  if (held.length === 0) return;
-  const rows = await tx.query<HeldRow>(HELD, [...columnsOf(admissions), withdrawn]);
+  if (held.length + ceding.length === 0) return;
+  const rows = await tx.query<HeldRow>(HELD, [...columnsOf(admissions), withdrawn, ceding]);
   const all = new Set(released.map(keyOf));
   const ended = rows
     .filter((row) => row.isWithdrawn || all.has(keyOf(row)))
     .map((row): Reduction => ({ row, kept: 0, reason: "released" }));
   const reduced = shrunk.flatMap((one) => (all.has(keyOf(nameOf(one))) ? [] : reductionsOf(one, rows)));
-  await reduceAllocations(tx, [...ended, ...reduced], { nowMs });
+  const ceded = cededOf(
+    rows.filter(({ jobUid }) => ceding.includes(jobUid)),
+    named,
+  );
+  await reduceAllocations(tx, [...ended, ...reduced, ...ceded], { nowMs });
+  // What drains from now on makes up for it.
+  if (ceded.length > 0) await tx.query(LACK_AGAIN, [json(ceded.map(lackOf))]);
 }
+
+/** What nominees give up for others that are heirs of their holds: as much as these lack. */
+function cededOf(rows: readonly HeldRow[], named: readonly NamedHeir[]): readonly Ceded[] {
+  const heirs = new Set(named.map(({ jobUid }) => jobUid));
+  const left = new Map<number, number>();
+  return rows.flatMap((row): readonly Ceded[] => {
+    let kept = row.amount;
+    for (const { id, jobUid, lacks } of row.heirs) {
+      const taken = heirs.has(jobUid) ? Math.min(kept, left.get(id) ?? lacks) : 0;
+      left.set(id, (left.get(id) ?? lacks) - taken);
+      kept -= taken;
+    }
+    return kept < row.amount ? [{ row, kept, reason: "released" }] : [];
+  });
+}
+
+type Ceded = Reduction & { readonly row: HeldRow };
+
+function lackOf({ row, kept }: Ceded) {
+  return { job_uid: row.jobUid, pool: row.pool, amount: row.amount - kept };
+}
+
+const LACK_AGAIN = `
+update token_heirs h set lacks = h.lacks + c.amount
+  from (
+    select job_uid, pool, sum(amount)::bigint as amount
+      from json_to_recordset($1::json) as c (job_uid uuid, pool text, amount bigint) group by job_uid, pool
+  ) c
+ where h.job_uid = c.job_uid and h.pool = c.pool`;
 
 /** The pools whose tokens these admissions hold, or that these nominees lack. */
 async function poolsHeld(
@@ -104,7 +141,8 @@ with held as (
     join allocations a on a.job_uid = h.job_uid and a.admission = h.admission and a.released_ms is null
    where not a.hold
   union all
-  select id, true from allocations where job_uid = any($3::uuid[]) and hold and released_ms is null
+  select id, job_uid = any($3::uuid[]) from allocations
+   where job_uid = any($3::uuid[] || $4::uuid[]) and hold and released_ms is null
 )
 select ${REDUCIBLE}, a.job_uid as "jobUid", a.admission, h.withdrawn as "isWithdrawn"
   from held h join allocations a on a.id = h.id

@@ -61,7 +61,7 @@ function batchesOf(records: readonly PreemptionRecord[]): readonly (readonly Pre
   const batches: PreemptionRecord[][] = [];
   let jobs = BATCH;
   for (const record of records) {
-    const size = 1 + record.victims.length + (record.reservation?.awaits.length ?? 0);
+    const size = jobsOf(record).length;
     if (jobs + size > BATCH) {
       batches.push([]);
       jobs = 0;
@@ -85,10 +85,7 @@ async function recordBatch(
   const isLeading = await holdsLease(tx, { name: PLANNER_LEASE, epoch: plannerEpoch });
   const open = isLeading ? await inOpenQueues(tx, records) : [];
   if (open.length === 0) return records.map(() => STALE);
-  const uids = open.flatMap(({ planned, victims, reservation }) =>
-    [planned, ...victims, ...(reservation?.awaits ?? [])].map(({ jobUid }) => jobUid),
-  );
-  const locked = await lockJobs(tx, [...new Set(uids)]);
+  const locked = await lockJobs(tx, [...new Set(open.flatMap(jobsOf))]);
   const { outcomes, changes } = decide(open, locked, at.nowMs);
   await write(tx, changes, at);
   const recorded = open.filter((_record, place) => outcomes[place]?.kind === "recorded");
@@ -98,10 +95,16 @@ async function recordBatch(
     at.nowMs,
   );
   const named = recorded.filter(keepsQuota).map((record) => heirOf(record, locked));
-  await changeHeirs(tx, { named, withdrawn: [] }, at.nowMs);
+  const ceding = recorded.flatMap(({ takesOver = [] }) => takesOver.map(({ jobUid }) => jobUid));
+  await changeHeirs(tx, { named, withdrawn: [], ceding }, at.nowMs);
   // It is the last lock, so a pool that was frozen meanwhile undoes the others of the batch, too. They come again.
   if ((await frozenPools(tx, changes.flatMap(poolsTaken))).size > 0) undo();
   return records.map((record) => outcomes[open.indexOf(record)] ?? STALE);
+}
+
+/** The jobs that a record changes or depends on. */
+function jobsOf({ planned, victims, reservation, takesOver = [] }: PreemptionRecord): readonly string[] {
+  return [planned, ...victims, ...(reservation?.awaits ?? []), ...takesOver].map(({ jobUid }) => jobUid);
 }
 
 function countedOf({ queue }: PreemptionRecord, outcome: PreemptOutcome | undefined) {
@@ -120,14 +123,14 @@ function keepsQuota({ reservation }: PreemptionRecord): boolean {
 
 /** What ends of the victims belongs to the nominee, up to all that it needs: it may lose what is free until then. */
 function heirOf(
-  { planned, victims, queue, reservation }: PreemptionRecord,
+  { planned, victims, queue, reservation, takesOver = [] }: PreemptionRecord,
   locked: ReadonlyMap<string, LockedJob>,
 ): NamedHeir {
   const { jobUid, admission, allocations } = planned;
   const [{ project, namespace } = { project: "", namespace: "" }] = allocations;
   const needs = allocations.filter(({ amount }) => amount > 0).map(({ pool, amount }) => ({ pool, amount }));
   const awaits = (reservation?.awaits ?? []).filter((one) => locked.has(one.jobUid));
-  return { jobUid, admission, queue, project, namespace, needs, victims: [...victims, ...awaits] };
+  return { jobUid, admission, queue, project, namespace, needs, victims: [...victims, ...awaits, ...takesOver] };
 }
 
 /**

@@ -91,7 +91,7 @@ export class Cycles {
     this.#admitNominees();
     // Sleeping lanes do not get the room and quota that are kept for nominees.
     if (this.#parts.lines.nominees.size > 0) this.#decide.closeHopeful();
-    this.#gatherHopeful();
+    this.#isGathered ||= gatherHopeful(this.#parts);
     const { lines, turns } = this.#parts;
     const { searchesMax: max = Number.POSITIVE_INFINITY } = this.#bounds;
     turns.begin(lines, { max, nowMs: this.#nowMs });
@@ -304,7 +304,8 @@ export class Cycles {
     if (assignment.kind === "preempts") return this.#preempt({ turns, entry }, { lane, assignment });
     const planned = this.#beside.take(lane, entry, assignment);
     if (planned === null) return false;
-    this.#admissions.push(planned);
+    if ("victims" in planned) this.#preemptions.push(planned);
+    else this.#admissions.push(planned);
     this.#goOn(turns, lane);
     return true;
   }
@@ -378,10 +379,6 @@ export class Cycles {
     if (length === this.#closedAt) return;
     this.#closedAt = length;
     this.#decide.closeHopeful();
-    this.#gatherHopeful();
-  }
-
-  #gatherHopeful(): void {
     this.#isGathered ||= gatherHopeful(this.#parts);
   }
 

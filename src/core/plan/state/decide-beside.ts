@@ -1,8 +1,10 @@
 import type { PlaceInLine, PlannedAdmission } from "../plan-types.ts";
+import type { PlannedPreemption } from "../preemption.ts";
 import type { Assignment, Preempted } from "./assignment.ts";
+import type { PoolAmounts } from "./branch-use.ts";
 import type { DecideLane } from "./decide-lane.ts";
 import { type Entry, headOf, type Lane } from "./gang-lines.ts";
-import { type KeptRoom, mayPass, withLifted } from "./kept-room.ts";
+import { chargeHolds, type KeptRoom, mayPass, withLifted } from "./kept-room.ts";
 import { makeRestless } from "./lane-turns.ts";
 import { compareAged } from "./line-ageing.ts";
 import type { LaneRefusal } from "./refused.ts";
@@ -29,8 +31,35 @@ export class DecideBeside {
     return found;
   }
 
-  take(lane: Lane, entry: Entry, assignment: Assignment): PlannedAdmission | null {
-    return this.#beside(lane, () => this.#decide.take(lane, entry, assignment));
+  /**
+   * Admits the first gang of a lane with what it was assigned. If reservations that it passes hold tokens which it
+   * needs, it is nominated instead, and boards once it has taken these over. Null: it no longer fits.
+   */
+  take(lane: Lane, entry: Entry, assignment: Assignment): PlannedAdmission | PlannedPreemption | null {
+    const holders = this.#holdersInTheWay(lane, assignment.wants);
+    const planned = this.#beside(lane, () => this.#decide.take(lane, entry, assignment));
+    if (planned === null || holders.length === 0) return planned;
+    const takesOver = holders.map(({ gang }) => ({ jobUid: gang.uid, admission: gang.lastAdmission + 1 }));
+    return { planned, victims: [], takesOver };
+  }
+
+  /** The gangs with reservations that a lane passes and that hold tokens, if these leave it too few. */
+  #holdersInTheWay(lane: Lane, wants: PoolAmounts): readonly Entry[] {
+    const { quota } = this.#parts;
+    const passed = this.#passedBy(lane).filter(({ entry }) => {
+      return Object.keys(this.#parts.holdsOf(entry.gang.uid) ?? {}).some((pool) => wants.has(pool));
+    });
+    if (passed.length === 0) return [];
+    const holders = passed.map(({ entry }) => entry);
+    const areEnough = this.#without(passed, () => {
+      const { mark } = quota;
+      for (const entry of holders) chargeHolds(this.#parts, entry, 1);
+      const { account, priority } = lane;
+      const enough = [...wants].every(([pool, need]) => quota.admits(account, pool, { need, priority }));
+      quota.undo(mark);
+      return enough;
+    });
+    return areEnough ? [] : holders;
   }
 
   preempt(lane: Lane, entry: Entry, assignment: Assignment): Preempted {
@@ -85,8 +114,11 @@ export class DecideBeside {
   }
 
   #beside<T>(lane: Lane, decide: () => T): T {
-    const passed = this.#parts.kept.filter((kept) => mayPass(lane, kept, this.#nowMs));
-    return this.#without(passed, decide);
+    return this.#without(this.#passedBy(lane), decide);
+  }
+
+  #passedBy(lane: Lane): readonly KeptRoom[] {
+    return this.#parts.kept.filter((kept) => mayPass(lane, kept, this.#nowMs));
   }
 
   #without<T>(lifted: readonly KeptRoom[], decide: () => T): T {

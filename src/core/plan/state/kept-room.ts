@@ -55,6 +55,12 @@ export function setLifted({ quota }: Pick<Parts, "quota">, kept: KeptRoom, lifte
   for (const { slot, fit, pods } of kept.placed) kept.cluster.room.put(fit, slot, times * pods);
 }
 
+/** Charges the tokens that a gang holds, or takes them off the quotas. */
+export function chargeHolds(parts: Pick<Parts, "quota" | "holdsOf">, { gang, account }: Entry, times: 1 | -1): void {
+  const holds = parts.holdsOf(gang.uid) ?? {};
+  for (const [pool, amount] of Object.entries(holds)) parts.quota.charge(account, pool, times * amount);
+}
+
 /** Decides as if some of what is kept were not. If the decision charges nothing, the use is afterwards as before. */
 export function withLifted<T>(parts: Pick<Parts, "quota">, kept: readonly KeptRoom[], decide: () => T): T {
   const lifted = kept.filter((one) => !one.lifted);

@@ -15,6 +15,7 @@ import type { FindVictims } from "./find-victims.ts";
 import type { Entry, Lane, Line } from "./gang-lines.ts";
 import { amountsByPool } from "./grow.ts";
 import { plannedVictims } from "./growth.ts";
+import { chargeHolds } from "./kept-room.ts";
 import { compareAged } from "./line-ageing.ts";
 import { ownLane } from "./new-lane.ts";
 import { partWith } from "./part-of-gang.ts";
@@ -105,11 +106,6 @@ function compareNominees(a: Entry, b: Entry): number {
     return gang.backfill === true ? 2 : 1;
   };
   return late(a) - late(b) || compareEntries(a, b);
-}
-
-function chargeHolds(parts: Parts, { gang, account }: Entry, times: 1 | -1): void {
-  const holds = parts.holdsOf(gang.uid) ?? {};
-  for (const [pool, amount] of Object.entries(holds)) parts.quota.charge(account, pool, times * amount);
 }
 
 /**

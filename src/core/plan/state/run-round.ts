@@ -60,7 +60,9 @@ export function runRound(parts: FleetParts, of: RoundOf, read: ReadRound = () =>
   if (of.isPreview !== true) parts.lines.noteInLine(inLine?.planned.jobUid ?? null);
   const said = of.isPreview === true ? NOTHING_SAID : newCauses(parts, { nowMs: of.nowMs, lanes, bounds: of.bounds });
   const evictions = evictionsOf(parts);
-  const left = { replanAtMs: replanAt(parts, of.nowMs, reserveAtMs), more: more || said.more };
+  // A gang that takes over tokens boards in the next round.
+  const boardsNext = preemptions.some(({ takesOver }) => takesOver !== undefined);
+  const left = { replanAtMs: replanAt(parts, of.nowMs, reserveAtMs), more: more || said.more || boardsNext };
   const plan = { admissions, inLine, evictions, preemptions, withdrawn, refused: said.refused, ...left };
   // Words tell what is in use, not what is kept.
   for (const kept of parts.kept) setLifted(parts, kept, true);
