@@ -361,7 +361,8 @@ export class MemoryStore {
       const there = this.queues.get(name);
       if (there === undefined) return { kind: "notFound" };
       const freeze = reason === null ? null : { by: actor, atMs: 1000, reason };
-      return keep(this.queues, { ...there, freeze, frozenBy: freeze && name, version: there.version + 1 });
+      const frozen = { ...there, freeze, frozenBy: freeze && name, version: there.version + 1 };
+      return this.#withStop(keep(this.queues, frozen));
     },
     grantQuota: async (grant) => {
       const queue = this.queues.get(grant.queue);

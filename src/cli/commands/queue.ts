@@ -181,8 +181,9 @@ function registerStop(registrar: Registrar): void {
     .option("--drain", "also undo the admissions: pods end within their grace time, and their jobs wait again")
     .addHelpText("after", examples("gangway queue stop research", "gangway queue stop research --drain"));
   onRun<{ drain?: boolean }>(registrar, command, async (run, [name = ""], { drain = false }) => {
-    await setStopPolicy(run, name, drain ? QueueStopPolicy.HOLD_AND_DRAIN : QueueStopPolicy.HOLD);
-    printLines(run, [`queue/${name} stopped`]);
+    const { frozenBy } = await setStopPolicy(run, name, drain ? QueueStopPolicy.HOLD_AND_DRAIN : QueueStopPolicy.HOLD);
+    const later = drain && frozenBy !== "" ? `; it drains once the freeze of queue ${frozenBy} has ended` : "";
+    printLines(run, [`queue/${name} stopped${later}`]);
     return EXIT.ok;
   });
 }
@@ -194,7 +195,7 @@ function registerResume(registrar: Registrar): void {
     .argument("<name>", "name of the queue")
     .addHelpText("after", examples("gangway queue resume research"));
   onRun(registrar, command, async (run, [name = ""]) => {
-    const stoppedBy = await setStopPolicy(run, name, QueueStopPolicy.NONE);
+    const { stoppedBy } = await setStopPolicy(run, name, QueueStopPolicy.NONE);
     const still = stoppedBy === "" ? "" : `, but it is below queue ${stoppedBy}, which is stopped`;
     printLines(run, [`queue/${name} resumed${still}`]);
     return EXIT.ok;
@@ -209,15 +210,23 @@ function registerFreezeQueue(registrar: Registrar): void {
     what: "a queue and all queues below it",
     freeze: (run, name, reason) => run.client.call(freezeQueue, { name, reason }),
     unfreeze: async (run, name) => {
-      const { frozenBy = "" } = (await run.client.call(unfreezeQueue, { name })).queue ?? {};
-      return frozenBy === "" ? "" : `, but it is below queue ${frozenBy}, which is frozen`;
+      return unfrozenText((await run.client.call(unfreezeQueue, { name })).queue ?? create(QueueSchema, { name }));
     },
   });
 }
 
-/** Returns the name of the queue that stops this one then. */
-async function setStopPolicy(run: Run, name: string, stopPolicy: QueueStopPolicy): Promise<string> {
-  return (await updateQueue(run, name, (before) => ({ ...before, stopPolicy }))).stoppedBy;
+/** What keeps a queue from admitting jobs after its own freeze has ended, as words to add; empty if nothing does. */
+function unfrozenText({ name, frozenBy, stoppedBy, stopPolicy }: Queue): string {
+  if (frozenBy !== "") return `, but it is below queue ${frozenBy}, which is frozen`;
+  if (stoppedBy === "") return "";
+  if (stoppedBy !== name) return `, but it is below queue ${stoppedBy}, which is stopped`;
+  return stopPolicy === QueueStopPolicy.HOLD_AND_DRAIN
+    ? ", but it is stopped with --drain: its admissions are undone now"
+    : ", but it is stopped";
+}
+
+function setStopPolicy(run: Run, name: string, stopPolicy: QueueStopPolicy): Promise<Queue> {
+  return updateQueue(run, name, (before) => ({ ...before, stopPolicy }));
 }
 
 function parseQuota(text: string): FlavorQuota {
@@ -263,7 +272,7 @@ function queuesTable(queues: readonly QueueInTree[], output: OutputFormat) {
   const rows = queues.map(({ queue, depth }) => [
     nameInTree(queue.name, depth),
     queue.strategy === QueueStrategy.STRICT_FIFO ? "strict" : "best-effort",
-    stopText(queue),
+    haltText(queue),
     countText(queue.use?.waitingJobs ?? 0, queue.maxWaitingJobs),
     countText(queue.use?.admittedJobs ?? 0, queue.maxRunningJobs),
     queue.quotas.map((quota) => quotaText(quota, queue.use?.used[quota.flavor] ?? 0n)).join(", "),
@@ -279,9 +288,14 @@ function countText(count: number, max: number): string {
   return max === 0 ? String(count) : `${count}/${max}`;
 }
 
-/** How a queue is frozen or stopped, or the queue above it that is; empty if it admits jobs. */
-function stopText({ name, stopPolicy, stoppedBy, frozenBy }: Queue): string {
-  if (frozenBy !== "") return frozenBy === name ? "frozen" : `frozen by ${frozenBy}`;
+/** How a queue is frozen and stopped, or the queues above it that are: `frozen, drain`; empty if it admits jobs. */
+function haltText(queue: Queue): string {
+  const { name, frozenBy } = queue;
+  const freeze = frozenBy === name ? "frozen" : `frozen by ${frozenBy}`;
+  return [frozenBy === "" ? "" : freeze, stopText(queue)].filter((text) => text !== "").join(", ");
+}
+
+function stopText({ name, stopPolicy, stoppedBy }: Queue): string {
   if (stoppedBy !== "" && stoppedBy !== name) return `by ${stoppedBy}`;
   if (stopPolicy === QueueStopPolicy.HOLD_AND_DRAIN) return "drain";
   return stopPolicy === QueueStopPolicy.HOLD ? "hold" : "";
