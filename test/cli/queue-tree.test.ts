@@ -73,6 +73,26 @@ test("queue tree NAME shows the branch of the queue alone, also as JSON", async 
   );
 });
 
+test("the jobs of queues below count in a limit of running jobs, as queue list and get show", async (t) => {
+  const counts: Readonly<Record<string, Partial<QueueRecord>>> = {
+    all: { maxRunningJobs: 20, admitted: 1 },
+    nlp: { maxRunningJobs: 2, admitted: 0, waiting: 1, maxWaitingJobs: 5 },
+    "nlp-dev": { admitted: 3, waiting: 4 },
+    vision: { admitted: 2 },
+  };
+  const queues = queuesWithUse().map((record) => ({ ...record, ...counts[record.name] }));
+  const { stdout } = await treeOf(t, "queue list", queues);
+  const cells = stdout.split("\n").map((line) => / (\S+) +(\S+) +gpu/.exec(line)?.slice(1));
+  assert.deepEqual(cells.slice(1, 6), [
+    ["0", "6/20"],
+    ["1/5", "3/2"],
+    ["4", "3"],
+    ["0", "2"],
+    ["0", "0"],
+  ]);
+  assert.match((await treeOf(t, "queue get nlp", queues)).stdout, / 1\/5 +3\/2 +gpu/);
+});
+
 test("queue tree of a queue that does not exist, and of no queues, says so", async (t) => {
   const { exitCode, stderr } = await treeOf(t, "queue tree nowhere");
   assert.deepEqual([exitCode, stderr], [3, "error: queue nowhere does not exist\n"]);

@@ -42,7 +42,7 @@ export function registerGetObject<D extends DescMessage>(
     readonly example: string;
     readonly schema: D;
     readonly get: (run: Run, name: string) => Promise<MessageShape<D>>;
-    readonly table: (run: Run, message: MessageShape<D>, output: OutputFormat) => ObjectTable;
+    readonly table: (run: Run, message: MessageShape<D>, output: OutputFormat) => ObjectTable | Promise<ObjectTable>;
   },
 ): void {
   const { program } = registrar;
@@ -55,7 +55,8 @@ export function registerGetObject<D extends DescMessage>(
     .addHelpText("after", examples(`gangway ${noun} get ${getting.example} -o yaml`));
   onRun<OutputOptions>(registrar, command, async (run, [name = ""], { output }) => {
     const message = await getting.get(run, name);
-    printResponse(run, output, { ...getting.table(run, message, output), schema: getting.schema, message, none: "" });
+    const table = await getting.table(run, message, output);
+    printResponse(run, output, { ...table, schema: getting.schema, message, none: "" });
     return EXIT.ok;
   });
 }

@@ -44,6 +44,18 @@ export function asTree(queues: readonly Queue[]): readonly QueueInTree[] {
   return childrenOf("", 0);
 }
 
+/** By queue: the admitted jobs of it and of all queues below it, which its limit of running jobs counts. */
+export function admittedInBranches(queues: readonly Queue[]): ReadonlyMap<string, number> {
+  const tree = asTree(queues);
+  const sums = new Map<string, number>();
+  for (const { queue } of tree.toReversed()) {
+    const branch = (sums.get(queue.name) ?? 0) + (queue.use?.admittedJobs ?? 0);
+    sums.set(queue.name, branch);
+    sums.set(queue.parent, (sums.get(queue.parent) ?? 0) + branch);
+  }
+  return sums;
+}
+
 /** The name with lines that show how deep it is: `└── nlp-dev`. */
 export function nameInTree(name: string, depth: number): string {
   return depth === 0 ? name : `└${"──".repeat(depth - 1)} ${name}`;

@@ -12,14 +12,14 @@ import {
   QueueStrategy,
 } from "../../gen/gangway/v1/queue_service_pb.ts";
 import { EXIT, usageFailure } from "../exit.ts";
-import { INT32_MAX, type OutputFormat, repeated } from "../options.ts";
+import { INT32_MAX, isTable, type OutputFormat, repeated } from "../options.ts";
 import { printLines } from "../output/print.ts";
 import type { Column } from "../output/table.ts";
 import { examples, onRun, type Registrar, type Run } from "../run-command.ts";
 import { registerFreeze } from "./freeze.ts";
 import { registerGetObject, registerListObjects, registerObjectVerb } from "./named-object-commands.ts";
 import { addPolicyFlags, changePolicy, type PolicyOptions, policyText } from "./queue-policy-flags.ts";
-import { asTree, nameInTree, type QueueInTree, registerTree } from "./queue-tree.ts";
+import { admittedInBranches, asTree, nameInTree, type QueueInTree, registerTree } from "./queue-tree.ts";
 import { timeText } from "./quota/grants.ts";
 
 type QueueSettings = PolicyOptions & {
@@ -59,13 +59,17 @@ export function registerQueue(registrar: Registrar): void {
     plural: "queues",
     schema: ListQueuesResponseSchema,
     list: (run) => run.client.call(listQueues, {}),
-    table: (_run, { queues }, output) => queuesTable(asTree(queues), output),
+    table: (_run, { queues }, output) => queuesTable(asTree(queues), { output, all: queues }),
   });
   registerGetObject(group, {
     example: "research",
     schema: QueueSchema,
     get: async (run, name) => (await run.client.call(getQueue, { name })).queue ?? create(QueueSchema, { name }),
-    table: (_run, queue, output) => queuesTable([{ queue, depth: 0 }], output),
+    table: async (run, queue, output) => {
+      const isCounted = queue.maxRunningJobs > 0 && isTable(output);
+      const all = isCounted ? (await run.client.call(listQueues, {})).queues : [queue];
+      return queuesTable([{ queue, depth: 0 }], { output, all });
+    },
   });
   registerTree(group);
   registerCreate(group);
@@ -267,14 +271,21 @@ const COLUMNS: readonly Column[] = [
 /** With `-o wide`. */
 const WIDE_COLUMNS: readonly Column[] = [{ title: "WEIGHT", align: "right" }, { title: "POLICY" }];
 
-function queuesTable(queues: readonly QueueInTree[], output: OutputFormat) {
+/** `all`: also those that are not shown. Their jobs count in the limits of queues above them. */
+function queuesTable(
+  queues: readonly QueueInTree[],
+  { output, all }: { readonly output: OutputFormat; readonly all: readonly Queue[] },
+) {
   const isWide = output === "wide";
+  const admitted = admittedInBranches(all);
   const rows = queues.map(({ queue, depth }) => [
     nameInTree(queue.name, depth),
     queue.strategy === QueueStrategy.STRICT_FIFO ? "strict" : "best-effort",
     haltText(queue),
     countText(queue.use?.waitingJobs ?? 0, queue.maxWaitingJobs),
-    countText(queue.use?.admittedJobs ?? 0, queue.maxRunningJobs),
+    queue.maxRunningJobs === 0
+      ? String(queue.use?.admittedJobs ?? 0)
+      : countText(admitted.get(queue.name) ?? 0, queue.maxRunningJobs),
     queue.quotas.map((quota) => quotaText(quota, queue.use?.used[quota.flavor] ?? 0n)).join(", "),
     queue.parent,
     ...(isWide ? [String(queue.weight ?? 1), policyText(queue)] : []),
