@@ -93,6 +93,22 @@ test("the jobs of queues below count in a limit of running jobs, as queue list a
   assert.match((await treeOf(t, "queue get nlp", queues)).stdout, / 1\/5 +3\/2 +gpu/);
 });
 
+test("a queue above counts what queues below use beyond their guarantees, as the help says", async (t) => {
+  const queues = [
+    { ...queueRecord("ml"), quotas: [gpus("h100", 2)] },
+    { ...queueRecord("dev"), parent: "ml", quotas: [{ ...gpus("h100", 8), lendingLimit: 3 }] },
+  ];
+  const uses = queueUses(queues, [{ queue: "dev", pool: "gpu/h100", used: 9 }]);
+  const shown = queues.map((record) => ({ ...record, ...uses.get(record.name) }));
+  const { stdout } = await treeOf(t, "queue tree", shown);
+  assert.match(stdout, /ml .* gpu\/h100 4\/2 .*\n└ dev .* gpu\/h100 9\/8 /);
+  const help = (await treeOf(t, "queue tree --help")).stdout.replace(/\s+/g, " ");
+  assert.match(
+    help,
+    /A queue below counts with what it uses beyond its guarantee, which is its quota less what it may/,
+  );
+});
+
 test("queue tree of a queue that does not exist, and of no queues, says so", async (t) => {
   const { exitCode, stderr } = await treeOf(t, "queue tree nowhere");
   assert.deepEqual([exitCode, stderr], [3, "error: queue nowhere does not exist\n"]);
