@@ -27,7 +27,7 @@ export const METRICS = {
   preemptions: {
     kind: "counter",
     name: "gangway_preemptions_total",
-    help: "Admissions that the planner asked to undo for another gang, by Kueue's reason and that gang's queue",
+    help: "Admissions that the planner asked to undo for another gang, by reason and that gang's queue",
     labels: ["reason", "queue"],
   },
   planDuration: {

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
+import type { PreemptionReason } from "../../src/core/job/preemption.ts";
 import { METRICS } from "../../src/telemetry/metrics.ts";
 import { createPrometheus } from "../../src/telemetry/prometheus.ts";
 
@@ -20,6 +21,21 @@ test("the page of metrics has each metric with its kind, labels and meaning, and
     [name, kind, labels.join(", "), help].join(" / "),
   );
   assert.deepEqual(documented(), known);
+});
+
+test("the pages name every reason of a preemption", () => {
+  const reasons: Readonly<Record<PreemptionReason, true>> = {
+    InClusterQueue: true,
+    InCohortReclamation: true,
+    InCohortReclaimWhileBorrowing: true,
+    InCohortFairSharing: true,
+    Reservation: true,
+  };
+  const queues = readFileSync(new URL("../../docs/quotas-and-queues.md", import.meta.url), "utf8");
+  for (const reason of Object.keys(reasons)) {
+    assert.ok(page.includes(`\`${reason}\``), reason);
+    assert.match(queues, new RegExp(`^\\| \`${reason}\` `, "m"));
+  }
 });
 
 test("every metric that the page's text names exists", () => {

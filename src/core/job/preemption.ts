@@ -8,7 +8,7 @@ export function preemptionBackoffMs(preemptions: number): number {
   return preemptions === 0 ? 0 : doublingMs(BACKOFF, preemptions - 1);
 }
 
-/** Why a gang is preempted, in Kueue's words: they are the reasons of the condition `Preempted`. */
+/** Why a gang is preempted, in Kueue's words but for the last: they are the reasons of the condition `Preempted`. */
 export type PreemptionReason =
   /** For a gang of its own queue. */
   | "InClusterQueue"

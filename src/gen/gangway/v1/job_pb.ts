@@ -1036,7 +1036,7 @@ export type JobCondition = Message<"gangway.v1.JobCondition"> & {
 
   /**
    * CamelCase, such as PyTorchJobRunning. Of Preempted, as in Kueue: InClusterQueue, InCohortReclamation,
-   * InCohortReclaimWhileBorrowing or InCohortFairSharing.
+   * InCohortReclaimWhileBorrowing or InCohortFairSharing; or Reservation, of a job with backfill that was taken back.
    *
    * @generated from field: string reason = 3;
    */
