@@ -192,6 +192,7 @@ const stories: Record<string, readonly Step[]> = {
       exit: 0,
       out: /created/,
     },
+    { run: "queue update --help", exit: 0, out: /--weight <number> +only with fair sharing on the root/ },
     { run: "queue stop a", exit: 0, out: /stopped/ },
     { run: "queue update a --strategy strict", exit: 0, out: /updated/ },
     {

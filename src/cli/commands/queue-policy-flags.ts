@@ -84,8 +84,8 @@ export function addPolicyFlags(command: Command): Command {
     .addOption(
       new Option(
         "--weight <number>",
-        "part of what its tree lends that the queue may use, beside its siblings; 0: only what no other queue wants " +
-          "(default: 1)",
+        "only with fair sharing on the root of its tree: part of what its tree lends that the queue may use, beside " +
+          "its siblings; 0: only what no other queue wants (default: 1)",
       ).argParser(parseWeight),
     )
     .addOption(

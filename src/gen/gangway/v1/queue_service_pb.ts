@@ -108,8 +108,9 @@ export type Queue = Message<"gangway.v1.Queue"> & {
   maxRunningJobs: number;
 
   /**
-   * How much of what its tree lends the queue may use, in proportion to the weights of its siblings. 0: only what no
-   * other queue wants. Else from 0.000001 to 1,000,000. Omitted: 1.
+   * How much of what its tree lends the queue may use, in proportion to the weights of its siblings. Without
+   * fair_sharing at the root of its tree, it only divides the share that is shown. 0: only what no other queue wants.
+   * Else from 0.000001 to 1,000,000. Omitted: 1.
    *
    * @generated from field: optional double weight = 12;
    */
