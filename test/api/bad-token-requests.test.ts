@@ -75,7 +75,7 @@ const registrations: Record<string, Wrong<MessageInitShape<typeof RegisterResour
   },
   "a domain that is no name, and a durability that is none": {
     request: { resourceNamespace: POOL, quota: 1n, domain: "A", durability: 7 as never },
-    fields: { domain: /DNS label/, durability: /defined/ },
+    fields: { domain: /DNS label/, durability: /one of DURABILITY_LEDGER \(1\), DURABILITY_REDIS \(2\)/ },
   },
   "a default lease longer than the longest": {
     request: { resourceNamespace: POOL, quota: 1n, defaultLease: durationFromMs(2000), maxLease: durationFromMs(1000) },

@@ -92,12 +92,12 @@ const refused: Record<string, { queue: object; field: string; says: RegExp }> = 
   "an unspecified strategy": {
     queue: { fairSharing: { strategies: [FairSharingStrategy.UNSPECIFIED] } },
     field: "fair_sharing.strategies[0]",
-    says: /must not be in list/,
+    says: /one of FAIR_SHARING_STRATEGY_LESS_THAN_OR_EQUAL_TO_FINAL_SHARE \(1\), FAIR_SHARING_STRATEGY_LESS_THAN_IN/,
   },
   "an unknown policy": {
     queue: { preemption: { withinQueue: 9 } },
     field: "preemption.within_queue",
-    says: /defined enum values/,
+    says: /must be one of WITHIN_QUEUE_PREEMPTION_NEVER \(1\), WITHIN_QUEUE_PREEMPTION_LOWER_PRIORITY \(2\), /,
   },
   "a greatest priority without a policy": {
     queue: { preemption: { reclaimWithinTree: ReclaimWithinTree.ANY, borrowWithin: { maxPriority: 0 } } },

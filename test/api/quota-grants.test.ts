@@ -42,6 +42,8 @@ test("a grant is refused with the field that is wrong, or what is missing", asyn
   assert.deepEqual((await refused({ end: past }))[0], "INVALID_ARGUMENT");
   assert.deepEqual((await refused({ end: far }))[0], "INVALID_ARGUMENT");
   assert.deepEqual((await refused({ end: { case: undefined } }))[0], "INVALID_ARGUMENT");
+  const { error } = await call(grantQuota, { ...GRANT, end: { case: undefined } });
+  assert.match(error?.fields[0]?.description ?? "", /^exactly one of these fields is required: until, duration$/);
   assert.deepEqual((await refused({ amount: 0n }))[0], "INVALID_ARGUMENT");
   assert.deepEqual(await refused({ queue: "nobody" }), ["NOT_FOUND", "nobody"]);
   assert.deepEqual(await refused({ flavor: "gpu/none" }), ["FAILED_PRECONDITION", "NO_QUOTA"]);

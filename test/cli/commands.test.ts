@@ -321,6 +321,17 @@ const stories: Record<string, readonly Step[]> = {
     { run: "queue update nlp --max-running-jobs 2147483647", exit: 0, out: /updated/ },
     { run: "queue update nlp --max-running-jobs 0", exit: 0, out: /updated/ },
     { run: "queue update nlp --quota 8", exit: 2, err: /FLAVOR=RESOURCE:COUNT/ },
+    {
+      run: "queue update nlp --quota a=b:99999999999999999999",
+      exit: 2,
+      err: /from 0 to 9007199254740991, not 99999999999999999999 in a=b:99999999999999999999\n/,
+    },
+    {
+      run: "queue update nlp --quota a=b:-1",
+      exit: 2,
+      err: /whole numbers from 0 to 9007199254740991, not -1 in a=b:-1/,
+    },
+    { run: "queue update nlp --quota a=b:1,lend=-1", exit: 2, err: /from 0 to 9007199254740991, not -1 in / },
     { run: "queue update nlp --quota a=b:1,steal=2", exit: 2, err: /\[,borrow=COUNT\]\[,lend=COUNT\]/ },
     { run: "queue create dev --parent nlp --quota gpu/h100=nvidia.com/gpu:4,borrow=2,lend=0", exit: 0, out: /created/ },
     { run: "queue create dev2 --parent nowhere", exit: 3, err: /queue.parent: queue nowhere does not exist/ },

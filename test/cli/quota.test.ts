@@ -96,10 +96,18 @@ const stories: Record<string, readonly Step[]> = {
     { run: "quota delete ex:trial", exit: 3, err: /pool ex:trial does not exist/ },
     { run: "quota audit --action DeletePool -o name", exit: 0, out: /^DeletePool\/ex:trial\n$/ },
   ],
+  "grants of a queue that does not exist are an error, not an empty list": [
+    { run: "queue create nlp --quota gpu/h100=nvidia.com/gpu:8", exit: 0, out: /created/ },
+    { run: "quota grants nlp", exit: 0, err: /^no quotas are raised\n$/ },
+    { run: "quota grants", exit: 0, err: /^no quotas are raised\n$/ },
+    { run: "quota grants nope", exit: 3, err: /queue nope does not exist/ },
+  ],
   "usage errors send nothing": [
     { run: "quota register ex:warehouse", exit: 2, err: /--quota/ },
     { run: "quota register ex:warehouse --quota many", exit: 2, err: /whole number/ },
     { run: "quota register ex:warehouse --quota 1 --durability none", exit: 2, err: /ledger, redis/ },
+    { run: "quota grant nlp gpu/h100 -2 --for 1h", exit: 2, err: /whole number from 1 to 9007199254740991, not -2/ },
+    { run: "quota grant nlp gpu/h100 0 --for 1h", exit: 2, err: /whole number from 1 to 9007199254740991, not 0/ },
     { run: "quota audit --action Everything", exit: 2, err: /ForceRelease/ },
     { run: "quota --help", exit: 0, out: /gangway quota allocations --pool ex:warehouse --older-than 1h/ },
     { run: "alloc --help", exit: 0, out: /GANGWAY_FENCE/ },

@@ -71,9 +71,13 @@ function withField(object: JsonObject, [name = "", ...rest]: readonly string[], 
   return { ...object, [name]: rest.length === 0 ? value : withField(isJsonObject(inner) ? inner : {}, rest, value) };
 }
 
-function errorsOf(doc: JsonObject): readonly string[] {
+function readingErrors(doc: JsonObject) {
   const outcome = fromManifest(doc, SERVED);
-  return outcome.kind === "read" ? [] : outcome.errors.map(({ path }) => path);
+  return outcome.kind === "read" ? [] : outcome.errors;
+}
+
+function errorsOf(doc: JsonObject): readonly string[] {
+  return readingErrors(doc).map(({ path }) => path);
 }
 
 /** Maps of texts name their member in brackets. */
@@ -111,6 +115,19 @@ test("a duration needs its unit", () => {
   const path = ["spec", "runPolicy", "maxRuntime"];
   for (const wrong of ["90", "", "1w"]) assert.deepEqual(errorsOf(withField(full, path, wrong)), [path.join(".")]);
   assert.deepEqual(errorsOf(withField(full, path, "5400s")), []);
+});
+
+test("an error names the values that are allowed", () => {
+  const wrong: readonly (readonly [path: string, value: number, message: string])[] = [
+    ["spec.runPolicy.maxRuntime", 5, "must be a duration with its unit, such as 90s, 10m or 1h30m"],
+    ["spec.runPolicy.schedulingPolicy.maxPreemptions", 99_999_999_999, "must be from 0 to 2147483647"],
+    ["spec.runPolicy.schedulingPolicy.minAvailable", 99_999_999_999, "must be from 1 to 2147483647"],
+    ["spec.runPolicy.activeDeadlineSeconds", 1e17, "must be from 1 to 3153600000"],
+    ["spec.replicaSpecs.Worker.replicas", 99_999_999_999, "must be from 0 to 10000"],
+  ];
+  for (const [path, value, message] of wrong) {
+    assert.deepEqual(readingErrors(withField(full, path.split("."), value)), [{ path, message }]);
+  }
 });
 
 test("numbers of 64 bits may be text, numbers of 32 bits may not", () => {

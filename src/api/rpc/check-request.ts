@@ -5,6 +5,8 @@ import type { FieldNote } from "../../core/job/sent.ts";
 import { checkValues } from "./check-values.ts";
 
 const validator = createValidator();
+/** Rules of enums that allow every word but the unspecified one. */
+const ENUM_RULES: ReadonlySet<string> = new Set(["enum.defined_only", "enum.not_in"]);
 
 /**
  * Returns everything in a request that breaks a constraint of the proto files, or that cannot be stored. Paths consist
@@ -27,10 +29,21 @@ export function mergeNotes(first: readonly FieldNote[], second: readonly FieldNo
 
 function toNote(violation: Violation): FieldNote {
   const about = violation.forKey ? "key " : "";
-  return {
-    field: pathText(violation.field),
-    message: about + (violation.message || `breaks the rule ${violation.ruleId}`),
-  };
+  const message = allowedWords(violation) ?? (violation.message || `breaks the rule ${violation.ruleId}`);
+  return { field: pathText(violation.field), message: about + message };
+}
+
+/** Names what is allowed, where the text of the rule does not. Null: it does. */
+function allowedWords({ field: path, ruleId }: Violation): string | null {
+  const of = path.findLast((part) => part.kind === "field" || part.kind === "oneof");
+  if (of?.kind === "oneof") {
+    const names = of.fields.map(({ name }) => name).join(", ");
+    return ruleId === "required" ? `exactly one of these fields is required: ${names}` : null;
+  }
+  if (!ENUM_RULES.has(ruleId) || of?.enum === undefined) return null;
+  // A client that means the default omits the field.
+  const words = of.enum.values.filter(({ number }) => number !== 0).map(({ name, number }) => `${name} (${number})`);
+  return `must be one of ${words.join(", ")}`;
 }
 
 /** `job.spec.replica_specs[Worker].replicas`. */

@@ -14,6 +14,7 @@ import {
 import { EXIT, usageFailure } from "../exit.ts";
 import { INT32_MAX, isTable, type OutputFormat, repeated } from "../options.ts";
 import { printLines } from "../output/print.ts";
+import { NO_LIMIT } from "../output/quota-text.ts";
 import type { Column } from "../output/table.ts";
 import { examples, onRun, type Registrar, type Run } from "../run-command.ts";
 import { registerFreeze } from "./freeze.ts";
@@ -31,7 +32,7 @@ type QueueSettings = PolicyOptions & {
 };
 
 const STRATEGIES = { strict: QueueStrategy.STRICT_FIFO, "best-effort": QueueStrategy.BEST_EFFORT_FIFO } as const;
-const QUOTA = /^([^=]+)=([^=,]+):(\d{1,16})((?:,(?:borrow|lend)=\d{1,16})*)$/;
+const QUOTA = /^([^=]+)=([^=,]+):(-?\d+)((?:,(?:borrow|lend)=-?\d+)*)$/;
 const QUOTA_HELP =
   "FLAVOR=RESOURCE:COUNT[,borrow=COUNT][,lend=COUNT], the amount of a flavor that the queue may use; " +
   "below a parent, also the most that it may borrow, and that others may borrow from it (default: no limit); " +
@@ -241,21 +242,27 @@ function parseQuota(text: string): FlavorQuota {
       `--quota must be FLAVOR=RESOURCE:COUNT[,borrow=COUNT][,lend=COUNT], e.g. ${example}, not ${text}`,
     );
   }
-  const borrowingLimit = shareOf(shares, "borrow");
-  const lendingLimit = shareOf(shares, "lend");
+  const borrowingLimit = shareOf(shares, "borrow", text);
+  const lendingLimit = shareOf(shares, "lend", text);
   return create(FlavorQuotaSchema, {
     flavor,
     resource,
-    nominal: BigInt(nominal),
+    nominal: quotaAmount(nominal, text),
     ...(borrowingLimit === null ? {} : { borrowingLimit }),
     ...(lendingLimit === null ? {} : { lendingLimit }),
   });
 }
 
 /** Reads `borrow` or `lend` from `,borrow=4,lend=2`. If one is repeated, the last counts. Null: not given. */
-function shareOf(shares: string, name: "borrow" | "lend"): bigint | null {
+function shareOf(shares: string, name: "borrow" | "lend", quota: string): bigint | null {
   const found = shares.split(",").findLast((share) => share.startsWith(`${name}=`));
-  return found === undefined ? null : BigInt(found.slice(name.length + 1));
+  return found === undefined ? null : quotaAmount(found.slice(name.length + 1), quota);
+}
+
+function quotaAmount(digits: string, quota: string): bigint {
+  const amount = BigInt(digits);
+  if (amount >= 0n && amount <= NO_LIMIT) return amount;
+  throw usageFailure(`the amounts of --quota must be whole numbers from 0 to ${NO_LIMIT}, not ${digits} in ${quota}`);
 }
 
 const COLUMNS: readonly Column[] = [

@@ -215,7 +215,7 @@ function readReplicas(reader: SentReader, value: Json | undefined, path: string)
     const spec = reader.object(inner, at) ?? {};
     reader.onlyKnown(spec, at, ["replicas", "restartPolicy", "template"]);
     replicas[role] = sentOnly({
-      replicas: reader.wholeNumber(spec["replicas"], `${at}.replicas`),
+      replicas: reader.wholeNumber(spec["replicas"], `${at}.replicas`, { least: 0, most: 10_000 }),
       restartPolicy: reader.word(spec["restartPolicy"], `${at}.restartPolicy`, RESTART_POLICIES),
       template: reader.object(spec["template"], `${at}.template`),
     });
@@ -245,14 +245,20 @@ function readRunPolicy(reader: SentReader, policy: JsonObject): SentRunPolicy {
   const scheduling = reader.object(policy["schedulingPolicy"], `${at}.schedulingPolicy`);
   return sentOnly({
     cleanPodPolicy: reader.word(policy["cleanPodPolicy"], `${at}.cleanPodPolicy`, CLEAN_POD_POLICIES),
-    ttlSecondsAfterFinished: reader.wholeNumber(policy["ttlSecondsAfterFinished"], `${at}.ttlSecondsAfterFinished`),
-    activeDeadlineSeconds: reader.wholeNumber(policy["activeDeadlineSeconds"], `${at}.activeDeadlineSeconds`, true),
-    backoffLimit: reader.wholeNumber(policy["backoffLimit"], `${at}.backoffLimit`),
-    systemBackoffLimit: reader.wholeNumber(policy["systemBackoffLimit"], `${at}.systemBackoffLimit`),
+    ttlSecondsAfterFinished: reader.wholeNumber(policy["ttlSecondsAfterFinished"], `${at}.ttlSecondsAfterFinished`, {
+      least: 0,
+    }),
+    activeDeadlineSeconds: reader.wholeNumber(policy["activeDeadlineSeconds"], `${at}.activeDeadlineSeconds`, {
+      wide: true,
+      least: 1,
+      most: 3_153_600_000,
+    }),
+    backoffLimit: reader.wholeNumber(policy["backoffLimit"], `${at}.backoffLimit`, { least: 0 }),
+    systemBackoffLimit: reader.wholeNumber(policy["systemBackoffLimit"], `${at}.systemBackoffLimit`, { least: 0 }),
     interruptibleFailureThreshold: reader.wholeNumber(
       policy["interruptibleFailureThreshold"],
       `${at}.interruptibleFailureThreshold`,
-      true,
+      { wide: true, least: 1, most: 2 ** 31 - 1 },
     ),
     restartScope: reader.word(policy["restartScope"], `${at}.restartScope`, RESTART_SCOPES),
     suspend: reader.flag(policy["suspend"], `${at}.suspend`),
@@ -276,12 +282,14 @@ const SCHEDULING_FIELDS = [
 function readScheduling(reader: SentReader, policy: JsonObject, at: string): SentSchedulingPolicy {
   reader.onlyKnown(policy, at, SCHEDULING_FIELDS);
   return sentOnly({
-    minAvailable: reader.wholeNumber(policy["minAvailable"], `${at}.minAvailable`),
+    minAvailable: reader.wholeNumber(policy["minAvailable"], `${at}.minAvailable`, { least: 1 }),
     queue: reader.text(policy["queue"], `${at}.queue`),
     minResources: reader.textMap(policy["minResources"], `${at}.minResources`, true),
     priorityClass: reader.text(policy["priorityClass"], `${at}.priorityClass`),
-    scheduleTimeoutSeconds: reader.wholeNumber(policy["scheduleTimeoutSeconds"], `${at}.scheduleTimeoutSeconds`),
-    maxPreemptions: reader.wholeNumber(policy["maxPreemptions"], `${at}.maxPreemptions`),
+    scheduleTimeoutSeconds: reader.wholeNumber(policy["scheduleTimeoutSeconds"], `${at}.scheduleTimeoutSeconds`, {
+      least: 0,
+    }),
+    maxPreemptions: reader.wholeNumber(policy["maxPreemptions"], `${at}.maxPreemptions`, { least: 0 }),
   });
 }
 

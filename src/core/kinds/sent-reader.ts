@@ -2,6 +2,8 @@ import { parseDurationMs } from "../../runtime/duration.ts";
 import { isJsonObject, type Json, type JsonObject } from "../../runtime/json.ts";
 import type { FieldError } from "../job/sent.ts";
 
+export type NumberBounds = { readonly wide?: boolean; readonly least?: number; readonly most?: number };
+
 /** Reads members of untyped JSON. Collects errors by the path of their field instead of throwing. */
 export class SentReader {
   readonly errors: FieldError[] = [];
@@ -26,20 +28,25 @@ export class SentReader {
     return typeof value === "boolean" ? value : this.fail(path, "must be true or false");
   }
 
-  /** A whole number of 32 bits. `wide`: of 53 bits, and also as text, as the JSON of protobuf writes 64-bit numbers. */
-  wholeNumber(value: Json | undefined, path: string, wide = false): number | undefined {
+  /**
+   * A whole number of 32 bits. `wide`: of 53 bits, and also as text, as the JSON of protobuf writes 64-bit numbers.
+   * `least` and `most`: what the error says; the service refuses numbers beyond them.
+   */
+  wholeNumber(value: Json | undefined, path: string, of: NumberBounds = {}): number | undefined {
     if (value === undefined || value === null) return undefined;
+    const { wide = false } = of;
     const number = typeof value === "string" && wide && /^-?\d+$/.test(value) ? Number(value) : value;
     const limit = wide ? Number.MAX_SAFE_INTEGER : 2 ** 31 - 1;
     if (typeof number !== "number" || !Number.isInteger(number)) return this.fail(path, "must be a whole number");
-    return Math.abs(number) <= limit ? number : this.fail(path, `must be from ${-limit} to ${limit}`);
+    const { least = -limit, most = limit } = of;
+    return Math.abs(number) <= limit ? number : this.fail(path, `must be from ${least} to ${most}`);
   }
 
   /** The milliseconds of a duration such as `90s`, `10m` or `1h30m`, also as protobuf writes it: `5400s`. */
   durationMs(value: Json | undefined, path: string): number | undefined {
-    const text = this.text(value, path);
-    if (text === undefined) return undefined;
-    return parseDurationMs(text) ?? this.fail(path, "must be a duration with its unit, such as 90s, 10m or 1h30m");
+    if (value === undefined || value === null) return undefined;
+    const spanMs = typeof value === "string" ? parseDurationMs(value) : null;
+    return spanMs ?? this.fail(path, "must be a duration with its unit, such as 90s, 10m or 1h30m");
   }
 
   /** One of the words, in any case, with or without the prefix of the enum: `All`, `ALL`, `CLEAN_POD_POLICY_ALL`. */

@@ -9,10 +9,11 @@ import {
 import { EXIT, usageFailure } from "../../exit.ts";
 import { durationOption, type OutputFormat, outputOption } from "../../options.ts";
 import { printChange, printLines, printResponse } from "../../output/print.ts";
+import { NO_LIMIT } from "../../output/quota-text.ts";
 import type { Column } from "../../output/table.ts";
 import { examples, onRun, type Registrar } from "../../run-command.ts";
 
-const { grantQuota, listQuotaGrants, revokeQuotaGrant } = QueueService.method;
+const { getQueue, grantQuota, listQuotaGrants, revokeQuotaGrant } = QueueService.method;
 
 export function registerGrants(registrar: Registrar): void {
   registerGrant(registrar);
@@ -51,8 +52,7 @@ function registerGrant(registrar: Registrar): void {
     );
   onRun<GrantOptions>(registrar, command, async (run, [queue = "", flavor = "", amount = ""], options) => {
     const { reason, output } = options;
-    if (!/^\d{1,16}$/.test(amount)) throw usageFailure(`the amount must be a whole number, not ${amount}`);
-    const asked = { queue, flavor, amount: BigInt(amount), reason, end: endOf(options) };
+    const asked = { queue, flavor, amount: amountOf(amount), reason, end: endOf(options) };
     const message = await run.client.call(grantQuota, asked);
     const { grant } = message;
     const until = grant === undefined ? "" : ` until ${timeText(grant)}`;
@@ -60,6 +60,12 @@ function registerGrant(registrar: Registrar): void {
     printChange(run, output, { line, names: [`queue/${queue}`], schema: GrantQuotaResponseSchema, message });
     return EXIT.ok;
   });
+}
+
+function amountOf(text: string): bigint {
+  const amount = /^\d+$/.test(text) ? BigInt(text) : 0n;
+  if (amount >= 1n && amount <= NO_LIMIT) return amount;
+  throw usageFailure(`the amount must be a whole number from 1 to ${NO_LIMIT}, not ${text}`);
 }
 
 function endOf({ until, for: lastsMs }: GrantOptions) {
@@ -80,6 +86,8 @@ function registerListGrants(registrar: Registrar): void {
     .addHelpText("after", examples("gangway quota grants", "gangway quota grants nlp"));
   onRun<{ output: OutputFormat }>(registrar, command, async (run, [queue = ""], { output }) => {
     const message = await run.client.call(listQuotaGrants, { queue });
+    // The list of a queue that does not exist is empty, too.
+    if (queue !== "" && message.grants.length === 0) await run.client.call(getQueue, { name: queue });
     const rows = message.grants.map((grant) => [
       grant.queue,
       grant.flavor,
