@@ -69,7 +69,11 @@ test("what is wrong with a priority class is refused with the exact reason", asy
     [{ name: "system-critical", value: 1 }, "name", /does not begin with 'system-'/],
     [{ name: "A", value: 1 }, "name", /DNS label/],
     [{ name: "a", value: 1, description: "x".repeat(1025) }, "description", /1024/],
-    [{ name: "a", value: 1, preemptionPolicy: 9 }, "preemption_policy", /_LOWER_PRIORITY \(1\), PREEMPTION_POLICY_NEVER \(2\)/],
+    [
+      { name: "a", value: 1, preemptionPolicy: 9 },
+      "preemption_policy",
+      /_LOWER_PRIORITY \(1\), PREEMPTION_POLICY_NEVER \(2\)/,
+    ],
   ];
   for (const [sent, field, says] of wrong) {
     const { error } = await create(sent);

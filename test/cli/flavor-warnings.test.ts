@@ -92,6 +92,25 @@ test("a flavor that no node belongs to is a warning wherever its cluster is show
   assert.equal((await gangway("cluster remove extra")).exitCode, 0);
 });
 
+test("a quota of a flavor that no cluster has with its resource is a warning, and is kept", async () => {
+  const missing = "warning: no cluster in the list has flavor";
+  const created = await gangway(
+    "queue create typed --quota gpu/h10=nvidia.com/gpu:8 --quota gpu/h100=nvidia.com/gpu:8",
+  );
+  assert.deepEqual(
+    [created.exitCode, created.stdout, created.stderr],
+    [0, "queue/typed created\n", `${missing} gpu/h10 of nvidia.com/gpu yet\n`],
+  );
+  const updated = await gangway("queue update typed --quota gpu/h100=nvidia.com/gqu:8");
+  assert.deepEqual(
+    [updated.exitCode, updated.stderr],
+    [0, `${missing} gpu/h100 of nvidia.com/gqu yet; it is there of nvidia.com/gpu\n`],
+  );
+  assert.equal((await gangway("queue update typed --strategy strict")).stderr, "");
+  assert.match((await gangway("queue get typed")).stdout, /gpu\/h100 0\/8/);
+  assert.equal((await gangway("queue delete typed")).exitCode, 0);
+});
+
 test("a job that requests a resource of no node is submitted with a warning", async () => {
   await observed("gpu/h100 ");
   const warning = "no node of any cluster has nvidia.co/gpu; did you mean nvidia.com/gpu?";
