@@ -245,6 +245,20 @@ const stories: Record<string, readonly Step[]> = {
     { run: "queue update a --preemptions-per-hour -2", exit: 3, err: /preemptions_per_hour: .*than or equal to 0/ },
     { run: "queue update a --preemptions-per-hour any", exit: 0, out: /updated/ },
     { run: "queue get a -o wide", exit: 0, out: /--min-runtime-reclaim 1h\n$/ },
+    {
+      run: "queue update a --min-runtime-preempt 500ms --min-runtime-reclaim 0s --reserve-after 1ms",
+      exit: 0,
+      out: /u/,
+    },
+    {
+      run: "queue get a -o wide",
+      exit: 0,
+      out: /--min-runtime-preempt 500ms, --min-runtime-reclaim 0s, --reserve-after 1ms\n$/,
+    },
+    { run: "queue update a --reserve-after 0s", exit: 0, out: /updated/ },
+    { run: "queue get a -o wide", exit: 0, out: /--reserve-after never\n$/ },
+    { run: "queue update --help", exit: 0, out: /never or 0s: nothing\s+is\s+kept/ },
+    { run: "queue update --help", exit: 0, out: /e\.g\. 90s, 10m or\s+1h30m; 0s:\s+nothing\s+protects\s+it/ },
     { run: "queue update a --ageing off --ageing-limit 5", exit: 2, err: /--ageing off cannot have .*--ageing-limit/ },
     {
       run: "queue update a --preemptions-per-hour few",

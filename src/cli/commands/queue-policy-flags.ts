@@ -19,7 +19,7 @@ import {
 import type { Queue } from "../../gen/gangway/v1/queue_service_pb.ts";
 import { usageFailure } from "../exit.ts";
 import { durationOption, parseInt32, parseInt32Or, splitCommas } from "../options.ts";
-import { formatSpan } from "../output/duration.ts";
+import { formatSetSpan } from "../output/duration.ts";
 
 const STRATEGIES = {
   "final-share": FairSharingStrategy.LESS_THAN_OR_EQUAL_TO_FINAL_SHARE,
@@ -139,7 +139,8 @@ export function addPolicyFlags(command: Command): Command {
     .addOption(
       durationOption(
         "--reserve-after <duration>",
-        "how long a job lacks nodes or quota before what others give back is kept for it; never (default: 10m)",
+        "how long a job lacks nodes or quota before what others give back is kept for it, e.g. 90s, 10m or 1h30m; " +
+          "never or 0s: nothing is kept (default: 10m)",
         { never: 0 },
       ),
     );
@@ -185,7 +186,8 @@ function choice(flags: string, help: string, words: Readonly<Record<string, numb
 }
 
 function minRuntimeOption(flags: string, help: string): Option {
-  return durationOption(flags, `${help}; inherit: as the queue above says (default: inherit)`, { inherit: INHERIT_MS });
+  const values = "e.g. 90s, 10m or 1h30m; 0s: nothing protects it; inherit: as the queue above says";
+  return durationOption(flags, `${help}, ${values} (default: inherit)`, { inherit: INHERIT_MS });
 }
 
 function parseWeight(text: string): number {
@@ -287,11 +289,11 @@ export function policyText(queue: Queue): string {
     ["when-can-borrow", changed(SEARCH, flavorFungibility?.whenCanBorrow, "stop")],
     ["when-can-preempt", changed(SEARCH, flavorFungibility?.whenCanPreempt, "try-next")],
     ["flavor-preference", changed(PREFERENCE, flavorFungibility?.preference, "none")],
-    ["min-runtime-preempt", minRuntime?.preempt === undefined ? "" : formatSpan(durationMs(minRuntime.preempt))],
-    ["min-runtime-reclaim", minRuntime?.reclaim === undefined ? "" : formatSpan(durationMs(minRuntime.reclaim))],
+    ["min-runtime-preempt", minRuntime?.preempt === undefined ? "" : formatSetSpan(durationMs(minRuntime.preempt))],
+    ["min-runtime-reclaim", minRuntime?.reclaim === undefined ? "" : formatSetSpan(durationMs(minRuntime.reclaim))],
     ["max-preemptions", queue.maxPreemptions === undefined ? "" : String(queue.maxPreemptions)],
     ["preemptions-per-hour", queue.preemptionsPerHour === undefined ? "" : String(queue.preemptionsPerHour)],
-    ["ageing", ageing?.interval === undefined ? "" : formatSpan(durationMs(ageing.interval))],
+    ["ageing", ageing?.interval === undefined ? "" : formatSetSpan(durationMs(ageing.interval))],
     ["ageing-step", (ageing?.step ?? 1) === 1 ? "" : String(ageing?.step)],
     ["ageing-limit", ageing === undefined ? "" : String(ageing.limit)],
     ["reserve-after", reserveAfter === undefined ? "" : reserveAfterText(durationMs(reserveAfter))],
@@ -305,7 +307,7 @@ export function policyText(queue: Queue): string {
 /** Empty for the default. */
 function reserveAfterText(ms: number): string {
   if (ms === RESERVE_AFTER_MS) return "";
-  return ms === 0 ? "never" : formatSpan(ms);
+  return ms === 0 ? "never" : formatSetSpan(ms);
 }
 
 function wordOf(words: Readonly<Record<string, number>>, value: number | undefined): string {

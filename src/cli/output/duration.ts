@@ -18,3 +18,8 @@ export function formatSpan(spanMs: number): string {
   }
   return parts.join("");
 }
+
+/** Formats a span that was set: one below a second in milliseconds, so that it does not look like none. */
+export function formatSetSpan(spanMs: number): string {
+  return spanMs > 0 && spanMs < 1000 ? `${spanMs}ms` : formatSpan(spanMs);
+}

@@ -1,6 +1,6 @@
 import { type Duration, durationMs } from "@bufbuild/protobuf/wkt";
 import { ReleaseOutcome, type Violation, Violation_Scope } from "../../gen/gangway/v1/resource_manager_pb.ts";
-import { formatSpan } from "./duration.ts";
+import { formatSetSpan } from "./duration.ts";
 
 const SCOPES: Readonly<Record<number, string>> = {
   [Violation_Scope.POOL]: "pool",
@@ -34,5 +34,5 @@ export const NO_LIMIT = 9_007_199_254_740_991n;
 export function leaseCell(lease: Duration | undefined): string {
   const leaseMs = lease === undefined ? 0 : durationMs(lease);
   if (leaseMs === 0) return "never expires";
-  return leaseMs < 1000 ? `${leaseMs}ms` : formatSpan(leaseMs);
+  return formatSetSpan(leaseMs);
 }
