@@ -647,6 +647,22 @@ test("a job with a maximum run time and backfill can be submitted again as get p
   assert.match((await gangway("submit job.yaml --max-runtime 0s")).stderr, /max_runtime|maxRuntime/);
 });
 
+test("a job may be preempted as often as --max-preemptions says, whatever its manifest says", async (t) => {
+  const { gangway, store } = await served(t);
+  const policyOf = (name: string) => store.jobs.get(`default/${name}`)!.job.spec.runPolicy.schedulingPolicy;
+  assert.equal((await gangway("submit job.yaml --max-preemptions 3")).exitCode, 0);
+  assert.deepEqual([policyOf("mnist").maxPreemptions, policyOf("mnist").queue], [3, "default"]);
+  const { stdout } = await gangway("get mnist -o yaml");
+  const again = await gangway("submit - --max-preemptions 0", {
+    stdin: stdout.replace("name: mnist\n", "name: again\n"),
+  });
+  assert.equal(again.exitCode, 0, again.stderr);
+  assert.equal(policyOf("again").maxPreemptions, 0);
+  const { exitCode, stderr } = await gangway("submit job.yaml --max-preemptions few");
+  assert.equal(exitCode, 2);
+  assert.match(stderr, /a whole number from 0 to 2147483647/);
+});
+
 test("a job with a priority class can be submitted again as get prints it", async (t) => {
   const { gangway, store } = await served(t);
   await gangway("priority-class create patient --value 50 --preemption never");

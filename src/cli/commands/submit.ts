@@ -1,6 +1,7 @@
 import { create } from "@bufbuild/protobuf";
 import { durationFromMs } from "@bufbuild/protobuf/wkt";
-import { type Job, RunPolicySchema } from "../../gen/gangway/v1/job_pb.ts";
+import { Option } from "commander";
+import { type Job, type JobSpec, RunPolicySchema, SchedulingPolicySchema } from "../../gen/gangway/v1/job_pb.ts";
 import {
   type CreateJobResponse,
   CreateJobResponse_Outcome,
@@ -13,7 +14,15 @@ import { type SubmitAnswer, submitJobs } from "../jobs/submit-jobs.ts";
 import { waitForEnd } from "../jobs/wait-for-end.ts";
 import { noteLine, type ReadyManifest } from "../manifest/read-manifests.ts";
 import { filenameOption, ignoreForeignOption, readReady } from "../manifest/read-ready.ts";
-import { checkTimeout, durationOption, isTable, type OutputFormat, outputOption, timeoutOption } from "../options.ts";
+import {
+  checkTimeout,
+  durationOption,
+  isTable,
+  type OutputFormat,
+  outputOption,
+  parseInt32Or,
+  timeoutOption,
+} from "../options.ts";
 import { qualifiedName } from "../output/job-text.ts";
 import { encodeMessage } from "../output/print.ts";
 import { examples, onRun, type Registrar, type Run } from "../run-command.ts";
@@ -26,6 +35,7 @@ type SubmitOptions = {
   priorityClass?: string;
   maxRuntime?: number;
   backfill?: boolean;
+  maxPreemptions?: number;
   strict?: boolean;
   wait?: boolean;
   timeout?: number;
@@ -56,6 +66,12 @@ export function registerSubmit(registrar: Registrar): void {
       ),
     )
     .option("--backfill", "let the jobs run on what is kept for a reservation, and be taken back at once for it")
+    .addOption(
+      new Option(
+        "--max-preemptions <count>",
+        "how often the jobs may be preempted, in place of what their manifests say; 0: never; the queue may say less",
+      ).argParser((text) => parseInt32Or([], text, 0)),
+    )
     .option("--dry-run", "only check the manifests, create nothing")
     .option("--strict", "refuse manifests with warnings, such as an unknown field in a template")
     .option("--wait", "print the progress of the jobs until all have ended; exit status 1 if one did not succeed")
@@ -85,16 +101,23 @@ export function registerSubmit(registrar: Registrar): void {
 
 /** With a priority class, a priority of the manifest goes, too: it would have to be that of the class. */
 function setFromOptions({ spec }: ReadyManifest["job"], options: SubmitOptions): void {
-  const { priorityClass, maxRuntime, backfill } = options;
+  const { priorityClass } = options;
   if (spec === undefined) return;
   if (priorityClass !== undefined) {
     spec.priorityClassName = priorityClass;
     delete spec.priority;
   }
-  if (maxRuntime === undefined && backfill === undefined) return;
+  setRunPolicy(spec, options);
+}
+
+function setRunPolicy(spec: JobSpec, { maxRuntime, backfill, maxPreemptions }: SubmitOptions): void {
+  if (maxRuntime === undefined && backfill === undefined && maxPreemptions === undefined) return;
   spec.runPolicy ??= create(RunPolicySchema);
   if (maxRuntime !== undefined) spec.runPolicy.maxRuntime = durationFromMs(maxRuntime);
   if (backfill !== undefined) spec.runPolicy.backfill = backfill;
+  if (maxPreemptions === undefined) return;
+  spec.runPolicy.schedulingPolicy ??= create(SchedulingPolicySchema);
+  spec.runPolicy.schedulingPolicy.maxPreemptions = maxPreemptions;
 }
 
 function checkOptions(options: SubmitOptions): void {
