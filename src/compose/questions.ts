@@ -7,7 +7,7 @@ import type { Base } from "./base.ts";
 /** Reads of jobs that say why a job waits, and the judge of jobs that were not submitted. */
 export function startQuestions({ clock, kinds, store, parts }: Pick<Base, "clock" | "kinds" | "store" | "parts">) {
   const { reads, explain } = store;
-  const fleet = createFollowedFleet({ clock, followHolders: explain.followHolders });
+  const fleet = createFollowedFleet({ clock, followTakers: explain.followTakers });
   parts.defer(async () => fleet.close());
   return {
     reads: { ...reads, refusalOf: createExplainer({ store: explain, fleet }) },

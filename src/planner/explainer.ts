@@ -4,6 +4,7 @@ import type { KeptRefusal } from "../core/plan/kept-refusal.ts";
 import type { PlanGang } from "../core/plan/plan-gang.ts";
 import type { Refusal } from "../core/plan/plan-types.ts";
 import { changed, withHead } from "../core/plan/refuse.ts";
+import { besideNominees, nomineesOf } from "../core/plan/state/booked.ts";
 import type { Reservation } from "../core/plan/state/quota-state.ts";
 import { RefusalWords } from "../core/plan/state/refusal-words.ts";
 import type { AmountInLine } from "../core/plan/state/refused.ts";
@@ -40,12 +41,16 @@ export function createExplainer({ store, fleet }: { store: ExplainStore; fleet: 
   };
 }
 
-/** Brings the room of the clusters that are named up to date. Others have their turn between two clusters. */
+/**
+ * Brings the room of the clusters that are named, or that nominees wait for, up to date. Others have their turn between
+ * two clusters.
+ */
 async function syncRooms({ state }: FleetNow, { refusal, head }: Asked): Promise<void> {
-  const names = [refusal.cause, head?.cause].flatMap((cause) => {
+  const named = [refusal.cause, head?.cause].flatMap((cause) => {
     return cause?.kind === "lacks" ? cause.refusal.clusters.all.map(({ cluster }) => cluster) : [];
   });
-  for (const name of new Set(names)) {
+  const kept = nomineesOf(state.parts).flatMap(({ gang }) => gang.nomination?.cluster ?? []);
+  for (const name of new Set([...named, ...kept])) {
     state.parts.syncRoom(name);
     await setImmediate();
   }
@@ -70,7 +75,7 @@ function reservationOf({ uid, namespace, name, priority }: PlanGang, inLine: rea
   return { jobUid: uid, holder: `${namespace}/${name}`, priority, amounts };
 }
 
-function say({ refusal, head, gangs, reserved }: Asked, { state, callers }: FleetNow): Refusal {
+function say({ refusal, head, gangs, reserved }: Asked, { state, callers, nowMs }: FleetNow): Refusal {
   const { parts } = state;
   parts.quota.reserved = reserved;
   const words = new RefusalWords(parts, { callers, admissions: [] });
@@ -78,9 +83,12 @@ function say({ refusal, head, gangs, reserved }: Asked, { state, callers }: Flee
     const gang = gangs.get(kept.jobUid);
     return gang === undefined || kept.cause === undefined ? kept : words.refusalOf(gang, kept.cause);
   };
-  const own = sayOf(refusal);
-  parts.quota.reserved = null;
-  if (refusal.cause?.kind !== "behindHead") return own;
-  if (gangs.get(refusal.cause.head.uid)?.waits !== true) return changed(own);
-  return head === null ? own : withHead(own, sayOf(head));
+  // The planner says its words beside what it keeps for nominees, too.
+  return besideNominees(parts, nowMs, () => {
+    const own = sayOf(refusal);
+    parts.quota.reserved = null;
+    if (refusal.cause?.kind !== "behindHead") return own;
+    if (gangs.get(refusal.cause.head.uid)?.waits !== true) return changed(own);
+    return head === null ? own : withHead(own, sayOf(head));
+  });
 }

@@ -11,7 +11,7 @@ import type { FleetStore } from "./ports.ts";
 /** After so long without a question, the state is dropped. The next question loads it again. */
 export const IDLE_MS_MAX = 180_000;
 
-/** The clusters, limits and use of the fleet at one moment, and the gangs that run or hold tokens. */
+/** The clusters, limits and use of the fleet at one moment, and the gangs that run, hold tokens or are nominated. */
 export type FleetNow = {
   readonly state: FleetState;
   readonly callers: readonly HeldByCaller[];
@@ -32,11 +32,11 @@ export type FollowedFleet = {
 type FollowedFleetPorts = {
   readonly clock: Pick<Clock, "nowMs" | "sleep">;
   /** The functions that one state follows from its beginning to its end. */
-  readonly followHolders: () => Pick<FleetStore, "readFleet" | "gangsOf">;
+  readonly followTakers: () => Pick<FleetStore, "readFleet" | "gangsOf">;
 };
 
 /** Makes a fleet whose state is loaded by the first question. */
-export function createFollowedFleet({ clock, followHolders }: FollowedFleetPorts): FollowedFleet {
+export function createFollowedFleet({ clock, followTakers }: FollowedFleetPorts): FollowedFleet {
   const catchUps = new SharedCalls(1);
   // Nobody sees a state that is half way to the present, and others have their turn between two uses.
   const turns = new Semaphore(1);
@@ -44,7 +44,7 @@ export function createFollowedFleet({ clock, followHolders }: FollowedFleetPorts
   let idle = new AbortController();
 
   async function catchUp(): Promise<FleetFollower> {
-    follower ??= new FleetFollower(followHolders(), { pause: setImmediate });
+    follower ??= new FleetFollower(followTakers(), { pause: setImmediate });
     const own = follower;
     await own.catchUp();
     return own;

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { toProtoQuotaRefusal } from "../../src/api/job/convert-refusal.ts";
 import {
   CleanPodPolicy,
   JobPhase,
@@ -168,6 +169,12 @@ test("cancelling wakes the worker, may be repeated, and is refused for a job tha
   assert.notEqual(deleted.ok?.job?.metadata?.deleteTime, undefined);
   const missing = await call(method.cancelJob, { name: "other" });
   assert.deepEqual([missing.error?.code, missing.error?.resource], ["NOT_FOUND", "default/other"]);
+});
+
+test("what a quota keeps for nominees is reserved where only that is in the way", () => {
+  const of = { queue: "q", flavor: "gpu/h100", reason: "QuotaExhausted", need: 3, limit: 16, reserved: 1, booked: 8 };
+  const reservedAt = (used: number) => toProtoQuotaRefusal({ ...of, used, heldBy: [] }).reserved;
+  assert.deepEqual([reservedAt(12), reservedAt(14)], [9n, 1n]);
 });
 
 test("explain says in one sentence why a job waits, and lists the refusals", async (t) => {

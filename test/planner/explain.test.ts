@@ -4,9 +4,11 @@ import type { Db } from "../../src/adapters/store/db/db.ts";
 import { createStore } from "../../src/adapters/store/store.ts";
 import type { Job } from "../../src/core/job/job.ts";
 import type { CapacityEntry } from "../../src/core/plan/capacity-entry.ts";
+import { DEFAULT_POLICY } from "../../src/core/plan/queue-policy.ts";
 import { createExplainer, type Explainer } from "../../src/planner/explainer.ts";
 import { createFollowedFleet, type FollowedFleet } from "../../src/planner/followed-fleet.ts";
 import { createPlanner, type Planner } from "../../src/planner/planner.ts";
+import { createSimulator } from "../../src/planner/simulator.ts";
 import { systemClock } from "../../src/runtime/clock.ts";
 import { freshStore, type TestStore, takePlannerLease } from "../store/db.ts";
 import { FLAVOR, newJob, sentOf } from "../store/jobs.ts";
@@ -20,6 +22,7 @@ import { StatementDb } from "../support/statement-db.ts";
 
 const GPU = "nvidia.com/gpu";
 const SIGNAL = new AbortController().signal;
+const NO_RESERVATIONS = { ...DEFAULT_POLICY, reserveAfterMs: 0 };
 const CHANGED = "; this has changed, and the planner is about to look at it again";
 
 function node(name: string, gpus: number): CapacityEntry {
@@ -73,15 +76,15 @@ onEachDatabase((openDb) => {
     const ports = { clock, store: store.planner, fleet: fleetPlanner(store.planner), quota, lease };
     planner = createPlanner({ ...ports, wakeJob: () => undefined }, { onError: (error) => assert.fail(String(error)) });
     loads = 0;
-    const followHolders = () => {
-      const following = store.explain.followHolders();
+    const followTakers = () => {
+      const following = store.explain.followTakers();
       const readFleet: typeof following.readFleet = (place, known) => {
         if (place === null) loads += 1;
         return following.readFleet(place, known);
       };
       return { ...following, readFleet };
     };
-    fleet = createFollowedFleet({ clock, followHolders });
+    fleet = createFollowedFleet({ clock, followTakers });
     if ("after" in t) t.after(() => fleet.close());
     explain = createExplainer({ store: store.explain, fleet });
   });
@@ -166,6 +169,55 @@ onEachDatabase((openDb) => {
       await messageOf(second),
       `needs 2 of ${FLAVOR}; ${pool}, and keeps 0 for the first of its waiting line${CHANGED}`,
     );
+  });
+
+  /** Two gangs of `lent` that run, and one of `owner` that takes back its quota from them: it is a nominee. */
+  async function nominate(): Promise<void> {
+    const queue = { strategy: "BEST_EFFORT_FIFO" as const, quotas };
+    const reclaims = { ...NO_RESERVATIONS, reclaimWithinTree: "ANY" as const };
+    await store.admin.ensureQueue({ ...queue, name: "tree", quotas: [{ ...quotas[0]!, nominal: 0 }] });
+    await store.admin.ensureQueue({ ...queue, name: "lent", parent: "tree", policy: NO_RESERVATIONS });
+    await store.admin.ensureQueue({ ...queue, name: "owner", parent: "tree", policy: reclaims });
+    await hold([]);
+    await submit(gpuJob("v1", 5, { queue: "lent" }));
+    await submit(gpuJob("v2", 7, { queue: "lent" }));
+    await planner.runOnce();
+    await submit(gpuJob("n1", 8, { queue: "owner" }));
+    await planner.runOnce();
+  }
+
+  test("what is kept for a nominee is said while its victims leave", async () => {
+    await nominate();
+    const late = await submit(gpuJob("v9", 3, { queue: "lent" }));
+    await planner.runOnce();
+    const uses = `queue tree uses 12 of 16 (held by team/v2, team/v1), and keeps 8 for nominees`;
+    const { refusal } = await explained(late);
+    assert.equal(refusal.message, `needs 3 of ${FLAVOR}; ${uses}`);
+    assert.deepEqual(
+      refusal.quotas.map(({ need, used, limit, booked }) => [need, used, limit, booked]),
+      [[3, 12, 16, 8]],
+    );
+    const simulate = createSimulator({ kinds: OWN_KINDS, fleet, firstWaiting: store.explain.firstWaiting });
+    const judged = await simulate(gpuJob("asked", 2, { queue: "lent" }), SIGNAL);
+    assert.deepEqual([judged?.verdict, judged?.message], ["WAITS", `needs 2 of ${FLAVOR}; ${uses}`]);
+    assert.equal((await explained(late)).refusal.message, refusal.message, "a simulation leaves no trace");
+  });
+
+  test("nodes that are kept for a nominee are not said to be free", async () => {
+    await store.clusters.recordCapacity(completeCapacity("east", [node("east-1", 8)]));
+    const urgent = { ...NO_RESERVATIONS, withinQueue: "LOWER_PRIORITY" as const };
+    const much = [{ ...quotas[0]!, nominal: 64 }];
+    await store.admin.ensureQueue({ name: "urgent", strategy: "BEST_EFFORT_FIFO", quotas: much, policy: urgent });
+    await hold([]);
+    await submit(gpuJob("victim", 5, { queue: "urgent" }));
+    await planner.runOnce();
+    await submit(gpuJob("nominee", 8, { queue: "urgent", priority: 1 }));
+    await planner.runOnce();
+    const late = await submit(gpuJob("late", 3, { queue: "urgent" }));
+    await planner.runOnce();
+    const { refusal } = await explained(late);
+    assert.equal(refusal.reason, "NoCapacity");
+    assert.doesNotMatch(refusal.message, /this has changed/);
   });
 
   test("a job behind the head of a strict queue is told what the head lacks now", async () => {

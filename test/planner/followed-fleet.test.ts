@@ -33,11 +33,11 @@ test("the state is dropped after some time without a question, and the next ques
   const { sleeping, clock } = sleepyClock();
   const store = world();
   let followed = 0;
-  const followHolders = () => {
+  const followTakers = () => {
     followed += 1;
     return store;
   };
-  const fleet = createFollowedFleet({ clock, followHolders });
+  const fleet = createFollowedFleet({ clock, followTakers });
   const clusters = () => fleet.read(({ state }) => [...state.parts.clusters.keys()], SIGNAL);
   assert.equal(followed, 0, "nobody has asked");
   for (let at = 0; at < 3; at++) assert.deepEqual(await clusters(), ["east"]);
@@ -58,7 +58,7 @@ test("the state is dropped after some time without a question, and the next ques
 
 test("after an error of the store, the next question continues", async () => {
   const store = world();
-  const fleet = createFollowedFleet({ clock: sleepyClock().clock, followHolders: () => store });
+  const fleet = createFollowedFleet({ clock: sleepyClock().clock, followTakers: () => store });
   store.before = () => {
     throw new Error("away");
   };

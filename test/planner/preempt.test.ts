@@ -130,7 +130,7 @@ onEachDatabase((openDb) => {
     woken = [];
     afterRecord = () => undefined;
     planner = await lead("p1");
-    fleet = createFollowedFleet({ clock, followHolders: () => store.explain.followHolders() });
+    fleet = createFollowedFleet({ clock, followTakers: () => store.explain.followTakers() });
     if ("after" in t) t.after(() => fleet.close());
   });
 

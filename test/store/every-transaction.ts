@@ -75,7 +75,7 @@ export async function everyTransaction(db: Db, random: () => number): Promise<Re
 
   async function look(): Promise<void> {
     const waiting = await store.explain.firstWaiting({ queue: "research", max: 20 });
-    const { changes } = await store.explain.followHolders().readFleet(null, NOTHING_KNOWN);
+    const { changes } = await store.explain.followTakers().readFleet(null, NOTHING_KNOWN);
     const holders = changes.flatMap((change) => (change.kind === "gang" ? [change.uid] : []));
     await store.explain.gangsNow(holders);
     const uids = some([...new Set([...waiting.map(({ uid }) => uid), ...holders])]).slice(0, 8);

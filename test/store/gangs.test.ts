@@ -6,7 +6,7 @@ import type { Job } from "../../src/core/job/job.ts";
 import { bareSpec } from "../../src/core/job/spec.ts";
 import { changeJob, type WantedChange } from "../../src/core/kinds/change-job.ts";
 import { askOf } from "../../src/core/plan/ask.ts";
-import { gangOf, isHolder, isPlanned, type PlanGang } from "../../src/core/plan/plan-gang.ts";
+import { gangOf, isPlanned, type PlanGang, takesFromOthers } from "../../src/core/plan/plan-gang.ts";
 import { refuse } from "../../src/core/plan/refuse.ts";
 import type { Decision } from "../../src/core/reconcile/decision.ts";
 import { FleetFollower } from "../../src/planner/fleet-follower.ts";
@@ -147,17 +147,17 @@ onEachDatabase((openDb) => {
     );
   });
 
-  test("after any changes a follower of holders knows a gang if it runs or holds tokens, and no other", async () => {
+  test("after any changes a follower of takers knows a gang if it runs, holds tokens or is nominated", async () => {
     const some = fc.array(fc.constantFrom(...Object.keys(changes)), { minLength: 3, maxLength: 12 });
     await fc.assert(
       fc.asyncProperty(some, async (history) => {
         const job = await planner.submit(gangJob(1));
-        const follower = new FleetFollower(planner.store.explain.followHolders());
+        const follower = new FleetFollower(planner.store.explain.followTakers());
         for (const name of ["admit", ...history]) {
           await changes[name]?.(await planner.load(job.uid));
           const now = await gangNow(job);
-          const loaded = new FleetFollower(planner.store.explain.followHolders());
-          const expected = isPlanned(now) && isHolder(now) ? now : undefined;
+          const loaded = new FleetFollower(planner.store.explain.followTakers());
+          const expected = isPlanned(now) && takesFromOthers(now) ? now : undefined;
           for (const one of [follower, loaded]) {
             await one.catchUp();
             assert.deepEqual(one.state.parts.lines.entries.get(job.uid)?.gang, expected, name);

@@ -159,9 +159,9 @@ function intakeStore(db: Db, options: StoreOptions) {
   };
 }
 
-/** The functions that a state of the fleet follows. `holdersOnly`: of gangs, only those that run or hold tokens. */
-export function fleetStore(db: Db, kinds: Registry, { holdersOnly = false } = {}) {
-  const reading = { kinds, asks: new Map<string, Ask>(), holdersOnly };
+/** The functions that a state of the fleet follows. `takersOnly`: only gangs that run, hold tokens or are nominated. */
+export function fleetStore(db: Db, kinds: Registry, { takersOnly = false } = {}) {
+  const reading = { kinds, asks: new Map<string, Ask>(), takersOnly };
   return {
     readFleet: (place: FleetPlace | null, known: KnownFleet) => readFleet(db, place, known, reading),
     gangsOf: (jobUids: readonly string[]) => gangUpdates(db, jobUids, reading),
@@ -190,7 +190,7 @@ function plannerStore(db: Db, options: StoreOptions) {
 function explainStore(db: Db, { kinds, clock }: StoreOptions) {
   return {
     /** Each has an own memory of asks, which goes with it. */
-    followHolders: () => fleetStore(db, kinds, { holdersOnly: true }),
+    followTakers: () => fleetStore(db, kinds, { takersOnly: true }),
     refusalOf: (jobUid: string) => refusalOf(db, jobUid),
     gangInLine: () => gangInLine(db),
     gangsNow: (jobUids: readonly string[]) => gangsNow(db, jobUids, { kinds, asks: new Map() }),

@@ -2,7 +2,7 @@ import type { MessageInitShape } from "@bufbuild/protobuf";
 import type { BlockedPod, PodObstacle } from "../../core/plan/blocked-pod.ts";
 import { obstacleName } from "../../core/plan/blocked-words.ts";
 import type { ClusterRefusal, QuotaRefusal } from "../../core/plan/plan-types.ts";
-
+import { keptForNominees } from "../../core/plan/refuse.ts";
 import type { Scope } from "../../core/quota/counters.ts";
 import {
   type BlockedPodSchema,
@@ -49,7 +49,12 @@ function toProtoObstacle(obstacle: PodObstacle): MessageInitShape<typeof PodObst
 export function toProtoQuotaRefusal(refusal: RecordedQuota): MessageInitShape<typeof QuotaRefusalSchema> {
   const { queue, flavor, reason, need, used, limit, heldBy, reserved = 0 } = refusal;
   const { scope = { kind: "queue", pool: flavor, queue } } = refusal;
-  const amounts = { need: BigInt(need), used: BigInt(used), limit: BigInt(limit), reserved: BigInt(reserved) };
+  const amounts = {
+    need: BigInt(need),
+    used: BigInt(used),
+    limit: BigInt(limit),
+    reserved: BigInt(reserved + keptForNominees(refusal)),
+  };
   return { queue, flavor, level: LEVEL[scope.kind], name: scopeName(scope), reason, ...amounts, heldBy: [...heldBy] };
 }
 

@@ -112,6 +112,11 @@ export function isHolder({ admissions }: Pick<PlanGang, "admissions">): boolean 
   return admissions.some(({ state, tokensReleasedMs }) => state === "live" || tokensReleasedMs === null);
 }
 
+/** True for a gang that takes room or quota from others: it runs, holds tokens, or others are preempted for it. */
+export function takesFromOthers(gang: Pick<PlanGang, "admissions" | "nomination">): boolean {
+  return isHolder(gang) || gang.nomination !== undefined;
+}
+
 /** The facts of a gang that its job's record does not have. */
 export type GangCounters = Pick<PlanGang, "generation" | "lastAdmission">;
 

@@ -105,7 +105,7 @@ function hopefulOf(quotas: readonly QuotaRefusal[]): readonly QuotaRefusal[] {
 }
 
 function quotaWords(quota: QuotaRefusal): string {
-  const { flavor, need, used, limit, reserved, booked = 0, heldBy } = quota;
+  const { flavor, need, used, limit, reserved, heldBy } = quota;
   const needs = `needs ${need} of ${flavor}; ${scopeWords(quota.scope)}`;
   if (quota.reason.endsWith("Frozen")) return `${needs} is frozen${quota.freeze ? freezeWords(quota.freeze) : ""}`;
   if (quota.reason === "AboveQuota") return `${needs} may use ${limit} at most`;
@@ -114,7 +114,14 @@ function quotaWords(quota: QuotaRefusal): string {
     return `${uses}, and keeps ${reserved} for ${heldBy.join(", ") || "the first of its waiting line"}`;
   }
   const held = heldBy.length > 0 ? `${uses} (held by ${heldBy.join(", ")})` : uses;
-  return booked > 0 && need <= limit - used ? `${held}, and keeps ${booked} for nominees` : held;
+  const kept = keptForNominees(quota);
+  return kept > 0 ? `${held}, and keeps ${kept} for nominees` : held;
+}
+
+/** How much a level keeps for nominees, if only that is in the way. 0: its use is in the way already. */
+export function keptForNominees(quota: Pick<QuotaRefusal, "need" | "used" | "limit" | "booked">): number {
+  const { need, used, limit, booked = 0 } = quota;
+  return need <= limit - used ? booked : 0;
 }
 
 function scopeWords(scope: Scope): string {

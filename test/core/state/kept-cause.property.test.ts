@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { isHolder, type PlanGang } from "../../../src/core/plan/plan-gang.ts";
+import { type PlanGang, takesFromOthers } from "../../../src/core/plan/plan-gang.ts";
 import type { Refusal } from "../../../src/core/plan/plan-types.ts";
 import type { Change } from "../../../src/core/plan/state/changes.ts";
 import { FleetState } from "../../../src/core/plan/state/fleet-state.ts";
@@ -39,7 +39,7 @@ class Followers {
       if (gang === null) this.gangs.delete(uid);
       else this.gangs.set(uid, gang);
       const isKnown = this.holders.parts.lines.entries.has(uid);
-      const isHeld = gang !== null && isHolder(gang);
+      const isHeld = gang !== null && takesFromOthers(gang);
       if (isHeld || isKnown) this.holders.apply({ ...change, gang: isHeld ? gang : null });
     }
   }

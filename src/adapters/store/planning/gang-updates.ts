@@ -1,7 +1,13 @@
-import { type GangUpdate, gangVersion, isHolder, isPlanned, type PlanGang } from "../../../core/plan/plan-gang.ts";
+import {
+  type GangUpdate,
+  gangVersion,
+  isPlanned,
+  type PlanGang,
+  takesFromOthers,
+} from "../../../core/plan/plan-gang.ts";
 import { type Db, type Executor, readSnapshot } from "../db/db.ts";
 import { FIRST_UID } from "../db/first-uid.ts";
-import { type GangReading, HOLDS, readGangs, readGangsOf, WAITS } from "./read-gangs.ts";
+import { type GangReading, readGangs, readGangsOf, TAKES, WAITS } from "./read-gangs.ts";
 import { refreshGangs } from "./refresh-gangs.ts";
 
 /**
@@ -11,9 +17,9 @@ import { refreshGangs } from "./refresh-gangs.ts";
 export const GANG_PAGE = 500;
 
 /**
- * A page of the gangs that wait, run or hold tokens, or of the holders among them, by ranges of uids. `after` null: the
- * first page. Each page is of its own commit. So a planner that loads all gangs reads the log's head before, and the
- * updates since that head after.
+ * A page of the gangs that wait, run or hold tokens, or of those among them that take from others, by ranges of uids.
+ * `after` null: the first page. Each page is of its own commit. So a planner that loads all gangs reads the log's head
+ * before, and the updates since that head after.
  */
 export function gangPage(
   db: Db,
@@ -22,7 +28,7 @@ export function gangPage(
 ): Promise<{ readonly gangs: readonly PlanGang[]; readonly next: string | null }> {
   return readSnapshot(db, async (tx) => {
     const params = [after ?? FIRST_UID, GANG_PAGE];
-    const condition = reading.holdersOnly ? `${IS_PLANNED} and ${HOLDS}` : IS_PLANNED;
+    const condition = reading.takersOnly ? `${IS_PLANNED} and ${TAKES}` : IS_PLANNED;
     const open = await readGangs(tx, { condition, params, order: "order by j.uid limit $2" }, reading);
     const next = open.length < GANG_PAGE ? null : (open.at(-1)?.uid ?? null);
     const ended = await readGangs(tx, { condition: ENDED_HOLDERS, params: [after ?? FIRST_UID, next] }, reading);
@@ -84,8 +90,8 @@ export async function gangsSince(
   const more = positions.length === GANG_PAGE;
   const news = changes.filter(({ job_uid: uid, version }) => version > (versionOf(uid) ?? 0));
   const all = await updatesOf(tx, new Set(news.map((change) => change.job_uid)), reading);
-  // A reader of holders need not remember which other gangs there are.
-  const updates = reading.holdersOnly ? all.filter(({ uid, gang }) => gang !== null || versionOf(uid) !== null) : all;
+  // Such a reader need not remember which other gangs there are.
+  const updates = reading.takersOnly ? all.filter(({ uid, gang }) => gang !== null || versionOf(uid) !== null) : all;
   return { gap: false, position: more ? Math.max(...positions) : log.head, updates, more };
 }
 
@@ -107,7 +113,7 @@ async function updatesOf(
   return [...uids].map((uid) => {
     const gang = byUid.get(uid);
     if (gang === undefined) return { uid, version: Number.MAX_SAFE_INTEGER, gang: null };
-    const isWanted = isPlanned(gang) && (reading.holdersOnly !== true || isHolder(gang));
+    const isWanted = isPlanned(gang) && (reading.takersOnly !== true || takesFromOthers(gang));
     return { uid, version: gangVersion(gang), gang: isWanted ? gang : null };
   });
 }

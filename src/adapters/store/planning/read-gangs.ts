@@ -10,8 +10,8 @@ export type GangReading = {
   readonly kinds: Registry;
   /** The asks that earlier calls have read, by hash. Reading adds to them, so that gangs share them. */
   readonly asks: Map<string, Ask>;
-  /** True: reads only gangs that run or hold tokens, when it reads many. Omitted: false. */
-  readonly holdersOnly?: boolean;
+  /** True: reads only gangs that run, hold tokens or are nominated, when it reads many. Omitted: false. */
+  readonly takersOnly?: boolean;
 };
 
 /** A condition on rows of `jobs j`, with the values of its parameters. */
@@ -25,9 +25,10 @@ export type GangSelect = {
 /** Waiting jobs, as a condition. */
 export const WAITS = "(j.phase = 'WAITING' and j.cancel is null and j.delete_ms is null)";
 
-/** Jobs with an admission that is live or holds tokens, as a condition. */
-export const HOLDS =
-  "exists (select from admissions where job_uid = j.uid and (state = 'live' or tokens_released_ms is null))";
+/** Jobs that are nominated, or have an admission that is live or holds tokens, as a condition. */
+export const TAKES = `
+(exists (select from admissions where job_uid = j.uid and (state = 'live' or tokens_released_ms is null))
+  or j.gang -> 'nomination' is not null)`;
 
 /**
  * Reads the gangs of the rows of `jobs j` that a condition selects. Reads no spec and no template,

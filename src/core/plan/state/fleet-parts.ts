@@ -40,7 +40,7 @@ export class FleetParts implements Parts {
   readonly keptBefore = new WeakMap<Entry, KeptRoom>();
   lastEnds: Parts["lastEnds"] = [];
   readonly kept: KeptRoom[] = [];
-  /** While a round is read: what nominees lack until their victims have left. */
+  /** While words are said: what nominees lack until their victims have left. */
   booked: QuotaRise = [];
   readonly #holds = new Map<string, GangHolds>();
   readonly #fits = new FitClasses();

@@ -241,7 +241,7 @@ export function reserveAfterMs({ quota }: Pick<Parts, "quota">, { name }: Pick<L
 }
 
 /** The request in the cluster that a nomination names. Null: it is void. */
-function namedRoom(parts: Parts, lane: Lane, gang: PlanGang): RoomTry | null {
+export function namedRoom(parts: Parts, lane: Lane, gang: PlanGang): RoomTry | null {
   const { nomination } = gang;
   if (nomination === undefined || nomination.generation !== gang.generation) return null;
   const { line, shape } = lane;

@@ -4,6 +4,7 @@ import type { TenantName } from "../../job/tenant-limits.ts";
 import type { PlanGang } from "../plan-gang.ts";
 import type { PlaceInLine, PlannedAdmission, PlannedEviction } from "../plan-types.ts";
 import type { PlannedPreemption } from "../preemption.ts";
+import { chargeRest, riseOfBooked } from "./booked.ts";
 import { Cycles, type RoundResult } from "./cycles.ts";
 import { compareEntries } from "./entry-order.ts";
 import { evictionsOf } from "./evictions.ts";
@@ -87,17 +88,11 @@ export function runRound(parts: FleetParts, of: RoundOf, read: ReadRound = () =>
 function countInUse(parts: FleetParts, { admissions, booked }: Pick<RoundResult, "admissions" | "booked">): void {
   const { quota, lines } = parts;
   quota.undo(0);
-  const chargeRest = (entry: Entry, pool: string, amount: number) => {
-    const held = parts.holdsOf(entry.gang.uid)?.[pool] ?? 0;
-    quota.charge(entry.account, pool, amount - Math.min(amount, held));
-  };
   for (const { jobUid, allocations } of admissions) {
     const entry = lines.entries.get(jobUid);
-    for (const { pool, amount } of allocations) if (entry !== undefined) chargeRest(entry, pool, amount);
+    for (const { pool, amount } of allocations) if (entry !== undefined) chargeRest(parts, entry, pool, amount);
   }
-  parts.booked = quota.riseOf(() => {
-    for (const { entry, uses } of booked) for (const [pool, amount] of uses) chargeRest(entry, pool, amount);
-  });
+  parts.booked = riseOfBooked(parts, booked);
 }
 
 /** The causes that a round tells. `more`: the bound left some to the next round. */

@@ -1134,7 +1134,8 @@ export type QuotaRefusal = Message<"gangway.v1.QuotaRefusal"> & {
   name: string;
 
   /**
-   * How much of the pool's room is kept for the head of its waiting line.
+   * How much of the room is kept for others: of a pool for the head of its waiting line, and of any level for gangs
+   * for which others are preempted. Counts the latter only if the room would do without it.
    *
    * @generated from field: int64 reserved = 10;
    */
