@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { create } from "@bufbuild/protobuf";
-import { reasonCell } from "../../src/cli/output/job-text.ts";
+import { reasonCell, tokensText } from "../../src/cli/output/job-text.ts";
 import { JobPhase, JobSchema, TaskPhase } from "../../src/gen/gangway/v1/job_pb.ts";
 
 const cases: Record<string, { readonly phase: JobPhase; readonly says: string }> = {
@@ -15,3 +15,12 @@ for (const [name, { phase, says }] of Object.entries(cases)) {
     assert.equal(reasonCell(create(JobSchema, { status: { phase, info } })), says);
   });
 }
+
+test("the tokens of an admission have one amount for each pool", () => {
+  const token = (pool: string, amount: bigint) => ({ pool, amount });
+  assert.equal(tokensText([]), "");
+  assert.equal(
+    tokensText([token("gpu/h100", 4n), token("gpu/a100", 2n), token("gpu/h100", 4n)]),
+    "8 gpu/h100, 2 gpu/a100",
+  );
+});

@@ -11,7 +11,7 @@ import { EXIT } from "../exit.ts";
 import { resolveJobName } from "../jobs/job-name.ts";
 import { isTable, type OutputFormat, outputOption } from "../options.ts";
 import { formatSpan } from "../output/duration.ts";
-import { ageCell, clusterText, phaseWord } from "../output/job-text.ts";
+import { ageCell, clusterText, phaseWord, tokensText } from "../output/job-text.ts";
 import { printEncoded, printLines, printTable } from "../output/print.ts";
 import { oneLine } from "../output/table.ts";
 import { examples, onRun, type Registrar, type Run } from "../run-command.ts";
@@ -112,8 +112,7 @@ function factLines(run: Run, answer: ExplainJobResponse): string[] {
 
 function admissionText(admission: Admission): string {
   const members = Object.entries(admission.members).map(([role, count]) => `${count} ${role}`);
-  const tokens = admission.tokens.map((token) => `${token.amount} ${token.pool}`);
-  const held = tokens.length === 0 ? "" : `, holds ${tokens.join(", ")}`;
+  const held = admission.tokens.length === 0 ? "" : `, holds ${tokensText(admission.tokens)}`;
   const cluster = `${admission.simulated ? "simulated " : ""}${admission.cluster}`;
   const where = admission.cluster === "" ? "" : ` on ${cluster} (${members.join(", ")})`;
   return `${admission.number}${where}${held}`;

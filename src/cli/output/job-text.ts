@@ -10,6 +10,7 @@ import {
   type PodProblem,
   type TaskInfo,
   TaskPhaseSchema,
+  type Token,
 } from "../../gen/gangway/v1/job_pb.ts";
 import { usageFailure } from "../exit.ts";
 import { formatSpan } from "./duration.ts";
@@ -186,4 +187,11 @@ export function jobsTable(
   const all = options.withNamespace ? [NAMESPACE_COLUMN, ...JOB_COLUMNS] : JOB_COLUMNS;
   const columns = options.wide ? all : all.filter((column) => column.wide !== true);
   return { columns, rows: jobs.map((job) => columns.map((column) => column.cell(job, options.nowMs))) };
+}
+
+/** The tokens of an admission, one amount for each pool: `8 gpu/h100, 2 gpu/a100`. */
+export function tokensText(tokens: readonly Pick<Token, "pool" | "amount">[]): string {
+  const sums = new Map<string, bigint>();
+  for (const { pool, amount } of tokens) sums.set(pool, (sums.get(pool) ?? 0n) + amount);
+  return [...sums].map(([pool, amount]) => `${amount} ${pool}`).join(", ");
 }

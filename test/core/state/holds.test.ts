@@ -1,5 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import type { PlannedAdmission } from "../../../src/core/plan/plan-types.ts";
+import { Holders } from "../../../src/core/plan/state/holders.ts";
 import type { Scope } from "../../../src/core/quota/counters.ts";
 import { stateOf } from "../../support/load-snapshot.ts";
 import { amounts, cluster, job, NOW, node, queue, snapshot } from "../plan-world.ts";
@@ -47,6 +49,28 @@ test("the tokens that a nominee holds count as its own when its whole need is de
   assert.equal(admitted().length, 1);
   hold(1, null);
   assert.deepEqual(admitted(), []);
+});
+
+test("a gang that waits is named among those that hold tokens by what is kept for it, once", () => {
+  const { state, hold, admitted } = fleet(6);
+  const scope = { kind: "queue", pool: POOL, queue: "q" } as const;
+  const others = { pool: POOL, project: "vision", namespace: "ml", queue: "q" };
+  const callers = [5, 7].map((amount) => ({ ...others, caller: `c${amount}`, amount }));
+  const named = (admissions: readonly PlannedAdmission[]) =>
+    new Holders(state.parts, { callers, admissions }).largest(scope);
+  assert.deepEqual(named([]), ["caller c7", "caller c5"]);
+  hold(1, 6);
+  assert.deepEqual(named([]), ["caller c7", "ml/nominee", "caller c5"]);
+  hold(2, 6);
+  assert.deepEqual(named([]), ["caller c7", "caller c5"], "they are for another admission");
+  hold(1, 6);
+  const [planned] = admitted();
+  const allocations = [{ ...others, amount: 6 }];
+  assert.deepEqual(named([{ ...planned!, allocations: allocations as never }]), [
+    "caller c7",
+    "ml/nominee",
+    "caller c5",
+  ]);
 });
 
 test("a nominee is looked at in each round, since the room that it waits for may come beside its holds", () => {

@@ -187,6 +187,15 @@ export class FleetParts implements Parts {
     return holds !== undefined && gang?.waits && holds.admission === gang.lastAdmission + 1 ? holds.amounts : null;
   }
 
+  /** The waiting gangs that hold tokens, with these. */
+  *allHolds(): Iterable<{ readonly entry: Entry; readonly amounts: GangHolds["amounts"] }> {
+    for (const uid of this.#holds.keys()) {
+      const entry = this.lines.entries.get(uid);
+      const amounts = this.holdsOf(uid);
+      if (entry !== undefined && amounts !== null) yield { entry, amounts };
+    }
+  }
+
   /**
    * Takes the holds of nominees off the use for the rest of the round, since they are part of what the nominees need.
    * `undo` of the quota's state brings them back. A round must charge all that a nominee needs, or has been admitted
@@ -194,10 +203,7 @@ export class FleetParts implements Parts {
    * wait for comes sooner than others see it.
    */
   dischargeHolds(): void {
-    for (const uid of this.#holds.keys()) {
-      const entry = this.lines.entries.get(uid);
-      const amounts = this.holdsOf(uid);
-      if (entry === undefined || amounts === null) continue;
+    for (const { entry, amounts } of this.allHolds()) {
       for (const [pool, amount] of Object.entries(amounts)) this.quota.discharge(entry.account, pool, amount);
       if (entry.lane !== null) this.lines.wake(entry.lane);
     }

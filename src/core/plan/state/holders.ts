@@ -23,7 +23,7 @@ export type OtherHolders = {
 
 /** The holders of each pool, for messages that say why there is no room. Lists nothing before the first question. */
 export class Holders {
-  readonly #parts: Pick<FleetParts, "quota" | "lines">;
+  readonly #parts: Pick<FleetParts, "quota" | "lines" | "allHolds">;
   readonly #others: OtherHolders;
   /** By pool. Null: `largest` was not called yet. */
   #byPool: ReadonlyMap<string, readonly Holding[]> | null = null;
@@ -31,7 +31,7 @@ export class Holders {
   #byScope: ReadonlyMap<string, readonly Holding[]> | null = null;
   readonly #largest = new Map<string, readonly string[]>();
 
-  constructor(parts: Pick<FleetParts, "quota" | "lines">, others: OtherHolders) {
+  constructor(parts: Pick<FleetParts, "quota" | "lines" | "allHolds">, others: OtherHolders) {
     this.#parts = parts;
     this.#others = others;
   }
@@ -70,11 +70,23 @@ export class Holders {
       holdings.set(gang, held);
       yield* held;
     }
+    yield* this.#held();
     for (const { allocations, jobUid } of this.#others.admissions) {
       const gang = entries.get(jobUid)?.gang;
       for (const allocation of allocations) if (gang !== undefined) yield { ...allocation, holder: nameOf(gang) };
     }
     for (const held of this.#others.callers) yield { ...held, holder: `caller ${held.caller}` };
+  }
+
+  /** What is held for nominees and reservations. The admission of a gang in this round includes it. */
+  *#held(): Iterable<Holding> {
+    const admitted = new Set(this.#others.admissions.map(({ jobUid }) => jobUid));
+    for (const { entry, amounts } of this.#parts.allHolds()) {
+      const { uid, project, namespace, queue } = entry.gang;
+      if (admitted.has(uid)) continue;
+      const of = { project, namespace, queue, holder: nameOf(entry.gang) };
+      for (const [pool, amount] of Object.entries(amounts)) yield { ...of, pool, amount };
+    }
   }
 }
 
