@@ -53,3 +53,29 @@ test("explain of a preempted job says who has preempted it, and that its pods st
     if (refusal === null) assert.match(summary ?? "", /it was preempted for ml\/train/);
   }
 });
+
+test("explain says that a job was preempted as long as its condition is True, once", async () => {
+  const preemption = "it was preempted for ml/train, whose queue takes back its own quota";
+  const job = preempted();
+  const explained = async (status: Job["status"], message: string) => {
+    const refusal = refuse({ uid: job.uid, generation: 1 }, { reason: "QuotaExhausted", message });
+    const reads = {
+      getJob: async () => ({ job: { ...job, status }, position: 1, tokens: [] }),
+      refusalOf: async () => ({ refusal, atMs: 1 }),
+    } as unknown as Parameters<typeof explainJob>[0]["reads"];
+    const request = create(ExplainJobRequestSchema, { name: job.name });
+    return (await explainJob({ reads, kinds: OWN_KINDS }, request, context)).summary ?? "";
+  };
+  const { status } = job;
+  const still = "; its pods on c1 are still being removed";
+  const waits = await explained(status, "needs 3");
+  assert.ok(waits.endsWith(`: needs 3; ${preemption} (InCohortReclamation)${still}`), waits);
+  const backsOff = await explained(status, `its admission was undone because ${preemption}`);
+  assert.equal(backsOff.split(preemption).length, 2, backsOff);
+  const suspended = await explained({ ...status, phase: "SUSPENDED" }, "");
+  assert.match(suspended, /resumed; it was preempted for ml\/train/);
+  const conditions = status.conditions.map((one) =>
+    one.type === "Preempted" ? { ...one, status: "False" as const } : one,
+  );
+  assert.ok((await explained({ ...status, conditions }, "needs 3")).endsWith(`: needs 3${still}`));
+});

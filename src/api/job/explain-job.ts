@@ -83,8 +83,18 @@ function summaryOf(shown: ShownJob, refusal: Refusal | null, hasNoPods: boolean)
   const still = stillText(job);
   const deleted = job.deleteTimeMs === null ? "" : "; it is being deleted";
   const said = predicate(shown, refusal, hasNoPods);
+  const more = `${preemptedText(job, said)}${still}${deleted}`;
   // A message may end with a full stop of its own.
-  return still === "" && deleted === "" ? `${name} ${said}` : `${name} ${said.replace(/\.$/, "")}${still}${deleted}`;
+  return more === "" ? `${name} ${said}` : `${name} ${said.replace(/\.$/, "")}${more}`;
+}
+
+/** Says for whom a job was preempted, until it is admitted again: it may wait for something else by then. */
+function preemptedText({ status }: Job, said: string): string {
+  const condition = status.conditions.find(({ type, status }) => type === "Preempted" && status === "True");
+  if (condition === undefined) return "";
+  const { reason, message } = condition;
+  const why = /is undone: (.*)\.$/s.exec(message)?.[1] ?? message;
+  return said.includes(why) ? "" : `; ${why} (${reason})`;
 }
 
 function stillText(job: Job): string {
