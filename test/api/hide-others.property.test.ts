@@ -16,6 +16,7 @@ const texts = fc
       `waits behind ${job}, the head of queue q`,
       `preempted for ${job}, which has a higher priority`,
       `gangs that were preempted for it have ended: ${job}`,
+      `waits until these jobs have ended: ${job}, vision/b; nobody knows when it starts`,
       `needs 2 tokens of gpu (held by caller ann, ${job})`,
       `1 is free, and keeps 1 for ${job}`,
       `${pods} of 3 pods fit now on ${cluster}; node n1 is full`,

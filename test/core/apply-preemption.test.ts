@@ -180,10 +180,7 @@ test("a message names at most five victims", () => {
   assert.match(words, /have ended: ml\/a, ml\/b, ml\/c, ml\/d, ml\/e and 2 more$/);
   const five = ["a", "b", "c", "d", "e"].map((name) => `ml/${name}`);
   assert.match(preemptingWords("east", five), /have ended: ml\/a, ml\/b, ml\/c, ml\/d, ml\/e$/);
-  assert.equal(
-    preemptingWords("east", []),
-    "it is nominated for cluster east, and the gangs that were preempted for it have ended",
-  );
+  assert.equal(preemptingWords("east", []), "it is nominated for cluster east, and waits for no other gang any more");
 });
 
 test("an elastic victim is to give up members, and is not preempted", () => {

@@ -2,7 +2,13 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { saidWithoutNames, withoutNames } from "../../src/core/plan/hidden-names.ts";
-import { preemptedWords, preemptingWords } from "../../src/core/plan/preemption-words.ts";
+import {
+  keptForWords,
+  preemptedWords,
+  preemptingWords,
+  reservingWords,
+  takingOverWords,
+} from "../../src/core/plan/preemption-words.ts";
 import { refuse, refuseFor, withHead } from "../../src/core/plan/refuse.ts";
 
 const mayName = (holder: string) => holder.startsWith("mine/");
@@ -65,6 +71,22 @@ const recorded: Readonly<Record<string, { message: string; shown: string }>> = {
   "the victims": {
     message: preemptingWords("c1", ["mine/a", "other/b", "other/c"]),
     shown: preemptingWords("c1", ["mine/a", "another job", "another job"]),
+  },
+  "the jobs that a reservation waits for": {
+    message: reservingWords("c1", ["other/b", "mine/a", "other/c"], 0),
+    shown: reservingWords("c1", ["another job", "mine/a", "another job"], 0),
+  },
+  "many jobs that a reservation waits for": {
+    message: reservingWords("c1", Array(7).fill("other/b"), Number.POSITIVE_INFINITY),
+    shown: reservingWords("c1", Array(7).fill("another job"), Number.POSITIVE_INFINITY),
+  },
+  "the job that has a reservation": {
+    message: keptForWords("other/b", "c1", 0),
+    shown: keptForWords("another job", "c1", 0),
+  },
+  "the jobs whose reservations give tokens": {
+    message: takingOverWords("c1", ["mine/a", "other/b"]),
+    shown: takingOverWords("c1", ["mine/a", "another job"]),
   },
 };
 for (const [name, { message, shown }] of Object.entries(recorded)) {

@@ -13,6 +13,8 @@ const NAMED = /(waits behind |preempted for |member\(s\) for )([^\s,/]+\/[^\s,]+
 /** Where it lists jobs, up to its end. */
 const LISTED = /(preempted for it have ended: )(.*)$/s;
 const JOB_NAME = /[^\s,;:()/]+\/[^\s,;:()/]+/g;
+/** Where it lists the jobs that have reservations, or that one waits for. */
+const RESERVING = /(the reservation of |these jobs have ended: )((?:[^\s,;:()/]+\/[^\s,;:()/]+(?:, )?)+)/g;
 
 /**
  * Takes the names out of recorded words. A caller may have any name, so everything that follows the first holder goes,
@@ -42,7 +44,8 @@ function withoutJobs(message: string, mayName: MayName): string {
   const shown = (name: string) => (mayName(name) ? name : OTHER_JOB);
   return message
     .replace(NAMED, (_, before: string, name: string) => before + shown(name))
-    .replace(LISTED, (_, before: string, names: string) => before + names.replace(JOB_NAME, shown));
+    .replace(LISTED, (_, before: string, names: string) => before + names.replace(JOB_NAME, shown))
+    .replace(RESERVING, (_, before: string, names: string) => before + names.replace(JOB_NAME, shown));
 }
 
 function wordFor(holder: string): string {

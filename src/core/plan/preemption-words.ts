@@ -53,7 +53,7 @@ export function takingOverWords(cluster: string, holders: readonly string[]): st
 /** Why a nominee waits. `victims`: those that have not ended, as `namespace/name`. */
 export function preemptingWords(cluster: string, victims: readonly string[]): string {
   const where = `it is nominated for cluster ${cluster}`;
-  if (victims.length === 0) return `${where}, and the gangs that were preempted for it have ended`;
+  if (victims.length === 0) return `${where}, and waits for no other gang any more`;
   return `${where}, and waits until the gangs that are preempted for it have ended: ${listed(victims)}`;
 }
 
