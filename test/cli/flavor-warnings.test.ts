@@ -111,6 +111,21 @@ test("a quota of a flavor that no cluster has with its resource is a warning, an
   assert.equal((await gangway("queue delete typed")).exitCode, 0);
 });
 
+test("a queue that uses a flavor without a quota for it is a warning", async () => {
+  const quota = (flavor: string) => gangway(`queue update used --quota ${flavor}=nvidia.com/gpu:8`);
+  assert.equal((await gangway("queue create used --quota gpu/h100=nvidia.com/gpu:8")).exitCode, 0);
+  assert.equal((await gangway("alloc gpu/h100 held --amount 3 --queue used")).exitCode, 0);
+  assert.deepEqual((await quota("gpu/a100")).stderr.split("\n"), [
+    "warning: queue used uses 3 of gpu/h100 without a quota, so no queue above counts that or takes it back; " +
+      "a quota of 0 would let them",
+    "",
+  ]);
+  assert.equal((await quota("gpu/h100")).stderr, "");
+  assert.equal((await gangway("release gpu/h100 held")).exitCode, 0);
+  assert.equal((await quota("gpu/a100")).stderr, "");
+  assert.equal((await gangway("queue delete used")).exitCode, 0);
+});
+
 test("a job that requests a resource of no node is submitted with a warning", async () => {
   await observed("gpu/h100 ");
   const warning = "no node of any cluster has nvidia.co/gpu; did you mean nvidia.com/gpu?";

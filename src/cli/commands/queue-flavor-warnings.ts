@@ -1,7 +1,7 @@
-/** Warns of quotas that no pod can use yet: a mistyped flavor or resource would look like a queue without quota. */
+/** Warns of quotas that no pod can use yet, and of use that no quota counts. */
 import type { Cluster } from "../../gen/gangway/v1/cluster_service_pb.ts";
 import { ClusterService } from "../../gen/gangway/v1/cluster_service_pb.ts";
-import type { FlavorQuota } from "../../gen/gangway/v1/queue_service_pb.ts";
+import type { FlavorQuota, Queue } from "../../gen/gangway/v1/queue_service_pb.ts";
 import type { Run } from "../run-command.ts";
 
 /**
@@ -16,6 +16,16 @@ export async function warnOfUnknownFlavors(run: Run, quotas: readonly FlavorQuot
     const resources = new Set(flavors.filter(({ name }) => name === flavor).map((one) => one.resource));
     const there = resources.size === 0 ? "" : `; it is there of ${[...resources].join(", ")}`;
     run.deps.stderr(`warning: no cluster in the list has flavor ${flavor} of ${resource} yet${there}\n`);
+  }
+}
+
+/** Prints a warning for each flavor that a queue uses without a quota: queues above do not count it. */
+export function warnOfUseWithoutQuota(run: Run, { name, quotas, use }: Queue): void {
+  const flavors = new Set(quotas.map(({ flavor }) => flavor));
+  for (const [flavor, amount] of Object.entries(use?.used ?? {})) {
+    if (amount === 0n || flavors.has(flavor)) continue;
+    const uses = `queue ${name} uses ${amount} of ${flavor} without a quota, so no queue above counts that`;
+    run.deps.stderr(`warning: ${uses} or takes it back; a quota of 0 would let them\n`);
   }
 }
 

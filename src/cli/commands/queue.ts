@@ -19,7 +19,7 @@ import type { Column } from "../output/table.ts";
 import { examples, onRun, type Registrar, type Run } from "../run-command.ts";
 import { registerFreeze } from "./freeze.ts";
 import { registerGetObject, registerListObjects, registerObjectVerb } from "./named-object-commands.ts";
-import { warnOfUnknownFlavors } from "./queue-flavor-warnings.ts";
+import { warnOfUnknownFlavors, warnOfUseWithoutQuota } from "./queue-flavor-warnings.ts";
 import { addPolicyFlags, changePolicy, type PolicyOptions, policyText } from "./queue-policy-flags.ts";
 import { admittedInBranches, asTree, nameInTree, type QueueInTree, registerTree } from "./queue-tree.ts";
 import { timeText } from "./quota/grants.ts";
@@ -145,9 +145,11 @@ function registerUpdate(registrar: Registrar): void {
     if (!run.hasOwnOptions) {
       throw usageFailure("there is nothing to change; give --quota, --parent, --strategy or another option");
     }
-    const { quotas } = await updateQueue(run, name, (before) => changedQueue(before, settings));
+    const queue = await updateQueue(run, name, (before) => changedQueue(before, settings));
     printLines(run, [`queue/${name} updated`]);
-    if (settings.quota !== undefined) await warnOfUnknownFlavors(run, quotas);
+    if (settings.quota === undefined) return EXIT.ok;
+    warnOfUseWithoutQuota(run, queue);
+    await warnOfUnknownFlavors(run, queue.quotas);
     return EXIT.ok;
   });
 }
