@@ -13,8 +13,8 @@ const NAMED = /(waits behind |preempted for |member\(s\) for )([^\s,/]+\/[^\s,]+
 /** Where it lists jobs, up to its end. */
 const LISTED = /(preempted for it have ended: )(.*)$/s;
 const JOB_NAME = /[^\s,;:()/]+\/[^\s,;:()/]+/g;
-/** Where it lists the jobs that have reservations, or that one waits for. */
-const RESERVING = /(the reservation of |these jobs have ended: )((?:[^\s,;:()/]+\/[^\s,;:()/]+(?:, )?)+)/g;
+/** Where it lists the jobs that have reservations, or that one waits for, up to the next words. */
+const RESERVING = /(the reservation of |these jobs have ended: )([^;]*)/g;
 
 /**
  * Takes the names out of recorded words. A caller may have any name, so everything that follows the first holder goes,

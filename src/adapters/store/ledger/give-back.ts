@@ -4,7 +4,7 @@ import type { Admission } from "../../../core/job/status.ts";
 import { askMembers } from "../../../core/plan/ask.ts";
 import { flavoredAmounts } from "../../../core/plan/flavors.ts";
 import { memberGroups } from "../../../core/plan/gang.ts";
-import { holdPrefix } from "../../../core/quota/heirs.ts";
+import { cutsOf, holdPrefix } from "../../../core/quota/heirs.ts";
 import { type Executor, json } from "../db/db.ts";
 import { type NamedHeir, nameHeirs } from "./name-heirs.ts";
 import { REDUCIBLE, type Reducible, type Reduction, reduceAllocations } from "./reduce-allocations.ts";
@@ -78,23 +78,19 @@ async function change(
     named,
   );
   await reduceAllocations(tx, [...ended, ...reduced, ...ceded], { nowMs });
-  // What drains from now on makes up for it.
+  // So that what is released to them later makes up for it.
   if (ceded.length > 0) await tx.query(LACK_AGAIN, [json(ceded.map(lackOf))]);
 }
 
 /** What nominees give up for others that are heirs of their holds: as much as these lack. */
 function cededOf(rows: readonly HeldRow[], named: readonly NamedHeir[]): readonly Ceded[] {
-  const heirs = new Set(named.map(({ jobUid }) => jobUid));
-  const left = new Map<number, number>();
-  return rows.flatMap((row): readonly Ceded[] => {
-    let kept = row.amount;
-    for (const { id, jobUid, lacks } of row.heirs) {
-      const taken = heirs.has(jobUid) ? Math.min(kept, left.get(id) ?? lacks) : 0;
-      left.set(id, (left.get(id) ?? lacks) - taken);
-      kept -= taken;
-    }
-    return kept < row.amount ? [{ row, kept, reason: "released" }] : [];
+  const uids = new Set(named.map(({ jobUid }) => jobUid));
+  const lines = rows.map((row) => {
+    return { row, amount: row.amount, kept: 0, heirs: row.heirs.filter(({ jobUid }) => uids.has(jobUid)) };
   });
+  // The last cut of a hold says what is left of it.
+  const left = new Map(cutsOf(lines).map(({ line, kept }) => [line.row, kept]));
+  return [...left].map(([row, kept]) => ({ row, kept, reason: "released" }));
 }
 
 type Ceded = Reduction & { readonly row: HeldRow };

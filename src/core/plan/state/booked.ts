@@ -37,7 +37,7 @@ export function besideNominees<T>(parts: FleetParts, nowMs: number, read: () => 
   if (nominees.length === 0) return read();
   const { quota } = parts;
   const { mark } = quota;
-  const rooms = [...parts.clusters.values()].map(({ room }) => ({ room, mark: room.mark }));
+  const undoRooms = parts.markRooms();
   const victims = new FindVictims(parts, nowMs);
   try {
     for (const entry of nominees) {
@@ -52,6 +52,6 @@ export function besideNominees<T>(parts: FleetParts, nowMs: number, read: () => 
   } finally {
     parts.booked = [];
     quota.undo(mark);
-    for (const one of rooms) one.room.undo(one.mark);
+    undoRooms();
   }
 }

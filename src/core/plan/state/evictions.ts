@@ -5,6 +5,7 @@ import { QUEUE_STOPPED, stopWords } from "../queue-stop.ts";
 import { compareEntries } from "./entry-order.ts";
 import type { FleetParts } from "./fleet-parts.ts";
 import type { Entry } from "./gang-lines.ts";
+import { leaves } from "./gang-place.ts";
 import { isFrozen } from "./who-gives-way.ts";
 
 /**
@@ -15,12 +16,8 @@ export function evictionsOf(parts: Pick<FleetParts, "lines" | "quota">): readonl
   return [...parts.lines.lines.values()]
     .filter(({ stop, running }) => stop?.drains === true && running.size > 0)
     .sort((a, b) => compareText(a.name, b.name))
-    .flatMap(({ running }) => [...running].filter(stays).sort(compareEntries))
+    .flatMap(({ running }) => [...running].filter(({ gang }) => !leaves(gang)).sort(compareEntries))
     .flatMap((entry) => evictionOf(parts, entry));
-}
-
-function stays({ gang }: Entry): boolean {
-  return !gang.ends && !gang.suspended && gang.evicted !== true;
 }
 
 function evictionOf(parts: Pick<FleetParts, "quota">, entry: Entry): readonly PlannedEviction[] {

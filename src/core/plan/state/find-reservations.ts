@@ -253,7 +253,7 @@ export class FindReservations {
     if (this.#known?.of !== all) {
       const others = new Set(all);
       const known = this.#parts.lastEnds.filter((gang) => others.delete(gang));
-      // What was in order before is sorted again in little time.
+      // A list that is almost in order is sorted quickly.
       this.#parts.lastEnds = [...known, ...others].sort((a, b) => this.#compareEnds(a, b));
       this.#known = { of: all, ends: endsOf(this.#parts.lastEnds) };
     }

@@ -187,6 +187,14 @@ export class FleetParts implements Parts {
     return holds !== undefined && gang?.waits && holds.admission === gang.lastAdmission + 1 ? holds.amounts : null;
   }
 
+  /** Returns what takes back all placements from now on, in every cluster. */
+  markRooms(): () => void {
+    const marks = [...this.clusters.values()].map(({ room }) => ({ room, mark: room.mark }));
+    return () => {
+      for (const { room, mark } of marks) room.undo(mark);
+    };
+  }
+
   /** The waiting gangs that hold tokens, with these. */
   *allHolds(): Iterable<{ readonly entry: Entry; readonly amounts: GangHolds["amounts"] }> {
     for (const uid of this.#holds.keys()) {

@@ -1,4 +1,4 @@
-import type { NodeLabels } from "../fit.ts";
+import { carries, type NodeLabels } from "../fit.ts";
 import type { NodeCapacity } from "../snapshot.ts";
 
 /** The amounts of one resource on the nodes with some labels. */
@@ -46,10 +46,8 @@ export function labelSum(
   { column, free, allocatable }: Column,
 ): LabelSum {
   const sum: LabelSum = { column, free: 0, allocatable: 0, carried: new Uint8Array(nodes.length) };
-  const required = Object.entries(labels);
-  for (let slot = 0; slot < nodes.length; slot++) {
-    const node = nodes[slot] as NodeCapacity | null;
-    if (node === null || !required.every(([key, value]) => node.labels[key] === value)) continue;
+  for (const [slot, node] of nodes.entries()) {
+    if (node === null || !carries(node.labels, labels)) continue;
     sum.carried[slot] = 1;
     sum.free += free[slot] as number;
     sum.allocatable += allocatable[slot] as number;

@@ -52,7 +52,7 @@ export function runRound(parts: FleetParts, of: RoundOf, read: ReadRound = () =>
   const { reserved } = quota;
   quota.reserved = null;
   parts.dischargeHolds();
-  const marks = [...parts.clusters.values()].map(({ room }) => ({ room, mark: room.mark }));
+  const undoRooms = parts.markRooms();
   const round = new Cycles(parts, of, of.bounds);
   const result = round.run();
   const { admissions, inLine, preemptions, withdrawn, refused: lanes, more, recheckAtMs, reserveAtMs } = result;
@@ -76,7 +76,7 @@ export function runRound(parts: FleetParts, of: RoundOf, read: ReadRound = () =>
     quota.reserved = reserved;
     for (const lane of lanes) parts.lines.lookAgain(lane);
   }
-  for (const { room, mark } of marks) room.undo(mark);
+  undoRooms();
   quota.undo(0);
   return plan;
 }

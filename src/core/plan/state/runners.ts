@@ -121,11 +121,6 @@ export class Runners {
     return cluster === null || this.inCluster(cluster, queue).some((gang) => usesOne(gang, pools));
   }
 
-  /** An elastic gang together with its growth, unless that leaves. */
-  wholeOf(gang: Runner): Runner {
-    return gang.keeps === null ? gang : (this.#ofEntry(gang.entry).whole ?? gang);
-  }
-
   /** The pods that a gang has in a cluster: none but in that of its admission. */
   podsOf(cluster: ClusterState, runner: Runner): readonly PlacedPod[] {
     if (runner.admission.cluster !== cluster.name) return [];
