@@ -47,6 +47,16 @@ type FleetNode = {
   sequence: number;
 };
 
+type Place = { readonly cluster: string; readonly flavorLabels?: FlavorLabels };
+
+type PendingPod = {
+  readonly gang: PlanGang;
+  readonly admission: number;
+  readonly role: string;
+  readonly index: number;
+  readonly to: Place;
+};
+
 /** The facts that a store would have of a fleet, and the pods that run in it. */
 export class Fleet {
   readonly random: () => number;
@@ -60,6 +70,8 @@ export class Fleet {
   readonly #sums = new Map<string, { readonly scope: Scope; used: number; version: number }>();
   readonly #nodesOf = new Map<string, FleetNode[]>();
   readonly #sequences = new Map<string, number>();
+  /** The pods of admitted gangs that no node takes. The planner may have placed others than the fleet did. */
+  #pending: PendingPod[] = [];
   #gangsMade = 0;
 
   constructor(size: FleetSize) {
@@ -176,11 +188,13 @@ export class Fleet {
       node.members = node.members.filter(({ jobUid }) => jobUid !== gang.uid);
       for (const { role } of mine) moveFree(node, requestsOf(gang.ask, role), 1);
     }
+    this.#pending = this.#pending.filter((pod) => pod.gang.uid !== gang.uid);
+    const bound = this.#bindPending(new Set(nodes.map(({ cluster }) => cluster)));
     const sums = Object.entries(live?.flavors ?? {}).flatMap(([resource, pool]) => {
       return this.#charge(gang, pool, -unitsOf(gang.ask, live?.members ?? {}, resource));
     });
     const gone: Change = { kind: "gang", uid: gang.uid, version: gang.version + 1, gang: null };
-    return [gone, ...sums, ...this.capacityChanges([...new Set(nodes)])];
+    return [gone, ...sums, ...this.capacityChanges([...new Set([...nodes, ...bound])])];
   }
 
   clusterChange(name: string): Change {
@@ -228,29 +242,44 @@ export class Fleet {
     return { used: all - sum(({ free }) => free[GPU] ?? 0) / 1000, all };
   }
 
-  /** Puts the members after those in `from` on nodes. */
-  #bind(gang: PlanGang, admission: number, to: { cluster: string; members: Counts; from: Counts }) {
-    const model = Object.values(gang.ask.placement.gpuModels)[0] ?? null;
+  /** Puts the members after those in `from` on nodes. Those that no node takes wait until others leave. */
+  #bind(gang: PlanGang, admission: number, to: Place & { readonly members: Counts; readonly from: Counts }) {
     const used: FleetNode[] = [];
     for (const { role } of gang.ask.roles) {
-      const requests = requestsOf(gang.ask, role);
       for (let index = to.from[role] ?? 0; index < (to.members[role] ?? 0); index++) {
-        const node = this.#find(to, model, requests);
-        if (node === null) continue;
-        moveFree(node, requests, -1);
-        node.members = [...node.members, { jobUid: gang.uid, admission, role: role.toLowerCase(), index }];
-        used.push(node);
+        const pod = { gang, admission, role, index, to };
+        const node = this.#bindPod(pod);
+        if (node === null) this.#pending.push(pod);
+        else used.push(node);
       }
     }
-    this.#nodesOf.set(gang.uid, [...(this.#nodesOf.get(gang.uid) ?? []), ...used]);
     return [...new Set(used)];
   }
 
-  #find(
-    to: { readonly cluster: string; readonly flavorLabels?: FlavorLabels },
-    _model: string | null,
-    requests: Resources,
-  ) {
+  /** Puts pods that wait for a node in some clusters on those that take them now. */
+  #bindPending(clusters: ReadonlySet<string>): readonly FleetNode[] {
+    const bound: FleetNode[] = [];
+    this.#pending = this.#pending.filter((pod) => {
+      const node = clusters.has(pod.to.cluster) ? this.#bindPod(pod) : null;
+      if (node !== null) bound.push(node);
+      return node === null;
+    });
+    return bound;
+  }
+
+  #bindPod({ gang, admission, role, index, to }: PendingPod): FleetNode | null {
+    const requests = requestsOf(gang.ask, role);
+    const node = this.#find(to, requests);
+    if (node === null) return null;
+    moveFree(node, requests, -1);
+    node.members = [...node.members, { jobUid: gang.uid, admission, role: role.toLowerCase(), index }];
+    const nodes = this.#nodesOf.get(gang.uid) ?? [];
+    nodes.push(node);
+    this.#nodesOf.set(gang.uid, nodes);
+    return node;
+  }
+
+  #find(to: Place, requests: Resources): FleetNode | null {
     const model = to.flavorLabels?.[GPU]?.["gpu"];
     const models = model === undefined ? MODELS : [model];
     for (const model of models) {
