@@ -1,7 +1,9 @@
 import type { Assignment } from "./assignment.ts";
 import type { Entry, Lane, Line } from "./gang-lines.ts";
+import { canGrow } from "./grow.ts";
 import type { Head } from "./head-order.ts";
 import type { LaneWalk } from "./lane-walk.ts";
+import type { Parts } from "./state-parts.ts";
 
 /** A queue that takes part in the round. */
 export type CycleTurns = {
@@ -35,4 +37,13 @@ export type WaitingHead = { readonly lane: Lane; readonly assignment: Assignment
 export function newTurns(line: Line, isStrict: boolean): CycleTurns {
   const none = { growing: 0, lanes: null, first: null };
   return { line, isStrict, ...none, onlyWakeful: false, searchesBehind: false, ended: false };
+}
+
+/** The next gang of a queue that can grow now. Those before it cannot in this round. */
+export function nextGrowing(parts: Parts, turns: CycleTurns): Entry | undefined {
+  const { growing } = turns.line;
+  for (; turns.growing < growing.length; turns.growing++) {
+    if (canGrow(parts, growing[turns.growing] as Entry)) break;
+  }
+  return growing[turns.growing];
 }

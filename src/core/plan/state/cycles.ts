@@ -2,7 +2,7 @@ import type { PlaceInLine, PlannedAdmission } from "../plan-types.ts";
 import type { PlannedPreemption } from "../preemption.ts";
 import type { RunningJobs } from "../running-jobs.ts";
 import { borrowingLevel } from "./branch-use.ts";
-import { type CycleHead, type CycleTurns, newTurns, type WaitingHead } from "./cycle-turns.ts";
+import { type CycleHead, type CycleTurns, newTurns, nextGrowing, type WaitingHead } from "./cycle-turns.ts";
 import { DecideBeside } from "./decide-beside.ts";
 import { DecideLane } from "./decide-lane.ts";
 import { FindReservations } from "./find-reservations.ts";
@@ -47,10 +47,10 @@ export type RoundResult = {
 };
 
 /**
- * The cycles of one round. Each cycle takes one head of every queue: a gang that runs with fewer members than its job
- * has, or else the first gang that the room and the quotas allow as the cycle begins. It decides about the heads in the
- * order of `HeadOrder`. A head that no longer fits on its turn waits for the next cycle. The cycles end once one of
- * them changes nothing. Only lanes that are awake are looked at.
+ * The cycles of one round. Each cycle takes one head of every queue, which the room and the quotas allow as the cycle
+ * begins: a gang that runs with fewer members than its job has, or else the first one that waits. It decides about the
+ * heads in the order of `HeadOrder`. A head that no longer fits on its turn waits for the next cycle. The cycles end
+ * once one of them changes nothing. Only lanes that are awake are looked at.
  */
 export class Cycles {
   readonly #parts: Parts;
@@ -205,13 +205,10 @@ export class Cycles {
 
   /** The head of a queue in a cycle that begins now. Null: the queue has none left in this round. */
   #headOf(turns: CycleTurns): CycleHead | null {
-    const growing = turns.line.growing[turns.growing];
+    const growing = nextGrowing(this.#parts, turns);
     if (growing !== undefined) {
-      return this.#asHead(turns, {
-        entry: growing,
-        waits: null,
-        wants: missingAmounts(growing, this.#parts.resources),
-      });
+      const wants = missingAmounts(growing, this.#parts.resources);
+      return this.#asHead(turns, { entry: growing, waits: null, wants });
     }
     this.#searchBehind(turns);
     while (!this.#isFullLine(turns)) {

@@ -9,7 +9,7 @@ import type { PoolAmounts } from "./branch-use.ts";
 import type { ClusterState } from "./cluster-state.ts";
 import { keyedLabels } from "./fit-classes.ts";
 import type { Entry } from "./gang-lines.ts";
-import { placeAll } from "./place-all.ts";
+import { type FitGroup, placeAll } from "./place-all.ts";
 import type { Parts } from "./state-parts.ts";
 
 /**
@@ -17,12 +17,10 @@ import type { Parts } from "./state-parts.ts";
  * many members as there is room for. Null if it cannot grow now.
  */
 export function growEntry(parts: Parts, entry: Entry): PlannedAdmission | null {
-  const { gang, shape } = entry;
-  const live = liveAdmission(gang);
-  const cluster = parts.clusters.get(live?.cluster ?? "");
-  if (live === null || cluster === undefined || cluster.facts === null) return null;
-  const { reachable, cordoned, retired = false } = cluster.facts;
-  if (!reachable || cordoned || retired) return null;
+  const where = whereItGrows(parts, entry);
+  if (where === null) return null;
+  const { cluster, live } = where;
+  const { shape } = entry;
   const missing = addedMembers(live.members, shape.all.members);
   const grow = (count: number): SizedAsk | null => {
     const added = partOf(shape, firstOf(entry, missing, count));
@@ -40,6 +38,31 @@ export function growEntry(parts: Parts, entry: Entry): PlannedAdmission | null {
     if (most > 0) added = grow(most);
   }
   return added === null ? null : take(parts, { entry, cluster, added, live });
+}
+
+/** True if a gang can grow to all members now. Places nothing. */
+export function canGrow(parts: Parts, entry: Entry): boolean {
+  const where = whereItGrows(parts, entry);
+  if (where === null) return false;
+  const { cluster, live } = where;
+  const added = partOf(entry.shape, addedMembers(live.members, entry.shape.all.members));
+  const growth = { entry, cluster, added, live };
+  if (!isAllowed(parts, growth)) return false;
+  const groups = fitGroupsOf(growth);
+  if (!groups.every(({ fit, count }) => cluster.watch.isEnough(fit, count))) return false;
+  const { mark } = cluster.room;
+  const { all } = placeAll(cluster.room, groups);
+  cluster.room.undo(mark);
+  return all;
+}
+
+/** The cluster in which a gang runs, if gangs may grow there. */
+function whereItGrows(parts: Parts, { gang }: Entry): Pick<Growth, "cluster" | "live"> | null {
+  const live = liveAdmission(gang);
+  const cluster = parts.clusters.get(live?.cluster ?? "");
+  if (live === null || cluster === undefined || cluster.facts === null) return null;
+  const { reachable, cordoned, retired = false } = cluster.facts;
+  return reachable && !cordoned && !retired ? { cluster, live } : null;
 }
 
 type Growth = {
@@ -83,16 +106,22 @@ export function placeIn({ name, facts, planned }: ClusterState) {
 }
 
 /** Places the added members where quotas allow them. */
-function place(parts: Parts, { entry, cluster, added, live }: Growth): boolean {
+function place(parts: Parts, growth: Growth): boolean {
+  return isAllowed(parts, growth) && placeAll(growth.cluster.room, fitGroupsOf(growth)).all;
+}
+
+function isAllowed(parts: Parts, { entry, added, live }: Growth): boolean {
   const { account, gang } = entry;
   for (const [resource, need] of Object.entries(unitsOf(added, parts.resources))) {
     const pool = live.flavors[resource] ?? "";
     if (!parts.quota.admits(account, pool, { need, priority: gang.priority })) return false;
   }
-  const { room } = cluster;
+  return true;
+}
+
+function fitGroupsOf({ cluster, added, live }: Growth): readonly FitGroup[] {
   const labels = keyedLabels(live.flavorLabels);
-  const groups = added.groups.map(({ podClass, count }) => ({ fit: room.fits.of(podClass, labels), count }));
-  return placeAll(room, groups).all;
+  return added.groups.map(({ podClass, count }) => ({ fit: cluster.room.fits.of(podClass, labels), count }));
 }
 
 function take(parts: Parts, { entry, cluster, added, live }: Growth): PlannedAdmission {
