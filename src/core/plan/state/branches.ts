@@ -58,6 +58,8 @@ export type Branches = {
   readonly of: (queue: string) => Branch | null;
   /** The leaf that holds the gangs of a queue. */
   readonly leaf: (queue: string) => Branch | null;
+  /** Those for which some queue has a quota. */
+  readonly flavors: readonly string[];
 };
 
 /** Returns the number of the level at which a queue's use of a pool counts. */
@@ -69,7 +71,7 @@ export function branchesOf(queues: readonly PlanQueue[], levelOf: LevelOf): Bran
     const branch = builder.branches.get(queue) ?? null;
     return branch?.children[0]?.name === queue ? branch.children[0] : branch;
   };
-  return { of: (queue) => builder.branches.get(queue) ?? null, leaf };
+  return { of: (queue) => builder.branches.get(queue) ?? null, leaf, flavors: [...builder.resources.keys()] };
 }
 
 /** The branches from a branch up to its root, itself first. */
@@ -96,13 +98,14 @@ class Builder {
   readonly branches = new Map<string, Branch>();
   readonly #queues: ReadonlyMap<string, PlanQueue>;
   readonly #below: ReadonlyMap<string | null, readonly TreePlace[]>;
-  readonly #resources = new Map<string, string>();
+  /** By flavor. */
+  readonly resources = new Map<string, string>();
   readonly #levelOf: LevelOf;
 
   constructor(queues: readonly PlanQueue[], levelOf: LevelOf) {
     this.#queues = new Map(queues.map((queue) => [queue.name, queue]));
     this.#levelOf = levelOf;
-    for (const { quotas } of queues) for (const { flavor, resource } of quotas) this.#resources.set(flavor, resource);
+    for (const { quotas } of queues) for (const { flavor, resource } of quotas) this.resources.set(flavor, resource);
     const places = treePlacesOf(queues.map(treeQueue));
     const byName = places.toSorted((a, b) => compareText(a.name, b.name));
     this.#below = Map.groupBy(byName, ({ parent }) => parent);
@@ -171,7 +174,7 @@ class Builder {
   }
 
   #resourceOf(pool: string): string {
-    return this.#resources.get(pool) ?? pool;
+    return this.resources.get(pool) ?? pool;
   }
 
   #heightOf(name: string): number {

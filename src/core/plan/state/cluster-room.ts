@@ -11,12 +11,12 @@ import {
   nodeClassOf,
   type Rules,
 } from "./fit-classes.ts";
-import { type Fullness, LabelSums, labelSum } from "./label-sums.ts";
+import { type Fullness, LabelSums } from "./label-sums.ts";
 import { MostFree } from "./most-free.ts";
+import { ranksByName } from "./node-ranks.ts";
 import { SlotSet } from "./slot-set.ts";
 
 const SLOTS_MIN = 8;
-const UNBOUNDED = Number.POSITIVE_INFINITY;
 
 /**
  * The nodes of one cluster and the room that is left on each. Resources are columns; the amounts of all nodes in a
@@ -26,9 +26,9 @@ const UNBOUNDED = Number.POSITIVE_INFINITY;
 export class ClusterRoom {
   readonly fits: FitClasses;
   /** By slot. Null: the slot is not in use. */
-  readonly #nodes: (NodeCapacity | null)[] = [];
+  #nodes: (NodeCapacity | null)[] = [];
   readonly #unused: number[] = [];
-  readonly #slots = new Map<string, number>();
+  #slots = new Map<string, number>();
   readonly #classes = new Map<KeySet, Int32Array>();
   readonly #sums = new LabelSums();
   readonly #most = new MostFree();
@@ -105,23 +105,30 @@ export class ClusterRoom {
     this.#most.clear();
   }
 
-  /** The room as it was remembered, with placements of its own. It knows nothing of what observers see later. */
-  copyRemembered(): ClusterRoom {
-    const copy = new ClusterRoom(this.fits);
-    for (const node of this.#nodes) copy.#nodes.push(node);
-    for (const [name, slot] of this.#slots) copy.#slots.set(name, slot);
-    for (const [keys, classes] of this.#classes) copy.#classes.set(keys, classes);
-    copy.#grow(this.#capacity);
-    copy.#seen.copy(this.#before);
-    copy.#allocatable.copy(this.#allocatable);
-    copy.reset();
-    return copy;
+  /**
+   * Becomes another room as that was remembered, but takes placements of its own. It is void once that one's nodes
+   * change, since both share what they know of these.
+   */
+  becomeRemembered(other: ClusterRoom): void {
+    this.#nodes = other.#nodes;
+    this.#slots = other.#slots;
+    this.#rank = null;
+    this.#classes.clear();
+    if (this.#capacity !== other.#capacity) this.#grow(other.#capacity);
+    for (const [keys, classes] of other.#classes) this.#classes.set(keys, classes);
+    this.#seen.copy(other.#before);
+    this.#allocatable.copy(other.#allocatable);
+    this.reset();
   }
 
   /** Remembers the room as it is, for `gained`. */
   remember(): void {
     this.#before.copy(this.#free);
-    for (const [keys, classes] of this.#classes) this.#classesBefore.set(keys, classes.slice());
+    for (const [keys, classes] of this.#classes) {
+      const before = this.#classesBefore.get(keys);
+      if (before?.length === classes.length) before.set(classes);
+      else this.#classesBefore.set(keys, classes.slice());
+    }
     this.#touched.keep(() => false);
   }
 
@@ -154,8 +161,8 @@ export class ClusterRoom {
 
   /** The same, if it is known whether the rules allow the node now, and whether they did. */
   gainedOn(fit: FitClass, slot: number, allowed: { readonly was: boolean; readonly is: boolean }): number {
-    const now = allowed.is ? this.#free.podsIn(fit, slot, UNBOUNDED) : 0;
-    return now - (allowed.was ? this.#before.podsIn(fit, slot, UNBOUNDED) : 0);
+    const now = allowed.is ? this.#free.podsIn(fit, slot, Number.POSITIVE_INFINITY) : 0;
+    return now - (allowed.was ? this.#before.podsIn(fit, slot, Number.POSITIVE_INFINITY) : 0);
   }
 
   /** True if rules allow a slot's node now, or did when the room was remembered. */
@@ -211,8 +218,7 @@ export class ClusterRoom {
 
   /** The slots that take one more pod of a class, tightest first. */
   tightest(fit: FitClass): readonly number[] {
-    const open = this.#openFor(fit);
-    return [...this.#open.subarray(0, open)].sort((a, b) => (this.#tighter(fit, a, b) ? -1 : 1));
+    return [...this.#open.subarray(0, this.#openFor(fit))].sort((a, b) => (this.#tighter(fit, a, b) ? -1 : 1));
   }
 
   /** Puts pods on one node, which must take them. */
@@ -261,8 +267,9 @@ export class ClusterRoom {
    */
   fullness(of: Fullness, more: number): number {
     const column = this.fits.columns.of(of.resource);
-    const amounts = { column, free: this.#free.column(column), allocatable: this.#allocatable.column(column) };
-    const { free, allocatable } = this.#sums.get(of, () => labelSum(this.#nodes, of.labels, amounts));
+    const { free, allocatable } = this.#sums.get(of, this.#nodes, () => {
+      return { column, free: this.#free.column(column), allocatable: this.#allocatable.column(column) };
+    });
     return allocatable === 0 ? 1 : 1 - (free - more) / allocatable;
   }
 
@@ -288,6 +295,7 @@ export class ClusterRoom {
     this.#seen.set(slot, node.free, this.fits.columns);
     this.#allocatable.set(slot, node.allocatable, this.fits.columns);
     for (const [keys, classes] of this.#classes) classes[slot] = nodeClassOf(keys, node);
+    this.#sums.setNode(slot, node);
   }
 
   #remove(name: string, slot: number): void {
@@ -295,6 +303,7 @@ export class ClusterRoom {
     this.#seen.set(slot, {}, this.fits.columns);
     this.#allocatable.set(slot, {}, this.fits.columns);
     for (const classes of this.#classes.values()) classes[slot] = NO_NODE;
+    this.#sums.setNode(slot, null);
     this.#slots.delete(name);
     this.#unused.push(slot);
     this.#rank = null;
@@ -374,14 +383,8 @@ export class ClusterRoom {
   }
 
   #ranks(): Int32Array {
-    if (this.#rank !== null) return this.#rank;
-    const rank = new Int32Array(this.#capacity);
-    const byName = [...this.#nodes.keys()].sort((a, b) =>
-      compareText(this.#nodes[a]?.name ?? "", this.#nodes[b]?.name ?? ""),
-    );
-    for (const [place, slot] of byName.entries()) rank[slot] = place;
-    this.#rank = rank;
-    return rank;
+    this.#rank ??= ranksByName(this.#nodes);
+    return this.#rank;
   }
 
   /** Adds the amounts of `pods` pods to a node; below 0 takes them. */

@@ -55,6 +55,8 @@ export class ClusterState {
   readonly watch: RoomWatch;
   /** The nodes as if nothing ran on them and all could be scheduled. */
   readonly empty: ClusterRoom;
+  /** The room that `MostRoom` fills. */
+  readonly most: ClusterRoom;
   /** Null: the cluster is not registered. */
   facts: ClusterFacts | null = null;
   /** The same, but for the counter of admissions: another object only if something else has changed. */
@@ -85,6 +87,7 @@ export class ClusterState {
     this.room = new ClusterRoom(fits);
     this.watch = new RoomWatch(this.room);
     this.empty = new ClusterRoom(fits);
+    this.most = new ClusterRoom(fits);
   }
 
   /** Sets what the observer saw of a node and of our pods on it. Null: the node does not exist. */

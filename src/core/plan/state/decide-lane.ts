@@ -207,22 +207,27 @@ export class DecideLane {
   }
 
   #tryMembers(lane: Lane, entry: Entry, of: TryOf): Assignment | FailedTry {
+    const { sized, queue } = of;
     const { resources, quota, excludes } = this.#parts;
-    const options = flavorChoices(lane, of.queue, { sized: of.sized, resources, quota, excludes });
-    if (mayPreempt(of.queue, entry) || isRanked(of.queue, options)) {
-      const found = this.#tryRanked(lane, entry, of);
-      if (found !== null) return found;
-      const requests = options.choices.map((flavors) => this.#parts.requestOf(lane, of.sized, flavors));
-      return { sized: of.sized, options, requests };
-    }
+    const preempts = mayPreempt(queue, entry);
+    const best = preempts ? this.#tryRanked(lane, entry, of) : null;
+    if (best !== null) return best;
+    const options = flavorChoices(lane, queue, { sized, resources, quota, excludes });
+    if (!preempts && !isRanked(queue, options)) return this.#tryInOrder(lane, sized, options);
+    const ranked = preempts ? null : this.#tryRanked(lane, entry, of);
+    const requests = options.choices.map((flavors) => this.#parts.requestOf(lane, sized, flavors));
+    return ranked ?? { sized, options, requests };
+  }
+
+  #tryInOrder(lane: Lane, sized: SizedAsk, options: FlavorChoices): Assignment | FailedTry {
     const requests: Request[] = [];
     for (const flavors of options.choices) {
-      const request = this.#parts.requestOf(lane, of.sized, flavors);
+      const request = this.#parts.requestOf(lane, sized, flavors);
       requests.push(request);
       const found = this.#fitting(lane, request);
       if (found !== null) return found;
     }
-    return { sized: of.sized, options, requests };
+    return { sized, options, requests };
   }
 
   /** The first flavors that a gang gets, also if others must give way. Nodes are looked at after all quotas. */

@@ -3,8 +3,9 @@ import type { ClusterState } from "./cluster-state.ts";
 import type { FitClass } from "./fit-classes.ts";
 import type { Lane } from "./gang-lines.ts";
 import { liftedKey } from "./kept-room.ts";
+import { placeAll } from "./place-all.ts";
 import { type ClusterBlock, type ClusterBlocks, clusterBlocks } from "./refused.ts";
-import { fitsEmpty, placeTry, type Request, type RoomTry, shortOf, tryIn, tryRoom } from "./requests.ts";
+import { fitsEmpty, type Request, type RoomTry, shortOf, tryIn, tryRoom } from "./requests.ts";
 import type { Parts } from "./state-parts.ts";
 
 /** A request that was placed, and the point to which its cluster goes back if it is not admitted. */
@@ -26,12 +27,14 @@ export class FindRoom {
 
   /** Places a request in the fullest cluster that takes it, or only in one. Null: none takes it. */
   place(lane: Lane, gang: PlanGang, request: Request, only?: ClusterState): Placed | null {
-    for (const room of this.#ranked(lane, gang, request)) {
-      if (only !== undefined && room.cluster !== only) continue;
+    if (this.isClosed(request)) return null;
+    const rooms = this.#allRooms(request).filter((room) => {
+      return (only === undefined || room.cluster === only) && this.#mayTake(lane, room) && this.#isOpen(room);
+    });
+    for (const room of ranked(rooms, gang, request)) {
       const { mark } = room.cluster.room;
-      const { placed, short } = placeTry(room);
-      if (placed) return { room, mark };
-      this.#note(room, short);
+      if (placeAll(room.cluster.room, room.groups).all) return { room, mark };
+      this.#note(room, null);
     }
     return null;
   }
@@ -51,25 +54,6 @@ export class FindRoom {
     if (placed) room.request.lastRoom = room;
     else this.#note(room, short);
     return placed;
-  }
-
-  /** The clusters that may take a request, the fullest first; last comes the one where the gang was undone last. */
-  #ranked(lane: Lane, gang: PlanGang, request: Request): readonly RoomTry[] {
-    const rooms = this.#openRooms(lane, request);
-    if (rooms.length < 2) return rooms;
-    const ranked = rooms.map((room) => {
-      const { labels, labelsKey, cluster } = room;
-      const late = gang.backoff?.lastCluster === cluster.name ? 1 : 0;
-      const full = cluster.room.fullness({ resource: request.resource, labels, labelsKey }, request.demand);
-      return { room, late, full };
-    });
-    return ranked.sort((a, b) => a.late - b.late || b.full - a.full).map(({ room }) => room);
-  }
-
-  /** The clusters that may take a request, by name. */
-  #openRooms(lane: Lane, request: Request): readonly RoomTry[] {
-    if (this.isClosed(request)) return [];
-    return this.#allRooms(request).filter((room) => this.#mayTake(lane, room));
   }
 
   #mayTake({ barred }: Lane, room: RoomTry): boolean {
@@ -201,11 +185,24 @@ export class FindRoom {
 
   #close(request: Request): void {
     for (const room of request.reopened ?? request.tries.values()) room.cluster.watch.add(room);
-    request.reopened = new Set();
+    request.reopened = [];
     request.closedFor = this.#parts.clustersVersion;
     if (request.hopeful) this.#parts.hopeful.drop(request);
     for (const list of request.lists) if (list.hopeful) this.#parts.waits.hopeful.drop(list);
   }
+}
+
+/** The clusters of a request, the fullest first; last comes the one where the gang was undone last. */
+function ranked(rooms: readonly RoomTry[], gang: PlanGang, request: Request): readonly RoomTry[] {
+  if (rooms.length < 2) return rooms;
+  const { resource, demand } = request;
+  const all = rooms.map((room) => {
+    const { labels, labelsKey, cluster } = room;
+    const late = gang.backoff?.lastCluster === cluster.name ? 1 : 0;
+    const full = cluster.room.fullness({ resource, labels, labelsKey }, demand);
+    return { room, late, full };
+  });
+  return all.sort((a, b) => a.late - b.late || b.full - a.full).map(({ room }) => room);
 }
 
 /** True if some lane waits for room for a request, now or once it has the quota. */

@@ -104,7 +104,9 @@ export class MostRoom {
   }
 
   #make(cluster: ClusterState): Most {
-    const most: Most = { room: cluster.room.copyRemembered(), gone: new Set(), version: 0, counts: new Map() };
+    const { most: room } = cluster;
+    room.becomeRemembered(cluster.room);
+    const most: Most = { room, gone: new Set(), version: 0, counts: new Map() };
     const borrowing = [...this.#borrowed].flatMap(([queue, pools]) =>
       this.#runners.inCluster(cluster.name, queue).filter((gang) => usesOne(gang, pools)),
     );

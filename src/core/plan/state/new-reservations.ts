@@ -87,8 +87,10 @@ function candidatesOf(of: Of, places: ReservationPlaces) {
 /** By queue, for those that may get reservations. The others wait for a change, not for a time. */
 function waitedLongIn({ parts, running, nowMs }: Of, places: ReservationPlaces): readonly WaitedLong[] {
   const all: WaitedLong[] = [];
+  const open = new Set([...parts.quota.branches.flavors, NO_POOL].filter((pool) => places.hasOne(pool)));
+  if (open.size === 0) return all;
   for (const line of parts.lines.lines.values()) {
-    if (!hasPlace(parts, line, places)) continue;
+    if (!hasPlace(parts, line, open)) continue;
     const afterMs = reserveAfterMs(parts, line);
     if (line.stop !== null || line.reserved !== null || afterMs === 0 || running.fullAt(line.name) !== null) continue;
     const at = { afterMs, nowMs };
@@ -97,18 +99,25 @@ function waitedLongIn({ parts, running, nowMs }: Of, places: ReservationPlaces):
   return all;
 }
 
-/** True if some pool that a queue's gangs may use has a place. */
-function hasPlace({ quota, resources }: Parts, line: Line, places: ReservationPlaces): boolean {
+/** True if some pool that a queue's gangs may use is among those with a place. */
+function hasPlace({ quota, resources }: Parts, line: Line, open: ReadonlySet<string>): boolean {
+  if (open.has(NO_POOL)) {
+    line.hasUnflavored ??= [...line.lanes.values()].some(({ shape }) => isUnflavored(shape, resources));
+    if (line.hasUnflavored) return true;
+    if (open.size === 1) return false;
+  }
   const quotas = quota.queues.get(line.name)?.quotas ?? [];
-  if (quotas.some(({ flavor }) => places.hasOne(flavor))) return true;
-  if (!places.hasOne(NO_POOL)) return false;
-  line.hasUnflavored ??= [...line.lanes.values()].some(({ shape }) => isUnflavored(shape, resources));
-  return line.hasUnflavored;
+  return quotas.some(({ flavor }) => open.has(flavor));
 }
 
 /** True if a gang, with all its members or the fewest, requests no flavored resource. */
 function isUnflavored({ all, fewest }: AskShape, resources: readonly string[]): boolean {
-  return [all, fewest ?? all].some((sized) => Object.keys(unitsOf(sized, resources)).length === 0);
+  return isEmpty(unitsOf(all, resources)) || (fewest !== null && isEmpty(unitsOf(fewest, resources)));
+}
+
+function isEmpty(units: Readonly<Record<string, number>>): boolean {
+  for (const _ in units) return false;
+  return true;
 }
 
 type At = { readonly afterMs: number; readonly nowMs: number };

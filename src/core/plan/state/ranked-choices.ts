@@ -20,6 +20,8 @@ type Standing = { readonly mode: number; readonly level: number };
 
 type Ranked = Standing & { readonly flavors: Flavors };
 
+const NOTHING: Ranked = { flavors: [], mode: FITS, level: 0 };
+
 /** Flavors that a gang gets within its quotas now, or once others gave way. Room on nodes does not matter. */
 export type RankedChoice = { readonly flavors: Flavors; readonly fits: boolean };
 
@@ -40,46 +42,67 @@ export function mayPreempt(queue: PlanQueue | undefined, { gang }: Pick<Entry, "
 /**
  * The flavors of a gang whose queue may have others preempted, the best first, by Kueue's rules (`flavorassigner.go`):
  * the first flavor that ends the search, else those that need no preemption, those that reclaim, those that preempt.
- * Resources whose flavors exclude each other on nodes are chosen together.
+ * Resources whose flavors exclude each other on nodes are chosen together. Later ones are looked up only if asked for.
  */
-export function rankedChoices(lane: Lane, entry: Entry, of: Of): readonly RankedChoice[] {
+export function* rankedChoices(lane: Lane, entry: Entry, of: Of): Generator<RankedChoice> {
   const { parts, queue, sized } = of;
   const leaf = parts.quota.branches.leaf(lane.line.name);
-  if (leaf === null) return [];
+  if (leaf === null) return;
   const byResource = flavorsByResource(lane, queue, parts.resources);
   const units = unitsOf(sized, parts.resources);
-  const standings = new Map(
-    byResource.map(({ resource, flavors }) => {
-      const need = units[resource] ?? 0;
-      const asking = { lane, entry, leaf, of, isAlone: byResource.length === 1 };
-      const all = flavors.flatMap((flavor) => standingOf(asking, flavor, need) ?? []);
-      return [resource, all] as const;
-    }),
-  );
-  let choices: readonly Ranked[] = [{ flavors: [], mode: FITS, level: 0 }];
-  const groups = groupsOf(byResource, parts.excludes);
+  const asking = { lane, entry, leaf, of, isAlone: byResource.length === 1 };
+  const standings = byResource.map(({ resource, flavors }) => {
+    return { resource, flavors, standings: standingsOf(asking, flavors, units[resource] ?? 0) };
+  });
+  const [first, ...others] = standings;
+  const choices =
+    first !== undefined && others.length === 0
+      ? inOrder(first.standings, leaf.policy)
+      : combined(standings, { policy: leaf.policy, excludes: parts.excludes });
+  for (const { flavors, mode } of choices) yield { flavors, fits: mode === FITS };
+}
+
+type OfResource = {
+  readonly resource: string;
+  readonly flavors: readonly string[];
+  readonly standings: Iterable<Ranked>;
+};
+
+/** The choices of flavors for several resources. */
+function combined(
+  byResource: readonly OfResource[],
+  { policy, excludes }: { readonly policy: QueuePolicy; readonly excludes: Excludes },
+): readonly Ranked[] {
+  let choices: readonly Ranked[] = [NOTHING];
+  const groups = groupsOf(byResource, excludes);
   for (const group of groups) {
-    const tuples = inOrder(tuplesOf(group, standings, parts.excludes), leaf.policy);
+    const tuples = [...inOrder(tuplesOf(group, excludes), policy)];
     choices = choices.flatMap((choice) => tuples.map((tuple) => joined(choice, tuple))).slice(0, CHOICES_MAX);
   }
   const order = groups.flat().map(({ resource }) => resource);
-  return choices.map(({ flavors, mode }) => {
-    return { flavors: byResource.map(({ resource }) => flavors[order.indexOf(resource)] ?? ""), fits: mode === FITS };
+  return choices.map((choice) => {
+    return { ...choice, flavors: byResource.map(({ resource }) => choice.flavors[order.indexOf(resource)] ?? "") };
   });
 }
 
-function standingOf(
-  asking: {
-    readonly lane: Lane;
-    readonly entry: Entry;
-    readonly leaf: Branch;
-    readonly of: Of;
-    /** True: the gang requests no other resource by flavor. */
-    readonly isAlone: boolean;
-  },
-  flavor: string,
-  need: number,
-): Ranked | null {
+/** A gang that asks for flavors in a leaf. `isAlone`: it requests no other resource by flavor. */
+type Asking = {
+  readonly lane: Lane;
+  readonly entry: Entry;
+  readonly leaf: Branch;
+  readonly of: Of;
+  readonly isAlone: boolean;
+};
+
+/** How a gang gets each of some flavors. Omits those that it does not get. */
+function* standingsOf(asking: Asking, flavors: readonly string[], need: number): Generator<Ranked> {
+  for (const flavor of flavors) {
+    const standing = standingOf(asking, flavor, need);
+    if (standing !== null) yield standing;
+  }
+}
+
+function standingOf(asking: Asking, flavor: string, need: number): Ranked | null {
   const { lane, leaf, of } = asking;
   const { quota } = of.parts;
   const pool = leaf.pools.get(flavor);
@@ -103,11 +126,7 @@ function standingOf(
 }
 
 /** True if victims would not make room for a gang that requests one flavor. */
-function isHopeless(
-  { lane, entry, of }: { readonly lane: Lane; readonly entry: Entry; readonly of: Of },
-  flavor: string,
-  need: number,
-): boolean {
+function isHopeless({ lane, entry, of }: Asking, flavor: string, need: number): boolean {
   const request = of.parts.requestOf(lane, of.sized, [flavor]);
   return of.victims.isHopeless({ lane, entry, request, wants: new Map([[flavor, need]]) });
 }
@@ -123,8 +142,6 @@ function mayTryPreempting(
   if (borrowWithin.policy !== "NEVER") return true;
   return rootOf(leaf).policy.fairSharing !== null && reclaimWithinTree !== "NEVER";
 }
-
-type OfResource = { readonly resource: string; readonly flavors: readonly string[] };
 
 type Excludes = Parts["excludes"];
 
@@ -142,14 +159,10 @@ function groupsOf(resources: readonly OfResource[], excludes: Excludes): readonl
 }
 
 /** Every choice of flavors for the resources of a group that one node can have. */
-function tuplesOf(
-  group: readonly OfResource[],
-  standings: ReadonlyMap<string, readonly Ranked[]>,
-  excludes: Excludes,
-): readonly Ranked[] {
-  let tuples: readonly Ranked[] = [{ flavors: [], mode: FITS, level: 0 }];
-  for (const { resource } of group) {
-    const more = standings.get(resource) ?? [];
+function tuplesOf(group: readonly OfResource[], excludes: Excludes): readonly Ranked[] {
+  let tuples: readonly Ranked[] = [NOTHING];
+  for (const { standings } of group) {
+    const more = [...standings];
     tuples = tuples.flatMap((tuple) =>
       more.flatMap((one) =>
         tuple.flavors.some((a) => one.flavors.some((b) => excludes(a, b))) ? [] : [joined(tuple, one)],
@@ -167,16 +180,22 @@ function joined(one: Ranked, other: Ranked): Ranked {
   };
 }
 
-function inOrder(choices: readonly Ranked[], { fungibility }: QueuePolicy): readonly Ranked[] {
+/** Those that end the search, then the others, the better before the worse. */
+function* inOrder(choices: Iterable<Ranked>, { fungibility }: QueuePolicy): Generator<Ranked> {
   const { whenCanBorrow, whenCanPreempt, preference } = fungibility;
-  const triesNext = ({ mode, level }: Ranked) =>
-    (mode !== FITS && whenCanPreempt === "TRY_NEXT_FLAVOR") || (level > 0 && whenCanBorrow === "TRY_NEXT_FLAVOR");
+  const later: Ranked[] = [];
+  for (const choice of choices) {
+    const { mode, level } = choice;
+    const triesNext =
+      (mode !== FITS && whenCanPreempt === "TRY_NEXT_FLAVOR") || (level > 0 && whenCanBorrow === "TRY_NEXT_FLAVOR");
+    if (triesNext) later.push(choice);
+    else yield choice;
+  }
   const byLevel = (a: Ranked, b: Ranked) => a.level - b.level;
   const byMode = (a: Ranked, b: Ranked) => b.mode - a.mode;
   const better = (a: Ranked, b: Ranked) =>
     preference === "PREEMPTION_OVER_BORROWING" ? byLevel(a, b) || byMode(a, b) : byMode(a, b) || byLevel(a, b);
-  const stopping = choices.filter((choice) => !triesNext(choice));
-  return [...stopping, ...choices.filter(triesNext).sort(better)];
+  yield* later.sort(better);
 }
 
 /** True if flavors of several resources are compared by how far a gang borrows with all of them. */

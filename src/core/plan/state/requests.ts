@@ -29,11 +29,13 @@ export type Request = WaitList & {
   /** The resource by which the fullest cluster is chosen, and the amount of it that the request takes. */
   readonly resource: string;
   readonly demand: number;
+  /** The amounts that it takes of each pool. Null: not asked for yet. */
+  wants: PoolAmounts | null;
   readonly tries: Map<ClusterState, RoomTry>;
   /** It in every cluster that takes its ask, by name, and the version of the clusters that this is for. */
   all: { readonly version: number; readonly rooms: readonly RoomTry[] };
   /** The clusters that may have room for it again since it was closed. Null: it was never closed, or not for long. */
-  reopened: Set<RoomTry> | null;
+  reopened: RoomTry[] | null;
   /**
    * The cluster that had room for it last, which is asked first. While it is hopeful, each class alone fits there since
    * rounds looked whether it does. Null: none is known.
@@ -68,6 +70,8 @@ export type RoomTry = {
   short: FitClass | null;
   /** True while the cluster's watch wakes the request's lanes once the class fits. */
   watched: boolean;
+  /** The classes under which that watch lists it. */
+  readonly listed: FitClass[];
   /** Whether it fits the empty cluster, for the version of the empty nodes. */
   everVersion: number;
   ever: boolean;
@@ -84,7 +88,7 @@ export function newRequest(
 ): Request {
   const resource = Object.keys(choice)[0] ?? "cpu";
   const demand = demandFor(sized, resource);
-  const closed = { closedFor: -1, reopened: null, lastRoom: null, hopeful: false };
+  const closed = { closedFor: -1, reopened: null, lastRoom: null, hopeful: false, wants: null };
   return {
     ...of,
     sized,
@@ -100,8 +104,9 @@ export function newRequest(
 }
 
 /** The amounts that a request takes of each pool. */
-export function wantsOf({ sized, choice }: Request, resources: readonly string[]): PoolAmounts {
-  return amountsByPool(unitsOf(sized, resources), choice);
+export function wantsOf(request: Request, resources: readonly string[]): PoolAmounts {
+  request.wants ??= amountsByPool(unitsOf(request.sized, resources), request.choice);
+  return request.wants;
 }
 
 /** The request in a cluster as it is registered now. */
@@ -129,9 +134,9 @@ export function tryRoom(room: RoomTry): { readonly placed: boolean; readonly sho
   if (short !== null) return { placed: false, short };
   if (surelyFit(room.groups, (fit, count) => watch.isEnough(fit, count))) return { placed: true, short };
   const { mark } = room.cluster.room;
-  const tried = placeTry(room);
+  const { all } = placeAll(room.cluster.room, room.groups);
   room.cluster.room.undo(mark);
-  return tried;
+  return { placed: all, short };
 }
 
 /** The first class of which too few pods fit now, whatever the others take. Null: each one alone fits. */
@@ -167,7 +172,7 @@ export function labelsFor(facts: ClusterFacts, choice: FlavorChoice) {
 
 function newTry(request: Request, cluster: ClusterState, facts: ClusterFacts): RoomTry {
   const { base } = request;
-  const untold = { refusedIn: -1, refusedAfter: -1, short: null, watched: false, block: null };
+  const untold = { refusedIn: -1, refusedAfter: -1, short: null, watched: false, block: null, listed: [] };
   if (base !== null) return { ...tryIn(base, cluster, facts), request, ...untold };
   const { flavorLabels, lacks } = labelsFor(facts, request.choice);
   const labels = allNodeLabels(flavorLabels);

@@ -3,15 +3,18 @@ import type { FitClass, Rules } from "./fit-classes.ts";
 import type { Request, RoomTry } from "./requests.ts";
 import { Sweep } from "./sweep.ts";
 
-/** The number of pods of one class that fit, and the refused requests that wait for more. */
+/** A request in the cluster, and how many pods of a class it needs. */
+type Need = { readonly room: RoomTry; readonly need: number };
+
+/** The number of pods of one class that fit, and the requests that were refused because it was too small. */
 type Count = {
   readonly fit: FitClass;
   /** The amount that a pod requests of its scarcest resource. */
   readonly least: number;
   /** -1: not known. */
   count: number;
-  /** The number of pods that each of them needs. */
-  readonly tries: Map<RoomTry, number>;
+  /** Those that need fewest first. Only those that are watched, and short of this class, wait for more. */
+  readonly needs: Need[];
 };
 
 /** Counts of classes with the same rules and the same scarcest resource; those that request least of it first. */
@@ -51,10 +54,14 @@ export class RoomWatch {
   add(room: RoomTry): void {
     if (room.watched || room.short === null) return;
     room.watched = true;
-    const known = this.#counts.get(room.short) ?? this.#start(room.short);
-    const need = needOf(room, room.short);
-    known.tries.set(room, need);
-    if (known.count < 0 || need <= known.count) this.#unsettled.add(room.short);
+    const { short } = room;
+    const known = this.#counts.get(short) ?? this.#start(short);
+    const need = needOf(room, short);
+    if (!room.listed.includes(short)) {
+      room.listed.push(short);
+      insert(known.needs, { room, need }, (one) => one.need);
+    }
+    if (known.count < 0 || need <= known.count) this.#unsettled.add(short);
   }
 
   /**
@@ -89,14 +96,14 @@ export class RoomWatch {
   /** Stops counting some classes for which no gang waits any more. */
   forgetSome(): void {
     for (const [fit, count] of this.#sweep.next()) {
-      const { tries } = count;
-      for (const one of tries.keys()) {
-        if (one.request.waiting.size + one.request.lists.size > 0) continue;
-        tries.delete(one);
-        stopWatching(one);
-        one.request.closedFor = -1;
+      const { needs } = count;
+      let kept = 0;
+      for (const one of needs) {
+        if (isForgotten(one.room)) stopListing(one.room, fit);
+        else needs[kept++] = one;
       }
-      if (tries.size > 0) continue;
+      needs.length = kept;
+      if (kept > 0) continue;
       this.#counts.delete(fit);
       const { counts } = this.#groupOf(fit);
       counts.splice(counts.indexOf(count), 1);
@@ -105,16 +112,16 @@ export class RoomWatch {
 
   /** Watches for nothing any more. */
   clear(): void {
-    for (const { tries } of this.#counts.values()) for (const one of tries.keys()) stopWatching(one);
+    for (const [fit, { needs }] of this.#counts) for (const { room } of needs) stopListing(room, fit);
     this.#counts.clear();
     this.#groups.clear();
     this.#unsettled.clear();
   }
 
   #start(fit: FitClass): Count {
-    const count: Count = { fit, least: fit.amounts[0] ?? 0, count: -1, tries: new Map() };
+    const count: Count = { fit, least: fit.amounts[0] ?? 0, count: -1, needs: [] };
     this.#counts.set(fit, count);
-    insert(this.#groupOf(fit).counts, count);
+    insert(this.#groupOf(fit).counts, count, ({ least }) => least);
     return count;
   }
 
@@ -151,22 +158,31 @@ export class RoomWatch {
   }
 }
 
-/** Forgets that a request was closed: what changes in its clusters is not known from now on. */
-function stopWatching(room: RoomTry): void {
-  room.watched = false;
-  room.request.reopened = null;
+/** True for a request for which no gang waits any more. */
+function isForgotten({ request }: RoomTry): boolean {
+  return request.waiting.size + request.lists.size === 0;
 }
 
-function wake(count: Count, woken: Set<Request>): void {
-  count.tries.forEach((need, one) => {
-    if (need > count.count) return;
-    count.tries.delete(one);
-    one.watched = false;
-    one.request.reopened?.add(one);
+/** Forgets that a request was closed, if it waits for this class: what changes in its clusters is not known then. */
+function stopListing(room: RoomTry, fit: FitClass): void {
+  room.listed.splice(room.listed.indexOf(fit), 1);
+  if (!room.watched || room.short !== fit) return;
+  room.watched = false;
+  room.request.reopened = null;
+  room.request.closedFor = -1;
+}
+
+function wake({ fit, count, needs }: Count, woken: Set<Request>): void {
+  for (const { room, need } of needs) {
+    if (need > count) return;
+    if (!room.watched || room.short !== fit) continue;
+    const { request } = room;
+    room.watched = false;
+    if (request.reopened?.includes(room) === false) request.reopened.push(room);
     // The classes of the others may not fit.
-    one.request.lastRoom = one.groups.length === 1 ? one : null;
-    woken.add(one.request);
-  });
+    request.lastRoom = room.groups.length === 1 ? room : null;
+    woken.add(request);
+  }
 }
 
 /** How many pods of a class a request asks for. */
@@ -174,12 +190,14 @@ function needOf({ groups }: RoomTry, fit: FitClass): number {
   return groups.find((group) => group.fit === fit)?.count ?? 0;
 }
 
-function insert(counts: Count[], count: Count): void {
-  let [low, high] = [0, counts.length];
+/** Inserts an item after those with the same key in a list that is sorted by it. */
+function insert<T>(list: T[], item: T, keyOf: (item: T) => number): void {
+  const key = keyOf(item);
+  let [low, high] = [0, list.length];
   while (low < high) {
     const middle = (low + high) >> 1;
-    if ((counts[middle] as Count).least <= count.least) low = middle + 1;
+    if (keyOf(list[middle] as T) <= key) low = middle + 1;
     else high = middle;
   }
-  counts.splice(low, 0, count);
+  list.splice(low, 0, item);
 }
