@@ -14,6 +14,7 @@ import {
 import { type Fullness, LabelSums } from "./label-sums.ts";
 import { MostFree } from "./most-free.ts";
 import { ranksByName } from "./node-ranks.ts";
+import { type Placement, PlacementTrail } from "./placement-trail.ts";
 import { SlotSet } from "./slot-set.ts";
 
 const SLOTS_MIN = 8;
@@ -45,9 +46,7 @@ export class ClusterRoom {
   #rank: Int32Array | null = null;
   #open = new Int32Array(0);
   #waste = new Float64Array(0);
-  readonly #trailSlots: number[] = [];
-  readonly #trailFits: FitClass[] = [];
-  readonly #trailPods: number[] = [];
+  readonly #trail = new PlacementTrail();
 
   constructor(fits: FitClasses) {
     this.fits = fits;
@@ -98,9 +97,7 @@ export class ClusterRoom {
   /** Takes all placements off the nodes: the room is what the observer saw. */
   reset(): void {
     this.#free.copy(this.#seen);
-    this.#trailSlots.length = 0;
-    this.#trailFits.length = 0;
-    this.#trailPods.length = 0;
+    this.#trail.clear();
     this.#sums.clear();
     this.#most.clear();
   }
@@ -223,9 +220,7 @@ export class ClusterRoom {
 
   /** Puts pods on one node, which must take them. */
   put(fit: FitClass, slot: number, pods: number): void {
-    this.#trailSlots.push(slot);
-    this.#trailFits.push(fit);
-    this.#trailPods.push(pods);
+    this.#trail.add({ slot, fit, pods });
     if (pods < 0) this.#most.clear();
     this.#move(fit, slot, -pods);
   }
@@ -238,21 +233,22 @@ export class ClusterRoom {
 
   /** A point to which `undo` can go back. It is void after `reset`. */
   get mark(): number {
-    return this.#trailSlots.length;
+    return this.#trail.length;
+  }
+
+  /** Names what is left on the nodes: the same number only if it is the same. */
+  get state(): number {
+    return this.#trail.state;
   }
 
   undo(mark: number): void {
     this.#most.undo(mark);
-    while (this.#trailSlots.length > mark) {
-      const slot = this.#trailSlots.pop() as number;
-      this.#move(this.#trailFits.pop() as FitClass, slot, this.#trailPods.pop() as number);
-    }
+    this.#trail.takeBack(mark, (fit, slot, pods) => this.#move(fit, slot, pods));
   }
 
   /** The placements after a mark. */
-  placedAfter(mark: number): readonly { readonly slot: number; readonly fit: FitClass; readonly pods: number }[] {
-    const at = (place: number) => ({ slot: this.#trailSlots[place] as number, pods: this.#trailPods[place] as number });
-    return this.#trailFits.slice(mark).map((fit, place) => ({ fit, ...at(mark + place) }));
+  placedAfter(mark: number): readonly Placement[] {
+    return this.#trail.after(mark);
   }
 
   /** Names everything about a slot that pods of these classes can tell apart. */

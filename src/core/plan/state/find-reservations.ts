@@ -142,11 +142,13 @@ export class FindReservations {
    * passed it, whose end is known. Null: these do not make room for it any more.
    */
   keep(asking: AskingGang, room: RoomTry, { victims }: Nomination): Forecast | null {
-    const named = victims.flatMap(({ jobUid, admission }) => {
-      const gang = this.#victims.staying.of(jobUid);
-      return gang?.admission.number === admission ? [gang] : [];
-    });
-    const known = [...new Set([...this.#victims.staying.ending(), ...named])].sort((a, b) => this.#compareEnds(a, b));
+    const { staying } = this.#victims;
+    const gangs = new Set(staying.ending());
+    for (const { jobUid, admission } of victims) {
+      const gang = staying.of(jobUid);
+      if (gang?.admission.number === admission) gangs.add(gang);
+    }
+    const known = [...gangs].sort((a, b) => this.#compareEnds(a, b));
     const borrowsNow = this.#victims.isAllowedWithout(asking, []);
     return this.#forecast(asking, { room, borrowsNow, last: null, best: null }, known);
   }
@@ -278,10 +280,6 @@ export class FindReservations {
 
 export function admissionOf({ uid: jobUid, admission }: Runner): Nomination["victims"][number] {
   return { jobUid, admission: admission.number };
-}
-
-export function keyOf({ jobUid, admission }: Nomination["victims"][number]): string {
-  return `${jobUid} ${admission}`;
 }
 
 /** The difference of two infinite times is none. */

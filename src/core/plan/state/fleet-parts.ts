@@ -174,6 +174,8 @@ export class FleetParts implements Parts {
 
   #syncRoom(cluster: ClusterState, keepsSame = false): void {
     for (const request of cluster.sync(keepsSame)) {
+      // Another cluster has opened it.
+      if (request.hopeful && request.closedFor === -1) continue;
       request.closedFor = -1;
       this.hopeful.add(request);
       this.waits.noteOpen(request, this.quota);

@@ -156,12 +156,15 @@ class FairTrees<H extends Head> {
 
 /** What the branch above counts of amounts that are added below it: all that exceeds the branch's guarantee. */
 function passedOn(use: BranchUse, branch: Branch, added: PoolAmounts): PoolAmounts {
-  return new Map(
-    [...added].map(([name, amount]) => {
-      const pool = branch.pools.get(name);
-      return [name, pool === undefined ? amount : Math.max(0, amount - guaranteeLeft(use, pool))];
-    }),
-  );
+  let passed: Map<string, number> | null = null;
+  for (const [name, amount] of added) {
+    const pool = branch.pools.get(name);
+    const left = pool === undefined ? 0 : guaranteeLeft(use, pool);
+    if (left === 0) continue;
+    passed ??= new Map(added);
+    passed.set(name, Math.max(0, amount - left));
+  }
+  return passed ?? added;
 }
 
 function goesFirst<H extends Head>(a: Contestant<H>, b: Contestant<H>): boolean {

@@ -1,6 +1,5 @@
 import { type Entry, headOf, type Lane, type Line } from "./gang-lines.ts";
 import { Heap } from "./heap.ts";
-import { isWakeful } from "./lane-turns.ts";
 import { compareAged } from "./line-ageing.ts";
 
 type Compare = (a: Lane, b: Lane) => number;
@@ -27,10 +26,12 @@ export class LaneWalk {
     return new LaneWalk(lanesInOrder(line, nowMs), comparesLanes(nowMs));
   }
 
+  /** Those that are awake, or for which something may have come, and some others. */
   static ofWakeful(line: Line, nowMs: number): LaneWalk {
     const compare = comparesLanes(nowMs);
-    const awake = line.awake.filter((lane) => isWakeful(lane) && headOf(lane) !== undefined);
-    return new LaneWalk([...new Set(awake)].sort(compare), compare);
+    const awake = new Set(line.awake);
+    for (const lane of awake) if (headOf(lane) === undefined) awake.delete(lane);
+    return new LaneWalk([...awake].sort(compare), compare);
   }
 
   /** Returns the first lane that has a gang and passes a test. It stays. Those before it are left out from now on. */

@@ -10,7 +10,7 @@ import { unitsOf } from "./ask-shape.ts";
 import type { ClusterState } from "./cluster-state.ts";
 import type { DecideLane } from "./decide-lane.ts";
 import { compareEntries } from "./entry-order.ts";
-import { admissionOf, type FindReservations, type Forecast, keyOf } from "./find-reservations.ts";
+import { admissionOf, type FindReservations, type Forecast } from "./find-reservations.ts";
 import type { FindVictims } from "./find-victims.ts";
 import type { Entry, Lane, Line } from "./gang-lines.ts";
 import { amountsByPool } from "./grow.ts";
@@ -231,8 +231,8 @@ function isRecorded({ cluster, flavors, victims, reservation }: Nomination, foun
   const { asking, room, awaits, keepsQuota } = found;
   if (cluster !== room.cluster.name || reservation?.keepsQuota !== keepsQuota) return false;
   if (canonicalJson(flavors) !== canonicalJson(asking.request.choice)) return false;
-  const known = new Set(victims.map(keyOf));
-  return awaits.every((gang) => known.has(keyOf(admissionOf(gang))));
+  const known = new Map(victims.map(({ jobUid, admission }) => [jobUid, admission]));
+  return awaits.every(({ uid, admission }) => known.get(uid) === admission.number);
 }
 
 /** How long a gang waits before it gets a reservation. 0: it gets none. */

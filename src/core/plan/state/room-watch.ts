@@ -13,9 +13,13 @@ type Count = {
   readonly least: number;
   /** -1: not known. */
   count: number;
+  /** How many fit beside what a round has placed, in the state of the room in which it was asked last. */
+  now: { readonly count: number; readonly state: number };
   /** Those that need fewest first. Only those that are watched, and short of this class, wait for more. */
   readonly needs: Need[];
 };
+
+const UNKNOWN = { count: 0, state: -1 };
 
 /** Counts of classes with the same rules and the same scarcest resource; those that request least of it first. */
 type CountGroup = { readonly rules: Rules; readonly column: number; readonly counts: Count[] };
@@ -45,9 +49,13 @@ export class RoomWatch {
     // Placements only take room, so that too few stay too few.
     if (known.count < need) return false;
     if (touched.length * 2 > slotCount) return this.#room.fitting(fit, need) >= need;
-    let { count } = known;
-    for (const slot of touched) count += this.#room.gained(fit, slot);
-    return count >= need;
+    if (known.now.state !== this.#room.state) known.now = this.#countNow(known);
+    return known.now.count >= need;
+  }
+
+  #countNow({ fit, count }: Count): Count["now"] {
+    const { touched, state } = this.#room;
+    return { count: touched.reduce((sum, slot) => sum + this.#room.gained(fit, slot), count), state };
   }
 
   /** Watches for the class of which too few pods fit. */
@@ -119,7 +127,7 @@ export class RoomWatch {
   }
 
   #start(fit: FitClass): Count {
-    const count: Count = { fit, least: fit.amounts[0] ?? 0, count: -1, needs: [] };
+    const count: Count = { fit, least: fit.amounts[0] ?? 0, count: -1, now: UNKNOWN, needs: [] };
     this.#counts.set(fit, count);
     insert(this.#groupOf(fit).counts, count, ({ least }) => least);
     return count;
