@@ -1,0 +1,107 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import fc from "fast-check";
+import { ClusterRoom } from "../../../src/core/plan/state/cluster-room.ts";
+import { type FitClass, FitClasses, keyedLabels } from "../../../src/core/plan/state/fit-classes.ts";
+import type { RoomTry } from "../../../src/core/plan/state/requests.ts";
+import { RoomWatch } from "../../../src/core/plan/state/room-watch.ts";
+
+const GPU = "nvidia.com/gpu";
+const NODES = 10;
+const PODS_MAX = 12;
+
+type Step = { readonly kind: "place" | "mark" | "undo"; readonly at: number; readonly pods: number };
+
+const steps = fc.array(
+  fc.record<Step>({
+    kind: fc.constantFrom("place", "place", "mark", "undo"),
+    at: fc.nat(2),
+    pods: fc.integer({ min: 1, max: 3 }),
+  }),
+  { maxLength: 20 },
+);
+
+/** A request for pods of one class, of which too few fit. */
+function refused(fit: FitClass, count: number): RoomTry {
+  const request = { waiting: new Set(), lists: new Set(), reopened: null, lastRoom: null };
+  return { request, groups: [{ fit, count }], short: fit, watched: false, listed: [] } as unknown as RoomTry;
+}
+
+test("what a watch has counted stays true after any placements and undone ones, and one state is one room", () => {
+  let [enough, tooFew, again] = [0, 0, 0];
+  fc.assert(
+    fc.property(fc.array(fc.nat(3), { minLength: NODES, maxLength: NODES }), steps, (gpus, all) => {
+      const fits = new FitClasses();
+      const room = new ClusterRoom(fits);
+      for (const [at, free] of gpus.entries()) {
+        const amounts = { [GPU]: free * 1000, cpu: 8000 };
+        const facts = { labels: { gpu: "h100" }, taints: [], unschedulable: false };
+        room.setNode(`node-${at}`, { name: `node-${at}`, ...facts, allocatable: amounts, free: amounts });
+      }
+      room.reset();
+      const classes = [1, 2, 3].map((count) => {
+        const podClass = { requests: { [GPU]: count * 1000, cpu: 1000 }, scheduling: {} };
+        return fits.of(podClass, keyedLabels({ [GPU]: { gpu: "h100" } }));
+      });
+      const watch = new RoomWatch(room);
+      for (const fit of classes) watch.add(refused(fit, room.fitting(fit, Number.POSITIVE_INFINITY) + 1));
+      watch.sync({ isStale: true, keepsSame: false });
+      const seen = new Map<number, string>();
+      const check = () => {
+        const now = JSON.stringify(room.nodesNow().map(({ free }) => free));
+        if (seen.has(room.state)) again += 1;
+        assert.equal(seen.get(room.state) ?? now, now);
+        seen.set(room.state, now);
+        for (const fit of classes) {
+          const fitting = room.fitting(fit, Number.POSITIVE_INFINITY);
+          for (let need = 1; need <= PODS_MAX; need++) {
+            assert.equal(watch.isEnough(fit, need), fitting >= need);
+            if (fitting >= need) enough += 1;
+            else tooFew += 1;
+          }
+        }
+      };
+      const marks: number[] = [];
+      check();
+      for (const { kind, at, pods } of all) {
+        if (kind === "place") room.place(classes[at] as FitClass, pods);
+        else if (kind === "mark") marks.push(room.mark);
+        else room.undo(marks.pop() ?? 0);
+        check();
+      }
+    }),
+  );
+  assert.ok(enough > 1000 && tooFew > 1000 && again > 100, `${enough} enough, ${tooFew} too few, ${again} again`);
+});
+
+test("a watch wakes the requests for which enough pods fit, and those alone", () => {
+  fc.assert(
+    fc.property(fc.array(fc.integer({ min: 1, max: 9 }), { minLength: 1, maxLength: 12 }), fc.nat(9), (needs, gpus) => {
+      const fits = new FitClasses();
+      const room = new ClusterRoom(fits);
+      const setFree = (free: number) => {
+        const amounts = { [GPU]: free * 1000 };
+        const facts = { labels: {}, taints: [], unschedulable: false };
+        room.setNode("node", { name: "node", ...facts, allocatable: amounts, free: amounts });
+        room.reset();
+      };
+      setFree(0);
+      const fit = fits.of({ requests: { [GPU]: 1000 }, scheduling: {} }, keyedLabels({}));
+      const watch = new RoomWatch(room);
+      const tries = needs.map((need) => refused(fit, need));
+      for (const one of tries) watch.add(one);
+      watch.sync({ isStale: true, keepsSame: false });
+      for (const free of [gpus, 0, gpus]) {
+        setFree(free);
+        const woken = watch.sync({ isStale: true, keepsSame: false });
+        for (const [at, one] of tries.entries()) {
+          const isMet = (needs[at] ?? 0) <= free;
+          assert.equal(woken.has(one.request), isMet);
+          assert.equal(one.watched, !isMet);
+          // A round refuses it again.
+          if (isMet) watch.add(one);
+        }
+      }
+    }),
+  );
+});
