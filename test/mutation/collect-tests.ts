@@ -1,11 +1,13 @@
 /** Replaces `node:test` where mutants share a process: collects the tests of a file instead of running them. */
 
 type Body = (context: TestContext) => unknown;
-type TestContext = { readonly skip: () => void; readonly diagnostic: () => void };
+type TestContext = {
+  readonly skip: () => void;
+  readonly diagnostic: () => void;
+  readonly after: (cleanUp: () => unknown) => void;
+};
 
 export type CollectedTest = { readonly id: string; readonly file: string; readonly run: () => Promise<void> };
-
-const CONTEXT: TestContext = { skip: () => {}, diagnostic: () => {} };
 
 class Collection {
   readonly tests: CollectedTest[] = [];
@@ -22,8 +24,7 @@ class Collection {
   add(name: string, body: Body): void {
     const file = this.#file;
     const id = `${file} ${this.tests.length}: ${[...this.#suites, name].join(" > ")}`;
-    const run = async () => void (await body(CONTEXT));
-    this.tests.push({ id, file, run });
+    this.tests.push({ id, file, run: () => runOnce(body) });
   }
 
   suite(name: string, body: () => void): void {
@@ -38,6 +39,16 @@ class Collection {
 
   async cleanUp(): Promise<void> {
     for (const cleanUp of this.#cleanUps.splice(0)) await cleanUp();
+  }
+}
+
+/** Runs a test, and cleans up after it also if it fails. */
+async function runOnce(body: Body): Promise<void> {
+  const cleanUps: (() => unknown)[] = [];
+  try {
+    await body({ skip: () => {}, diagnostic: () => {}, after: (cleanUp) => void cleanUps.push(cleanUp) });
+  } finally {
+    for (const cleanUp of cleanUps) await cleanUp();
   }
 }
 

@@ -3,6 +3,7 @@ import { spawnSync } from "node:child_process";
 import { readdirSync, readFileSync } from "node:fs";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
+import { test as collect, collected } from "./collect-tests.ts";
 import { EXPLAINED } from "./explained.ts";
 import { targetsOf } from "./near-tests.ts";
 
@@ -30,6 +31,16 @@ test("every folder of core is a target", () => {
     targetsOf("core").map(({ folder }) => folder),
     named.sort(),
   );
+});
+
+test("a collected test is cleaned up after, also if it fails", async () => {
+  const done: string[] = [];
+  collect("fails", (t: { readonly after: (cleanUp: () => unknown) => void }) => {
+    t.after(() => done.push("cleaned up"));
+    throw new Error("as a mutant does");
+  });
+  await assert.rejects(async () => collected.tests.at(-1)?.run(), /as a mutant does/);
+  assert.deepEqual(done, ["cleaned up"]);
 });
 
 test("each line whose changes are explained is still there, with a reason", () => {
