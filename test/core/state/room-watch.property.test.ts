@@ -96,7 +96,7 @@ test("a watch wakes the requests for which enough pods fit, and those alone", ()
         const woken = watch.sync({ isStale: true, keepsSame: false });
         for (const [at, one] of tries.entries()) {
           const isMet = (needs[at] ?? 0) <= free;
-          assert.equal(woken.has(one.request), isMet);
+          assert.equal(woken.includes(one.request), isMet);
           assert.equal(one.watched, !isMet);
           // A round refuses it again.
           if (isMet) watch.add(one);

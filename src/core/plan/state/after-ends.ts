@@ -1,6 +1,6 @@
 import { borrowingLevel } from "./branch-use.ts";
 import type { AskingGang, FindVictims } from "./find-victims.ts";
-import { allows, type FitClass } from "./fit-classes.ts";
+import type { FitClass } from "./fit-classes.ts";
 import { type FitGroup, fitGroups } from "./place-all.ts";
 import type { RoomTry } from "./requests.ts";
 import type { Runner } from "./runners.ts";
@@ -47,17 +47,25 @@ export class AfterEnds {
     if (largest === undefined) return 0;
     const { fit, count } = largest;
     const column = fit.columns[0] as number;
-    const { left, nodes } = leftFor(cluster, fit);
-    let missing = amountOf(fit, column) * count - left;
+    let missing = amountOf(fit, column) * count - leftFor(cluster, fit);
     for (let at = 0; at < most; at++) {
       if (missing <= 0) return at;
-      const gang = gangs[at] as Runner;
-      if (gang.admission.cluster !== cluster.name) continue;
-      for (const pod of this.#victims.podsOf(cluster, gang)) {
-        if (nodes.has(pod.node)) missing -= amountOf(pod.fit, column);
-      }
+      missing -= this.#freedBy(gangs[at] as Runner, fit);
     }
     return missing <= 0 ? most : Number.POSITIVE_INFINITY;
+  }
+
+  /** How much of a class's scarcest resource the end of a gang leaves on nodes that may take pods of the class. */
+  #freedBy(gang: Runner, { rules, columns }: FitClass): number {
+    const { cluster } = this.#room;
+    if (gang.admission.cluster !== cluster.name) return 0;
+    let freed = 0;
+    for (const pod of this.#victims.podsOf(cluster, gang)) {
+      const slot = cluster.room.slotOf(pod.node);
+      const isOpen = slot !== undefined && cluster.room.allowedNow(rules, slot);
+      if (isOpen) freed += amountOf(pod.fit, columns[0] as number);
+    }
+    return freed;
   }
 
   /** True if quotas allow the request, and the cluster has room for it. */
@@ -101,17 +109,13 @@ function largestOf(groups: readonly FitGroup[]): FitGroup | undefined {
   return first;
 }
 
-/** The nodes that may take pods of a class, and what they have left together of its scarcest resource. */
-function leftFor({ room }: Pick<RoomTry["cluster"], "room">, { rules, columns }: FitClass) {
-  const nodes = new Set<string>();
+/** What the nodes that may take pods of a class have left together of its scarcest resource. */
+function leftFor({ room }: Pick<RoomTry["cluster"], "room">, { rules, columns }: FitClass): number {
   let left = 0;
   for (let slot = 0; slot < room.slotCount; slot++) {
-    const node = room.nodeAt(slot);
-    if (node === null || !allows(rules, room.classAt(rules.keys, slot))) continue;
-    nodes.add(node.name);
-    left += Math.max(0, room.freeAt(columns[0] as number, slot));
+    if (room.allowedNow(rules, slot)) left += Math.max(0, room.freeAt(columns[0] as number, slot));
   }
-  return { nodes, left };
+  return left;
 }
 
 /** How much of a column a pod requests. */

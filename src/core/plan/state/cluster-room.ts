@@ -70,6 +70,10 @@ export class ClusterRoom {
     return slot === undefined ? undefined : (this.#nodes[slot] ?? undefined);
   }
 
+  slotOf(node: string): number | undefined {
+    return this.#slots.get(node);
+  }
+
   nodeAt(slot: number): NodeCapacity | null {
     return this.#nodes[slot] ?? null;
   }

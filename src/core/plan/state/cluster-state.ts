@@ -123,7 +123,7 @@ export class ClusterState {
    * Brings the room up to date: the observed nodes, less the pods that they do not show yet. Returns the requests that
    * may fit now. `keepsSame`: beside the same pods as in the last round.
    */
-  sync(keepsSame = false): ReadonlySet<Request> {
+  sync(keepsSame = false): readonly Request[] {
     const isStale = this.#stale;
     if (isStale) this.#makeRoom();
     return this.watch.sync({ isStale, keepsSame });

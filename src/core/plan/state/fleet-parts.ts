@@ -174,7 +174,7 @@ export class FleetParts implements Parts {
 
   #syncRoom(cluster: ClusterState, keepsSame = false): void {
     for (const request of cluster.sync(keepsSame)) {
-      // Another cluster has opened it.
+      // It was opened just now, by this or another cluster.
       if (request.hopeful && request.closedFor === -1) continue;
       request.closedFor = -1;
       this.hopeful.add(request);

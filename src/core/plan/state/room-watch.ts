@@ -73,11 +73,11 @@ export class RoomWatch {
   }
 
   /**
-   * Brings the numbers up to date with the room, and returns the requests that may fit now. `keepsSame`: the round
-   * places the same pods as the last one, beside which classes were refused.
+   * Brings the numbers up to date with the room, and returns the requests that may fit now, some more than once.
+   * `keepsSame`: the round places the same pods as the last one, beside which classes were refused.
    */
-  sync({ isStale, keepsSame }: { readonly isStale: boolean; readonly keepsSame: boolean }): ReadonlySet<Request> {
-    const woken = new Set<Request>();
+  sync({ isStale, keepsSame }: { readonly isStale: boolean; readonly keepsSame: boolean }): readonly Request[] {
+    const woken: Request[] = [];
     const moved = new Set<Count>();
     if (isStale) {
       const changed = this.#room.changed();
@@ -180,7 +180,7 @@ function stopListing(room: RoomTry, fit: FitClass): void {
   room.request.closedFor = -1;
 }
 
-function wake({ fit, count, needs }: Count, woken: Set<Request>): void {
+function wake({ fit, count, needs }: Count, woken: Request[]): void {
   for (const { room, need } of needs) {
     if (need > count) return;
     if (!room.watched || room.short !== fit) continue;
@@ -189,7 +189,7 @@ function wake({ fit, count, needs }: Count, woken: Set<Request>): void {
     if (request.reopened?.includes(room) === false) request.reopened.push(room);
     // The classes of the others may not fit.
     request.lastRoom = room.groups.length === 1 ? room : null;
-    woken.add(request);
+    woken.push(request);
   }
 }
 
