@@ -109,7 +109,7 @@ function largestOf(groups: readonly FitGroup[]): FitGroup | undefined {
   return first;
 }
 
-/** What the nodes that may take pods of a class have left together of its scarcest resource. */
+/** How much of a class's scarcest resource is left on the nodes that may take its pods, all together. */
 function leftFor({ room }: Pick<RoomTry["cluster"], "room">, { rules, columns }: FitClass): number {
   let left = 0;
   for (let slot = 0; slot < room.slotCount; slot++) {

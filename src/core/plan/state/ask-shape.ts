@@ -1,7 +1,9 @@
 import { compareRoles } from "../../job/roles.ts";
 import type { Ask, PodClass } from "../ask.ts";
 import { compareDemand } from "../fit.ts";
+import type { FlavorChoice } from "../flavors.ts";
 import type { MemberCounts } from "../gang.ts";
+import type { PoolAmounts } from "./branch-use.ts";
 
 /** Members of a gang whose pods a fit cannot tell apart. */
 export type AskGroup = { readonly podClass: PodClass; readonly role: string; readonly count: number };
@@ -77,6 +79,16 @@ export function unitsOf(sized: SizedAsk, resources: readonly string[]): Units {
   const units = Object.fromEntries(all.filter(([, amount]) => amount > 0));
   sized.units = { of: resources, units };
   return units;
+}
+
+/** The amounts of some units of flavored resources by pool. */
+export function amountsByPool(units: Readonly<Record<string, number>>, choice: FlavorChoice): PoolAmounts {
+  const byPool = new Map<string, number>();
+  for (const [resource, amount] of Object.entries(units)) {
+    const pool = choice[resource] ?? "";
+    byPool.set(pool, (byPool.get(pool) ?? 0) + amount);
+  }
+  return byPool;
 }
 
 /** The amount of a resource that the members request, in thousandths of its unit. */

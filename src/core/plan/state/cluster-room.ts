@@ -267,9 +267,8 @@ export class ClusterRoom {
    */
   fullness(of: Fullness, more: number): number {
     const column = this.fits.columns.of(of.resource);
-    const { free, allocatable } = this.#sums.get(of, this.#nodes, () => {
-      return { column, free: this.#free.column(column), allocatable: this.#allocatable.column(column) };
-    });
+    const amounts = { column, free: this.#free.column(column), allocatable: this.#allocatable.column(column) };
+    const { free, allocatable } = this.#sums.get(of, this.#nodes, amounts);
     return allocatable === 0 ? 1 : 1 - (free - more) / allocatable;
   }
 

@@ -1,13 +1,11 @@
 import type { Nomination } from "../../job/preemption.ts";
 import type { PlanQueue } from "../snapshot.ts";
 import { AfterEnds } from "./after-ends.ts";
-import { unitsOf } from "./ask-shape.ts";
 import { choicesOf } from "./choices.ts";
 import type { AskingGang, FindVictims } from "./find-victims.ts";
 import type { Entry, Lane } from "./gang-lines.ts";
-import { amountsByPool } from "./grow.ts";
 import { inheritPlaces, type KeptRoom, setLifted } from "./kept-room.ts";
-import { fitsEmpty, type RoomTry } from "./requests.ts";
+import { fitsEmpty, type RoomTry, wantsOf } from "./requests.ts";
 import type { Runner } from "./runners.ts";
 import type { Parts } from "./state-parts.ts";
 import { isFrozen } from "./who-gives-way.ts";
@@ -93,7 +91,7 @@ export class FindReservations {
     let best: Forecast | null = null;
     for (const flavors of choicesOf(lane, queue, { resources, excludes })) {
       const request = this.#parts.requestOf(lane, sized, flavors);
-      const asking = { lane, entry, request, wants: amountsByPool(unitsOf(sized, resources), request.choice) };
+      const asking = { lane, entry, request, wants: wantsOf(request, resources) };
       if (isOpen(asking)) best = this.#soonest(asking, best);
     }
     return best;

@@ -29,7 +29,7 @@ export class FindRoom {
   place(lane: Lane, gang: PlanGang, request: Request, only?: ClusterState): Placed | null {
     if (this.isClosed(request)) return null;
     const rooms = this.#allRooms(request).filter((room) => {
-      return (only === undefined || room.cluster === only) && this.#mayTake(lane, room) && this.#isOpen(room);
+      return (only === undefined || room.cluster === only) && mayTake(lane, room) && this.#isOpen(room);
     });
     for (const room of ranked(rooms, gang, request)) {
       const { mark } = room.cluster.room;
@@ -42,7 +42,7 @@ export class FindRoom {
   /** True if some cluster takes a request now. Places nothing. */
   hasRoom(lane: Lane, request: Request): boolean {
     if (this.isClosed(request)) return false;
-    const takes = (room: RoomTry) => this.#mayTake(lane, room) && this.#takes(room);
+    const takes = (room: RoomTry) => mayTake(lane, room) && !this.#isRefused(room) && this.#takes(room);
     const { lastRoom } = request;
     if (lastRoom !== null && takes(lastRoom)) return true;
     for (const room of request.reopened ?? this.#allRooms(request)) if (takes(room)) return true;
@@ -50,14 +50,10 @@ export class FindRoom {
   }
 
   #takes(room: RoomTry): boolean {
-    const { placed, short } = tryRoom(room);
-    if (placed) room.request.lastRoom = room;
+    const { fits, short } = tryRoom(room);
+    if (fits) room.request.lastRoom = room;
     else this.#note(room, short);
-    return placed;
-  }
-
-  #mayTake({ barred }: Lane, room: RoomTry): boolean {
-    return room.lacks === null && !barred.includes(room.cluster.name) && !this.#isRefused(room);
+    return fits;
   }
 
   /** True if no cluster has room for a request, whatever other pods of its gang take. */
@@ -190,6 +186,11 @@ export class FindRoom {
     if (request.hopeful) this.#parts.hopeful.drop(request);
     for (const list of request.lists) if (list.hopeful) this.#parts.waits.hopeful.drop(list);
   }
+}
+
+/** False: a cluster takes no gang of a lane, whatever its room. */
+function mayTake({ barred }: Pick<Lane, "barred">, { cluster, lacks }: RoomTry): boolean {
+  return lacks === null && !barred.includes(cluster.name);
 }
 
 /** The clusters of a request, the fullest first; last comes the one where the gang was undone last. */

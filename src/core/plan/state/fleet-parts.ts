@@ -3,14 +3,13 @@ import { canonicalJson } from "../../../runtime/json.ts";
 import { liveAdmission } from "../../job/job.ts";
 import type { Ask } from "../ask.ts";
 import type { GangHolds, PlanGang, PlannedFrom } from "../plan-gang.ts";
-import { type AskShape, type SizedAsk, sizedAsk, unitsOf } from "./ask-shape.ts";
+import { type AskShape, amountsByPool, type SizedAsk, sizedAsk, unitsOf } from "./ask-shape.ts";
 import type { PoolAmounts } from "./branch-use.ts";
 import { choiceOf, type Flavors } from "./choices.ts";
 import { type ClusterFacts, ClusterState, type LiveMembers, membersUnder } from "./cluster-state.ts";
 import type { Fact } from "./facts.ts";
 import { FitClasses } from "./fit-classes.ts";
 import { type Entry, GangLines, type Lane } from "./gang-lines.ts";
-import { amountsByPool } from "./grow.ts";
 import { HopefulLists } from "./hopeful-lists.ts";
 import { type KeptRoom, liftedIn, liftedKey } from "./kept-room.ts";
 import { passSteps } from "./line-ageing.ts";
@@ -174,7 +173,7 @@ export class FleetParts implements Parts {
 
   #syncRoom(cluster: ClusterState, keepsSame = false): void {
     for (const request of cluster.sync(keepsSame)) {
-      // It was opened just now, by this or another cluster.
+      // This or another cluster has opened it.
       if (request.hopeful && request.closedFor === -1) continue;
       request.closedFor = -1;
       this.hopeful.add(request);

@@ -4,12 +4,13 @@ import type { FlavorChoice } from "../flavors.ts";
 import { addedMembers, type MemberCounts } from "../gang.ts";
 import type { PlanGang, PlannedFrom } from "../plan-gang.ts";
 import type { PlannedAdmission, PlannedAllocation } from "../plan-types.ts";
-import { partOf, type SizedAsk, unitsOf } from "./ask-shape.ts";
+import { amountsByPool, partOf, type SizedAsk, unitsOf } from "./ask-shape.ts";
 import type { PoolAmounts } from "./branch-use.ts";
 import type { ClusterState } from "./cluster-state.ts";
-import { keyedLabels } from "./fit-classes.ts";
+import type { FitClass } from "./fit-classes.ts";
 import type { Entry } from "./gang-lines.ts";
-import { type FitGroup, placeAll } from "./place-all.ts";
+import { fitTogether, placeAll } from "./place-all.ts";
+import { groupsOf } from "./requests.ts";
 import type { Parts } from "./state-parts.ts";
 
 /**
@@ -45,15 +46,16 @@ export function canGrow(parts: Parts, entry: Entry): boolean {
   const where = whereItGrows(parts, entry);
   if (where === null) return false;
   const { cluster, live } = where;
-  const added = partOf(entry.shape, addedMembers(live.members, entry.shape.all.members));
-  const growth = { entry, cluster, added, live };
+  const growth = { entry, cluster, added: allMissing(entry, live), live };
   if (!isAllowed(parts, growth)) return false;
-  const groups = fitGroupsOf(growth);
-  if (!groups.every(({ fit, count }) => cluster.watch.isEnough(fit, count))) return false;
-  const { mark } = cluster.room;
-  const { all } = placeAll(cluster.room, groups);
-  cluster.room.undo(mark);
-  return all;
+  const isEnough = (fit: FitClass, count: number) => cluster.watch.isEnough(fit, count);
+  const groups = groupsOf(growth.added, growth.cluster, growth.live.flavorLabels);
+  return groups.every(({ fit, count }) => isEnough(fit, count)) && fitTogether(cluster.room, groups, isEnough);
+}
+
+/** The members that a running gang lacks. */
+function allMissing({ shape }: Entry, { members }: PlannedFrom): SizedAsk {
+  return partOf(shape, addedMembers(members, shape.all.members));
 }
 
 /** The cluster in which a gang runs, if gangs may grow there. */
@@ -81,22 +83,10 @@ export function allocationsOf(
   return [...amountsByPool(units, choice)].map(([pool, amount]) => ({ pool, amount, project, namespace, queue }));
 }
 
-/** The amounts of some units of flavored resources by pool. */
-export function amountsByPool(units: Readonly<Record<string, number>>, choice: FlavorChoice): PoolAmounts {
-  const byPool = new Map<string, number>();
-  for (const [resource, amount] of Object.entries(units)) {
-    const pool = choice[resource] ?? "";
-    byPool.set(pool, (byPool.get(pool) ?? 0) + amount);
-  }
-  return byPool;
-}
-
 /** The amounts that all members would take which a running gang lacks. */
-export function missingAmounts({ gang, shape }: Entry, resources: readonly string[]): PoolAmounts {
-  const live = liveAdmission(gang);
-  if (live === null) return new Map();
-  const missing = partOf(shape, addedMembers(live.members, shape.all.members));
-  return amountsByPool(unitsOf(missing, resources), live.flavors);
+export function missingAmounts(entry: Entry, resources: readonly string[]): PoolAmounts {
+  const live = liveAdmission(entry.gang);
+  return live === null ? new Map() : amountsByPool(unitsOf(allMissing(entry, live), resources), live.flavors);
 }
 
 /** The cluster of an admission or a growth, and the value of its counter when that is recorded in the plan's order. */
@@ -107,7 +97,10 @@ export function placeIn({ name, facts, planned }: ClusterState) {
 
 /** Places the added members where quotas allow them. */
 function place(parts: Parts, growth: Growth): boolean {
-  return isAllowed(parts, growth) && placeAll(growth.cluster.room, fitGroupsOf(growth)).all;
+  return (
+    isAllowed(parts, growth) &&
+    placeAll(growth.cluster.room, groupsOf(growth.added, growth.cluster, growth.live.flavorLabels)).all
+  );
 }
 
 function isAllowed(parts: Parts, { entry, added, live }: Growth): boolean {
@@ -117,11 +110,6 @@ function isAllowed(parts: Parts, { entry, added, live }: Growth): boolean {
     if (!parts.quota.admits(account, pool, { need, priority: gang.priority })) return false;
   }
   return true;
-}
-
-function fitGroupsOf({ cluster, added, live }: Growth): readonly FitGroup[] {
-  const labels = keyedLabels(live.flavorLabels);
-  return added.groups.map(({ podClass, count }) => ({ fit: cluster.room.fits.of(podClass, labels), count }));
 }
 
 function take(parts: Parts, { entry, cluster, added, live }: Growth): PlannedAdmission {

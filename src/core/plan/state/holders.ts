@@ -78,7 +78,7 @@ export class Holders {
     for (const held of this.#others.callers) yield { ...held, holder: `caller ${held.caller}` };
   }
 
-  /** What waiting gangs hold, but for those that the round admits: their admissions include it. */
+  /** What waiting gangs hold. Leaves out those that the round admits: their admissions include it. */
   *#held(): Iterable<Holding> {
     const admitted = new Set(this.#others.admissions.map(({ jobUid }) => jobUid));
     for (const { entry, amounts } of this.#parts.allHolds()) {

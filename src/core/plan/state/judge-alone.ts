@@ -11,7 +11,7 @@ import { blockOf, type FleetParts } from "./fleet-parts.ts";
 import type { Entry } from "./gang-lines.ts";
 import type { QuotaBlock } from "./quota-state.ts";
 import type { ClusterBlock } from "./refused.ts";
-import { fitsEmpty, newRequest, placeTry, tryIn } from "./requests.ts";
+import { fitsEmpty, newRequest, tryIn, tryRoom } from "./requests.ts";
 import type { EligibleCluster } from "./state-parts.ts";
 
 /** The answers of one cluster. */
@@ -107,10 +107,9 @@ class Alone {
       const choice = choiceOf(this.#lane, flavors, this.#parts.resources);
       const room = tryIn(newRequest({ id: -1, lifted: "", base: null }, sized, choice), cluster, facts);
       if (room.lacks !== null) return { cluster: cluster.name, reason: "NoSuchFlavor", choice };
-      const { mark } = cluster.room;
-      const { placed } = placeTry(room);
-      cluster.room.undo(mark);
-      return placed ? null : { cluster: cluster.name, reason: fitsEmpty(room) ? "NoCapacity" : "TooLarge", choice };
+      return tryRoom(room).fits
+        ? null
+        : { cluster: cluster.name, reason: fitsEmpty(room) ? "NoCapacity" : "TooLarge", choice };
     });
   }
 }

@@ -26,9 +26,9 @@ export class LabelSums {
   readonly #carried = new Map<string, Carried>();
 
   /** The sum over those of the nodes, by slot, that have some labels. */
-  get(of: Fullness, nodes: readonly (NodeCapacity | null)[], columnOf: () => Column): LabelSum {
+  get(of: Fullness, nodes: readonly (NodeCapacity | null)[], amounts: Column): LabelSum {
     const key = `${of.resource} ${of.labelsKey}`;
-    const sum = this.#sums.get(key) ?? sumOf(this.#carriedIn(of, nodes), columnOf());
+    const sum = this.#sums.get(key) ?? sumOf(this.#carriedIn(of, nodes), amounts);
     this.#sums.set(key, sum);
     return sum;
   }

@@ -29,8 +29,7 @@ export class LaneWalk {
   /** Those that are awake, or for which something may have come, and some others. */
   static ofWakeful(line: Line, nowMs: number): LaneWalk {
     const compare = comparesLanes(nowMs);
-    const awake = new Set(line.awake);
-    for (const lane of awake) if (headOf(lane) === undefined) awake.delete(lane);
+    const awake = new Set(line.awake.filter((lane) => headOf(lane) !== undefined));
     return new LaneWalk([...awake].sort(compare), compare);
   }
 

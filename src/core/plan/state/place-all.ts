@@ -41,12 +41,13 @@ function otherOrders(groups: readonly FitGroup[]): readonly (readonly FitGroup[]
   return leaders.map((leader) => [leader, ...groups.filter((group) => group !== leader)]);
 }
 
+/** True if so many pods of a class fit. */
+type IsEnough = (fit: FitClass, count: number) => boolean;
+
 /** True if the pods of each group fit, whatever the other groups take. */
 export function eachFits(room: ClusterRoom, groups: readonly FitGroup[]): boolean {
   return groups.every(({ fit, count }) => room.fitting(fit, count) >= count);
 }
-
-type IsEnough = (fit: FitClass, count: number) => boolean;
 
 /**
  * True if `placeAll` surely places some groups: in an order that it tries, each leaves enough places for those after,
@@ -78,8 +79,12 @@ function placesTaken(other: FitClass, fit: FitClass): number {
 
 /** True if all pods of some groups fit. Places nothing. */
 export function fitGroups(room: ClusterRoom, groups: readonly FitGroup[]): boolean {
-  if (!eachFits(room, groups)) return false;
-  if (surelyFit(groups, (fit, count) => room.fitting(fit, count) >= count)) return true;
+  return eachFits(room, groups) && fitTogether(room, groups, (fit, count) => room.fitting(fit, count) >= count);
+}
+
+/** The same for groups whose pods alone fit. Places nothing. */
+export function fitTogether(room: ClusterRoom, groups: readonly FitGroup[], isEnough: IsEnough): boolean {
+  if (surelyFit(groups, isEnough)) return true;
   const { mark } = room;
   const { all } = placeAll(room, groups);
   room.undo(mark);

@@ -42,7 +42,8 @@ export function mayPreempt(queue: PlanQueue | undefined, { gang }: Pick<Entry, "
 /**
  * The flavors of a gang whose queue may have others preempted, the best first, by Kueue's rules (`flavorassigner.go`):
  * the first flavor that ends the search, else those that need no preemption, those that reclaim, those that preempt.
- * Resources whose flavors exclude each other on nodes are chosen together. Later ones are looked up only if asked for.
+ * Resources whose flavors exclude each other on nodes are chosen together. If a gang requests one resource by
+ * flavor, a flavor is looked up only once those before it were refused.
  */
 export function* rankedChoices(lane: Lane, entry: Entry, of: Of): Generator<RankedChoice> {
   const { parts, queue, sized } = of;

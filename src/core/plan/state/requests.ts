@@ -2,14 +2,13 @@ import { canonicalJson } from "../../../runtime/json.ts";
 import { allNodeLabels, type FlavorLabels } from "../../job/flavor-labels.ts";
 import type { NodeLabels } from "../fit.ts";
 import type { FlavorChoice } from "../flavors.ts";
-import { demandFor, type SizedAsk, unitsOf } from "./ask-shape.ts";
+import { amountsByPool, demandFor, type SizedAsk, unitsOf } from "./ask-shape.ts";
 import type { PoolAmounts } from "./branch-use.ts";
 import type { ClusterFacts, ClusterState } from "./cluster-state.ts";
 import type { NamedGroup } from "./find-blocked.ts";
 import { type FitClass, keyedLabels } from "./fit-classes.ts";
-import { amountsByPool } from "./grow.ts";
 import type { WaitList } from "./hopeful-lists.ts";
-import { type FitGroup, fitGroups, placeAll, surelyFit } from "./place-all.ts";
+import { type FitGroup, fitGroups, fitTogether } from "./place-all.ts";
 import type { LevelList } from "./quota-waits.ts";
 import type { ClusterBlock } from "./refused.ts";
 
@@ -119,24 +118,14 @@ export function tryIn(request: Request, cluster: ClusterState, facts: ClusterFac
 }
 
 /**
- * Places a request in its cluster, or says why not: `short` is a class of which too few pods fit, whatever the others
- * take.
+ * Whether a request fits in its cluster now. Places nothing. `short` is a class of which too few pods fit, whatever the
+ * others take.
  */
-export function placeTry(room: RoomTry): { readonly placed: boolean; readonly short: FitClass | null } {
+export function tryRoom(room: RoomTry): { readonly fits: boolean; readonly short: FitClass | null } {
+  const { cluster, groups } = room;
   const short = shortOf(room);
-  return { placed: short === null && placeAll(room.cluster.room, room.groups).all, short };
-}
-
-/** The same, but places nothing. */
-export function tryRoom(room: RoomTry): { readonly placed: boolean; readonly short: FitClass | null } {
-  const { watch } = room.cluster;
-  const short = shortOf(room);
-  if (short !== null) return { placed: false, short };
-  if (surelyFit(room.groups, (fit, count) => watch.isEnough(fit, count))) return { placed: true, short };
-  const { mark } = room.cluster.room;
-  const { all } = placeAll(room.cluster.room, room.groups);
-  room.cluster.room.undo(mark);
-  return { placed: all, short };
+  const isEnough = (fit: FitClass, count: number) => cluster.watch.isEnough(fit, count);
+  return { fits: short === null && fitTogether(cluster.room, groups, isEnough), short };
 }
 
 /** The first class of which too few pods fit now, whatever the others take. Null: each one alone fits. */

@@ -16,7 +16,7 @@ type Count = {
   /** How many fit beside what a round has placed, in the state of the room in which it was asked last. */
   now: { readonly count: number; readonly state: number };
   /** Those that need fewest first. Only those that are watched, and short of this class, wait for more. */
-  readonly needs: Need[];
+  needs: Need[];
 };
 
 const UNKNOWN = { count: 0, state: -1 };
@@ -104,14 +104,10 @@ export class RoomWatch {
   /** Stops counting some classes for which no gang waits any more. */
   forgetSome(): void {
     for (const [fit, count] of this.#sweep.next()) {
-      const { needs } = count;
-      let kept = 0;
-      for (const one of needs) {
-        if (isForgotten(one.room)) stopListing(one.room, fit);
-        else needs[kept++] = one;
-      }
-      needs.length = kept;
-      if (kept > 0) continue;
+      const [forgotten, needs] = [count.needs.filter(isForgotten), count.needs.filter((one) => !isForgotten(one))];
+      for (const { room } of forgotten) stopListing(room, fit);
+      count.needs = needs;
+      if (needs.length > 0) continue;
       this.#counts.delete(fit);
       const { counts } = this.#groupOf(fit);
       counts.splice(counts.indexOf(count), 1);
@@ -167,7 +163,7 @@ export class RoomWatch {
 }
 
 /** True for a request for which no gang waits any more. */
-function isForgotten({ request }: RoomTry): boolean {
+function isForgotten({ room: { request } }: Need): boolean {
   return request.waiting.size + request.lists.size === 0;
 }
 
