@@ -1,3 +1,4 @@
+import { firstWhere } from "../../runtime/first-where.ts";
 import { compareText, holderKey, tokenKey } from "./allocations.ts";
 import type { Allocation, Holder, WaiterView } from "./counters.ts";
 
@@ -99,14 +100,7 @@ function textOf({ priority, sinceMs, grants, holder, allocations }: Waiter): str
 }
 
 function placeIn(line: readonly Waiter[], entry: Waiter): number {
-  let [from, to] = [0, line.length];
-  while (from < to) {
-    const middle = (from + to) >> 1;
-    const other = line[middle];
-    if (other !== undefined && compareWaiters(other, entry) < 0) from = middle + 1;
-    else to = middle;
-  }
-  return from;
+  return firstWhere(0, line.length, (at) => compareWaiters(line[at] as Waiter, entry) >= 0);
 }
 
 function compareWaiters(a: Waiter, b: Waiter): number {

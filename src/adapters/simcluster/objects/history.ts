@@ -1,3 +1,4 @@
+import { firstWhere } from "../../../runtime/first-where.ts";
 import type { KubeObject } from "./kube-object.ts";
 import { keyOf } from "./kube-object.ts";
 
@@ -66,13 +67,6 @@ export class History {
   }
 
   #firstAfter(version: number): number {
-    let low = 0;
-    let high = this.#events.length;
-    while (low < high) {
-      const middle = (low + high) >> 1;
-      if ((this.#events[middle]?.version ?? 0) > version) high = middle;
-      else low = middle + 1;
-    }
-    return low;
+    return firstWhere(0, this.#events.length, (at) => (this.#events[at]?.version ?? 0) > version);
   }
 }

@@ -1,4 +1,5 @@
 import { compareText } from "../../../runtime/compare-text.ts";
+import { firstWhere } from "../../../runtime/first-where.ts";
 import type { PlanGang } from "../plan-gang.ts";
 
 type OrderedEntry = { readonly gang: Pick<PlanGang, "uid" | "priority" | "createTimeMs"> };
@@ -34,11 +35,5 @@ export function removeEntry<E extends OrderedEntry>(sorted: E[], entry: E): void
 
 /** The first place whose entry does not come before this one. */
 function placeOf(sorted: readonly OrderedEntry[], entry: OrderedEntry): number {
-  let [low, high] = [0, sorted.length];
-  while (low < high) {
-    const middle = (low + high) >> 1;
-    if (compareEntries(sorted[middle] as OrderedEntry, entry) < 0) low = middle + 1;
-    else high = middle;
-  }
-  return low;
+  return firstWhere(0, sorted.length, (at) => compareEntries(sorted[at] as OrderedEntry, entry) >= 0);
 }

@@ -1,3 +1,4 @@
+import { firstWhere } from "../../../runtime/first-where.ts";
 import type { Nomination } from "../../job/preemption.ts";
 import type { PlanQueue } from "../snapshot.ts";
 import { AfterEnds } from "./after-ends.ts";
@@ -360,10 +361,5 @@ function leastPrefix(
     low = high + 1;
     high = Math.min(most, low + step - 1);
   }
-  while (low < high) {
-    const middle = (low + high) >> 1;
-    if (holds(middle)) high = middle;
-    else low = middle + 1;
-  }
-  return low;
+  return firstWhere(low, high, holds);
 }

@@ -1,3 +1,4 @@
+import { firstWhere } from "../../../runtime/first-where.ts";
 /** The growth of elastic gangs: members beyond their minimum. Others may take them, and the gangs run on without. */
 import { liveAdmission } from "../../job/job.ts";
 import { memberCount } from "../../job/roles.ts";
@@ -51,7 +52,7 @@ export function withLeastGrowth(
       return others.map((one) => (one === victim ? { ...one, gang } : one));
     };
     const all = memberCount(admission.members);
-    const least = leastCount(all, (taken) => of.fits(withOnly(taken)));
+    const least = firstWhere(1, all, (taken) => of.fits(withOnly(taken)));
     if (least < all) victims = withOnly(least);
   }
   return victims;
@@ -73,15 +74,4 @@ function plannedVictim({ gang, reason }: RunningVictim): PlannedVictim {
   const { members } = liveAdmission(entry.gang) ?? admission;
   const keeps = isGrowth ? { keeps: addedMembers(admission.members, members) } : {};
   return { jobUid, queue: entry.line.name, admission: admission.number, members, ...keeps, reason };
-}
-
-/** The least count from 1 on for which something holds that holds for every larger one up to `most`. */
-function leastCount(most: number, holds: (count: number) => boolean): number {
-  let [low, high] = [1, most];
-  while (low < high) {
-    const middle = (low + high) >> 1;
-    if (holds(middle)) high = middle;
-    else low = middle + 1;
-  }
-  return low;
 }

@@ -1,3 +1,4 @@
+import { firstWhere } from "../../../runtime/first-where.ts";
 /** The order of a queue's lanes, which lasts over rounds. */
 import { compareEntries } from "./entry-order.ts";
 import type { Entry, Lane, Line } from "./gang-lines.ts";
@@ -25,12 +26,5 @@ export function changeLane(lane: Lane, change: () => void): void {
 
 /** The first place whose lane's first gang does not come before this one. */
 function placeOf(order: readonly Lane[], entry: Entry): number {
-  let [low, high] = [0, order.length];
-  while (low < high) {
-    const middle = (low + high) >> 1;
-    const first = order[middle]?.entries[0] as Entry;
-    if (compareEntries(first, entry) < 0) low = middle + 1;
-    else high = middle;
-  }
-  return low;
+  return firstWhere(0, order.length, (at) => compareEntries(order[at]?.entries[0] as Entry, entry) >= 0);
 }

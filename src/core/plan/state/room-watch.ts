@@ -1,3 +1,4 @@
+import { firstWhere } from "../../../runtime/first-where.ts";
 import type { ClusterRoom } from "./cluster-room.ts";
 import type { FitClass, Rules } from "./fit-classes.ts";
 import type { Request, RoomTry } from "./requests.ts";
@@ -197,11 +198,6 @@ function needOf({ groups }: RoomTry, fit: FitClass): number {
 /** Inserts an item after those with the same key in a list that is sorted by it. */
 function insert<T>(list: T[], item: T, keyOf: (item: T) => number): void {
   const key = keyOf(item);
-  let [low, high] = [0, list.length];
-  while (low < high) {
-    const middle = (low + high) >> 1;
-    if (keyOf(list[middle] as T) <= key) low = middle + 1;
-    else high = middle;
-  }
-  list.splice(low, 0, item);
+  const place = firstWhere(0, list.length, (at) => keyOf(list[at] as T) > key);
+  list.splice(place, 0, item);
 }
