@@ -5,7 +5,7 @@ import type { Lane } from "./gang-lines.ts";
 import { liftedKey } from "./kept-room.ts";
 import { placeAll } from "./place-all.ts";
 import { type ClusterBlock, type ClusterBlocks, clusterBlocks } from "./refused.ts";
-import { fitsEmpty, type Request, type RoomTry, shortOf, tryIn, tryRoom } from "./requests.ts";
+import { fitsEmpty, isAwaited, type Request, type RoomTry, shortOf, tryIn, tryRoom } from "./requests.ts";
 import type { Parts } from "./state-parts.ts";
 
 /** A request that was placed, and the point to which its cluster goes back if it is not admitted. */
@@ -204,13 +204,6 @@ function ranked(rooms: readonly RoomTry[], gang: PlanGang, request: Request): re
     return { room, late, full };
   });
   return all.sort((a, b) => a.late - b.late || b.full - a.full).map(({ room }) => room);
-}
-
-/** True if some lane waits for room for a request, now or once it has the quota. */
-function isAwaited({ waiting, lists }: Request): boolean {
-  if (waiting.size > 0) return true;
-  for (const list of lists) if (list.waiting.size > 0) return true;
-  return false;
 }
 
 function blockOf(room: RoomTry): ClusterBlock {

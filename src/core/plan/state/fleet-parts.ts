@@ -17,7 +17,7 @@ import type { QuotaRise } from "./quota-levels.ts";
 import { QuotaState } from "./quota-state.ts";
 import { QuotaWaits } from "./quota-waits.ts";
 import type { ClusterBlocks } from "./refused.ts";
-import { newRequest, type Request } from "./requests.ts";
+import { isAwaited, newRequest, type Request } from "./requests.ts";
 import { Runners } from "./runners.ts";
 import { SearchTurns } from "./search-turns.ts";
 import type { EligibleCluster, Parts } from "./state-parts.ts";
@@ -176,7 +176,7 @@ export class FleetParts implements Parts {
       // This or another cluster has opened it.
       if (request.hopeful && request.closedFor === -1) continue;
       request.closedFor = -1;
-      this.hopeful.add(request);
+      if (isAwaited(request)) this.hopeful.add(request);
       this.waits.noteOpen(request, this.quota);
     }
   }

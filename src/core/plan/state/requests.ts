@@ -108,6 +108,13 @@ export function wantsOf(request: Request, resources: readonly string[]): PoolAmo
   return request.wants;
 }
 
+/** True if some lane waits for room for a request, now or once it has the quota. */
+export function isAwaited({ waiting, lists }: Request): boolean {
+  if (waiting.size > 0) return true;
+  for (const list of lists) if (list.waiting.size > 0) return true;
+  return false;
+}
+
 /** The request in a cluster as it is registered now. */
 export function tryIn(request: Request, cluster: ClusterState, facts: ClusterFacts): RoomTry {
   const known = request.tries.get(cluster);
