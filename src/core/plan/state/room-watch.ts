@@ -18,12 +18,19 @@ type Count = {
   now: { readonly count: number; readonly state: number };
   /** Those that need fewest first. Only those that are watched, and short of this class, wait for more. */
   needs: Need[];
+  /** Those that wait need this many at least. Infinite: none waits. */
+  awaited: number;
 };
+
+const NEVER = Number.POSITIVE_INFINITY;
 
 const UNKNOWN = { count: 0, state: -1 };
 
 /** Counts of classes with the same rules and the same scarcest resource; those that request least of it first. */
 type CountGroup = { readonly rules: Rules; readonly column: number; readonly counts: Count[] };
+
+/** A node that has changed: whether rules did allow and do allow it, and the most that it had or has of a column. */
+type ChangedSlot = { readonly slot: number; readonly was: boolean; readonly is: boolean; readonly most: number };
 
 /**
  * The numbers of pods that fit a cluster's room, by class. They are kept exactly while nodes change. They belong to the
@@ -70,6 +77,7 @@ export class RoomWatch {
       room.listed.push(short);
       insert(known.needs, { room, need }, (one) => one.need);
     }
+    known.awaited = Math.min(known.awaited, need);
     if (known.count < 0 || need <= known.count) this.#unsettled.add(short);
   }
 
@@ -124,7 +132,7 @@ export class RoomWatch {
   }
 
   #start(fit: FitClass): Count {
-    const count: Count = { fit, least: fit.amounts[0] ?? 0, count: -1, now: UNKNOWN, needs: [] };
+    const count: Count = { fit, least: fit.amounts[0] ?? 0, count: -1, now: UNKNOWN, needs: [], awaited: NEVER };
     this.#counts.set(fit, count);
     insert(this.#groupOf(fit).counts, count, ({ least }) => least);
     return count;
@@ -138,28 +146,38 @@ export class RoomWatch {
     return group;
   }
 
-  #moveGroup(group: CountGroup, changed: readonly number[], moved: Set<Count>): void {
-    for (const slot of changed) {
-      const was = this.#room.allowedBefore(group.rules, slot);
-      const is = this.#room.allowedNow(group.rules, slot);
-      if (was || is) this.#moveCounts(group, { slot, was, is }, moved);
+  /** Adds to each count of a group what the changed nodes take more of it than before. */
+  #moveGroup({ rules, column, counts }: CountGroup, changed: readonly number[], moved: Set<Count>): void {
+    const slots = this.#slotsOf(rules, column, changed);
+    const most = slots.reduce((max, one) => Math.max(max, one.most), -1);
+    for (const count of counts) {
+      if (count.least > most) break;
+      const hasGained = count.count >= 0 && this.#move(count, slots);
+      if (hasGained && count.awaited <= count.count) moved.add(count);
     }
   }
 
-  /** Adds to each count what a node takes more of it than before. */
-  #moveCounts(
-    { column, counts }: CountGroup,
-    { slot, was, is }: { readonly slot: number; readonly was: boolean; readonly is: boolean },
-    moved: Set<Count>,
-  ): void {
-    const most = this.#room.mostOf(column, slot);
-    for (const count of counts) {
-      if (count.least > most) break;
-      if (count.count < 0) continue;
-      const more = this.#room.gainedOn(count.fit, slot, { was, is });
+  /** True if some node takes more pods than before, also if others take fewer. */
+  #move(count: Count, slots: readonly ChangedSlot[]): boolean {
+    let hasGained = false;
+    for (const one of slots) {
+      if (count.least > one.most) continue;
+      const more = this.#room.gainedOn(count.fit, one.slot, one);
       count.count += more;
-      if (more > 0) moved.add(count);
+      hasGained ||= more > 0;
     }
+    return hasGained;
+  }
+
+  /** The changed nodes that rules allow, or did, and the most that each has or had of a column. */
+  #slotsOf(rules: Rules, column: number, changed: readonly number[]): readonly ChangedSlot[] {
+    const slots: ChangedSlot[] = [];
+    for (const slot of changed) {
+      const was = this.#room.allowedBefore(rules, slot);
+      const is = this.#room.allowedNow(rules, slot);
+      if (was || is) slots.push({ slot, was, is, most: this.#room.mostOf(column, slot) });
+    }
+    return slots;
   }
 }
 
@@ -177,9 +195,13 @@ function stopListing(room: RoomTry, fit: FitClass): void {
   room.request.closedFor = -1;
 }
 
-function wake({ fit, count, needs }: Count, woken: Request[]): void {
-  for (const { room, need } of needs) {
-    if (need > count) return;
+/** Wakes the requests that wait for no more pods than fit now. */
+function wake(moved: Count, woken: Request[]): void {
+  const { fit, count, needs, awaited } = moved;
+  let at = firstWhere(0, needs.length, (place) => (needs[place] as Need).need >= awaited);
+  for (; at < needs.length; at++) {
+    const { room, need } = needs[at] as Need;
+    if (need > count) break;
     if (!room.watched || room.short !== fit) continue;
     const { request } = room;
     room.watched = false;
@@ -188,6 +210,7 @@ function wake({ fit, count, needs }: Count, woken: Request[]): void {
     request.lastRoom = room.groups.length === 1 ? room : null;
     woken.push(request);
   }
+  moved.awaited = needs[at]?.need ?? NEVER;
 }
 
 /** How many pods of a class a request asks for. */
