@@ -6,7 +6,7 @@ import type { MemberGroup } from "../../src/core/plan/gang.ts";
 import type { NodeCapacity } from "../../src/core/plan/snapshot.ts";
 import { shapeOf } from "../../src/core/plan/state/ask-shape.ts";
 import { ClusterRoom } from "../../src/core/plan/state/cluster-room.ts";
-import { FitClasses, keyedLabels } from "../../src/core/plan/state/fit-classes.ts";
+import { FitClasses } from "../../src/core/plan/state/fit-classes.ts";
 import { placeAll, placeInOrder } from "../../src/core/plan/state/place-all.ts";
 import { groupsOf } from "../../src/core/plan/state/requests.ts";
 import type { Resources } from "../../src/core/pods/resources.ts";
@@ -81,10 +81,7 @@ const podsWith = (requests: Resources): PodClass => ({ requests, scheduling: {} 
 
 /** The class of pods in a room, on nodes of one GPU model if one is named. */
 const fitOf = (room: ClusterRoom, requests: Resources, labels = {}) =>
-  room.fits.of(
-    podsWith(requests),
-    keyedLabels(Object.fromEntries(Object.keys(requests).map((name) => [name, labels]))),
-  );
+  room.fits.of(podsWith(requests), Object.fromEntries(Object.keys(requests).map((name) => [name, labels])));
 
 const group = (requests: Resources, role = "Worker"): MemberGroup => ({ role, scheduling: {}, requests, count: 1 });
 

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { podClassOf } from "../../src/core/plan/ask.ts";
 import type { NodeCapacity } from "../../src/core/plan/snapshot.ts";
-import { FitClasses, keyedLabels, nodeClassOf } from "../../src/core/plan/state/fit-classes.ts";
+import { FitClasses, nodeClassOf } from "../../src/core/plan/state/fit-classes.ts";
 import type { JsonObject } from "../../src/runtime/json.ts";
 import { stateOf } from "../support/load-snapshot.ts";
 import { AT, admission, cluster, job, node, nodes, type SnapshotParts, snapshot } from "./plan-world.ts";
@@ -57,7 +57,7 @@ for (const [name, { nodes: all, pod = {}, demanded = [], classes }] of Object.en
   test(`${name} have ${classes === 1 ? "one class" : "a class each"}`, () => {
     const labels = Object.fromEntries(demanded.map((key) => [key, "x"]));
     const podClass = podClassOf({ ...pod, containers: [{ resources: { requests: { "nvidia.com/gpu": 1 } } }] });
-    const { rules } = new FitClasses().of(podClass, keyedLabels({ "nvidia.com/gpu": labels }));
+    const { rules } = new FitClasses().of(podClass, { "nvidia.com/gpu": labels });
     assert.equal(new Set(all.map((one) => nodeClassOf(rules.keys, one))).size, classes);
   });
 }

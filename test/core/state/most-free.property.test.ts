@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
 import { ClusterRoom } from "../../../src/core/plan/state/cluster-room.ts";
-import { FitClasses, keyedLabels } from "../../../src/core/plan/state/fit-classes.ts";
+import { FitClasses } from "../../../src/core/plan/state/fit-classes.ts";
 
 const MODELS = ["h100", "a100"];
 const GPU = "nvidia.com/gpu";
@@ -41,7 +41,7 @@ test("after any placements and undone ones, as many pods fit as the nodes have r
       const classes = [1, 2, 4].flatMap((count) =>
         MODELS.map((gpu) => {
           const podClass = { requests: { [GPU]: count * 1000, cpu: 1000 }, scheduling: {} };
-          return fits.of(podClass, keyedLabels({ [GPU]: { gpu } }));
+          return fits.of(podClass, { [GPU]: { gpu } });
         }),
       );
       const marks = [room.mark];

@@ -4,7 +4,7 @@ import { podClassOf } from "../../../src/core/plan/ask.ts";
 import type { PodObstacle } from "../../../src/core/plan/blocked-pod.ts";
 import type { NodeCapacity } from "../../../src/core/plan/snapshot.ts";
 import { ClusterRoom } from "../../../src/core/plan/state/cluster-room.ts";
-import { FitClasses, keyedLabels } from "../../../src/core/plan/state/fit-classes.ts";
+import { FitClasses } from "../../../src/core/plan/state/fit-classes.ts";
 import { nearestNode } from "../../../src/core/plan/state/nearest-node.ts";
 import { nodeAllows, nodeObstacles, readyNode } from "../../../src/core/pods/node-match.ts";
 import type { JsonObject } from "../../../src/runtime/json.ts";
@@ -33,7 +33,7 @@ test("the nearest node has the fewest obstacles of all that count, and so many n
     const room = new ClusterRoom(new FitClasses());
     for (const node of nodes) room.setNode(node.name, node);
     room.reset();
-    const fit = room.fits.of(podClass, keyedLabels({ "nvidia.com/gpu": demands }));
+    const fit = room.fits.of(podClass, { "nvidia.com/gpu": demands });
     const mayTake = draw.chance(0.5);
     const ofFlavor = { nodeSelector: labels };
     const obstaclesOf = ({ free, allocatable, ...facts }: NodeCapacity): readonly PodObstacle[] => {

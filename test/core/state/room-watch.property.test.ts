@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
 import { ClusterRoom } from "../../../src/core/plan/state/cluster-room.ts";
-import { type FitClass, FitClasses, keyedLabels } from "../../../src/core/plan/state/fit-classes.ts";
+import { type FitClass, FitClasses } from "../../../src/core/plan/state/fit-classes.ts";
 import type { RoomTry } from "../../../src/core/plan/state/requests.ts";
 import { RoomWatch } from "../../../src/core/plan/state/room-watch.ts";
 
@@ -41,7 +41,7 @@ test("what a watch has counted stays true after any placements and undone ones, 
       room.reset();
       const classes = [1, 2, 3].map((count) => {
         const podClass = { requests: { [GPU]: count * 1000, cpu: 1000 }, scheduling: {} };
-        return fits.of(podClass, keyedLabels({ [GPU]: { gpu: "h100" } }));
+        return fits.of(podClass, { [GPU]: { gpu: "h100" } });
       });
       const watch = new RoomWatch(room);
       for (const fit of classes) watch.add(refused(fit, room.fitting(fit, Number.POSITIVE_INFINITY) + 1));
@@ -86,7 +86,7 @@ test("a watch wakes the requests for which enough pods fit, and those alone", ()
         room.reset();
       };
       setFree(0);
-      const fit = fits.of({ requests: { [GPU]: 1000 }, scheduling: {} }, keyedLabels({}));
+      const fit = fits.of({ requests: { [GPU]: 1000 }, scheduling: {} }, {});
       const watch = new RoomWatch(room);
       const tries = needs.map((need) => refused(fit, need));
       for (const one of tries) watch.add(one);

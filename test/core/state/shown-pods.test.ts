@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ClusterState } from "../../../src/core/plan/state/cluster-state.ts";
-import { FitClasses, keyedLabels } from "../../../src/core/plan/state/fit-classes.ts";
+import { FitClasses } from "../../../src/core/plan/state/fit-classes.ts";
 
 const podClass = { requests: { cpu: 1000 }, scheduling: {} };
-const labels = keyedLabels({});
+const labels = {};
 
 /** A gang of one launcher and so many workers. */
 const gang = (workers: number) => {

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
 import { ClusterRoom } from "../../../src/core/plan/state/cluster-room.ts";
-import { FitClasses, keyedLabels } from "../../../src/core/plan/state/fit-classes.ts";
+import { FitClasses } from "../../../src/core/plan/state/fit-classes.ts";
 import { eachFits, type FitGroup, placeAll, surelyFit } from "../../../src/core/plan/state/place-all.ts";
 
 const GPU = "nvidia.com/gpu";
@@ -27,7 +27,7 @@ test("pods of several classes that surely fit are all placed, whatever nodes the
       room.reset();
       const all = asked.map(({ gpus, cpus, count }): FitGroup => {
         const requests = { ...(gpus > 0 ? { [GPU]: gpus * 1000 } : {}), cpu: cpus * 1000 };
-        return { fit: fits.of({ requests, scheduling: {} }, keyedLabels({})), count };
+        return { fit: fits.of({ requests, scheduling: {} }, {}), count };
       });
       if (!eachFits(room, all)) return;
       const isSure = surelyFit(all, (fit, count) => room.fitting(fit, count) >= count);

@@ -1,4 +1,5 @@
 import { compareText } from "../../../runtime/compare-text.ts";
+import type { FlavorLabels } from "../../job/flavor-labels.ts";
 import { readyNode } from "../../pods/node-match.ts";
 import type { PodClass } from "../ask.ts";
 import { podClassOf } from "../ask.ts";
@@ -7,7 +8,7 @@ import type { MemberCounts } from "../gang.ts";
 import type { PlanGang, PlannedFrom } from "../plan-gang.ts";
 import type { BoundMember, NodeCapacity, PlanCluster, UnboundPod } from "../snapshot.ts";
 import { ClusterRoom } from "./cluster-room.ts";
-import { type FitClass, type FitClasses, type KeyedLabels, keyedLabels } from "./fit-classes.ts";
+import type { FitClass, FitClasses } from "./fit-classes.ts";
 import { type FitGroup, placeAll, placeInOrder } from "./place-all.ts";
 import type { Request } from "./requests.ts";
 import { RoomWatch } from "./room-watch.ts";
@@ -21,7 +22,7 @@ type Expected = { readonly podClass: PodClass; readonly role: string; readonly c
 /** A pod on a node. */
 export type PlacedPod = { readonly node: string; readonly fit: FitClass };
 
-const NO_LABELS = keyedLabels({});
+const NO_LABELS: FlavorLabels = {};
 
 type UnseenGroup = FitGroup & { readonly role: string };
 
@@ -37,7 +38,7 @@ type PlacedUnseen = {
 export type LiveMembers = {
   readonly jobUid: string;
   readonly admission: number;
-  readonly labels: KeyedLabels;
+  readonly labels: FlavorLabels;
   readonly groups: readonly Expected[];
 };
 
@@ -276,7 +277,7 @@ export function membersUnder(gang: PlanGang, { number, members, flavorLabels }: 
     const count = members[role] ?? 0;
     return count > 0 && podClass !== undefined ? [{ role, podClass, count }] : [];
   });
-  return { jobUid: gang.uid, admission: number, labels: keyedLabels(flavorLabels), groups };
+  return { jobUid: gang.uid, admission: number, labels: flavorLabels, groups };
 }
 
 /** Deals the places of each class out to the gangs in their order: pods of one class may change places. */

@@ -78,23 +78,17 @@ export type FitClass = {
   wasteOf: number;
 };
 
-/** The node labels of a gang's flavors, and a text that tells them apart. */
-export type KeyedLabels = { readonly labels: FlavorLabels; readonly key: string };
-
-export function keyedLabels(labels: FlavorLabels): KeyedLabels {
-  return { labels, key: canonicalJson(labels) };
-}
-
 /** Makes each class of pods and each set of rules once, so that equal ones are one object. */
 export class FitClasses {
   readonly columns = new Columns();
   readonly #keySets = new Map<string, KeySet>();
   readonly #rules = new Map<string, Rules>();
   readonly #classes = new Map<string, FitClass>();
-  readonly #podKeys = new WeakMap<PodClass, string>();
+  readonly #keys = new WeakMap<PodClass | FlavorLabels, string>();
 
-  of(podClass: PodClass, { labels, key: labelsKey }: KeyedLabels): FitClass {
-    const key = `${this.#podKey(podClass)} ${labelsKey}`;
+  /** `labels`: those that the flavors of a gang demand. */
+  of(podClass: PodClass, labels: FlavorLabels): FitClass {
+    const key = `${this.#keyOf(podClass)} ${this.#keyOf(labels)}`;
     const known = this.#classes.get(key);
     if (known !== undefined) return known;
     const made = this.#fitting(podClass, podNodeLabels(podClass.requests, labels));
@@ -103,7 +97,7 @@ export class FitClasses {
   }
 
   #fitting(podClass: PodClass, nodeLabels: NodeLabels): FitClass {
-    const key = `${this.#podKey(podClass)} on ${canonicalJson(nodeLabels)}`;
+    const key = `${this.#keyOf(podClass)} on ${canonicalJson(nodeLabels)}`;
     const known = this.#classes.get(key);
     if (known !== undefined) return known;
     const requested = requestedIn(podClass.requests);
@@ -130,11 +124,11 @@ export class FitClasses {
     return fit.wastes;
   }
 
-  #podKey(podClass: PodClass): string {
-    const known = this.#podKeys.get(podClass);
+  #keyOf(facts: PodClass | FlavorLabels): string {
+    const known = this.#keys.get(facts);
     if (known !== undefined) return known;
-    const key = canonicalJson(podClass);
-    this.#podKeys.set(podClass, key);
+    const key = canonicalJson(facts);
+    this.#keys.set(facts, key);
     return key;
   }
 

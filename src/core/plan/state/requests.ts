@@ -6,7 +6,7 @@ import { amountsByPool, demandFor, type SizedAsk, unitsOf } from "./ask-shape.ts
 import type { PoolAmounts } from "./branch-use.ts";
 import type { ClusterFacts, ClusterState } from "./cluster-state.ts";
 import type { NamedGroup } from "./find-blocked.ts";
-import { type FitClass, keyedLabels } from "./fit-classes.ts";
+import type { FitClass } from "./fit-classes.ts";
 import type { WaitList } from "./hopeful-lists.ts";
 import { type FitGroup, fitGroups, fitTogether } from "./place-all.ts";
 import type { LevelList } from "./quota-waits.ts";
@@ -183,6 +183,5 @@ export function groupsOf(
   { room }: Pick<ClusterState, "room">,
   flavorLabels: FlavorLabels,
 ): readonly NamedGroup[] {
-  const labels = keyedLabels(flavorLabels);
-  return sized.groups.map(({ podClass, role, count }) => ({ fit: room.fits.of(podClass, labels), role, count }));
+  return sized.groups.map(({ podClass, role, count }) => ({ fit: room.fits.of(podClass, flavorLabels), role, count }));
 }
