@@ -9,6 +9,7 @@ import type { AskShape } from "./ask-shape.ts";
 import { AskShapes } from "./ask-shapes.ts";
 import { insertEntry, removeEntry } from "./entry-order.ts";
 import { growthList, hasLeaving, isHeld, isWaiting, laneKey } from "./gang-place.ts";
+import type { Lacking } from "./grow.ts";
 import type { LaneOption } from "./lane-options.ts";
 import { changeLane, forgetOrder } from "./lane-order.ts";
 import { forgetHead, leaveLists, setRestless } from "./lane-turns.ts";
@@ -32,6 +33,8 @@ export type Entry = {
   lane: Lane | null;
   /** The cause that was last told of why the gang waits, by its `causeKey`. 0: none was told. */
   said: number;
+  /** What it lacks if it runs with fewer members than its job has. Null: nobody has asked. */
+  lacks: Lacking | null;
 };
 
 /**
@@ -140,9 +143,8 @@ export class GangLines {
   #byName: readonly Line[] | null = null;
   /** Gangs whose cause was not told yet, or may have changed. */
   readonly fresh = new Set<Entry>();
-  /** Gangs with something in a cluster that leaves. */
+  /** Gangs with something in a cluster that leaves, and those that wait for a time. */
   readonly leaving = new Set<Entry>();
-  /** Gangs that wait for a time. */
   readonly timed = new Set<Entry>();
   readonly restless = new Set<Lane>();
   /** The restless lanes that every round looks at. */
@@ -201,9 +203,7 @@ export class GangLines {
     }
   }
 
-  /**
-   * Finds out which queues are stopped, whose gangs' causes are new, and where gangs age, after a queue has changed.
-   */
+  /** Finds out which queues are stopped, so that causes are new, and where gangs age, after a queue has changed. */
   readQueues(): void {
     for (const line of this.lines.values()) {
       this.#readAgeing(line);
@@ -285,9 +285,9 @@ export class GangLines {
     const { project, namespace, queue } = gang;
     const line = this.#lineOf(queue);
     const account = this.#quota.account(queue, project, namespace);
-    // A change may have recorded another reason, also one that is over already, such as a suspension.
+    // A change may have recorded another reason, also one that is over already.
     const said = before?.gang.generation === gang.generation ? before.said : 0;
-    const entry: Entry = { gang, line, account, shape: this.#shapes.add(gang), lane: null, said };
+    const entry: Entry = { gang, line, account, shape: this.#shapes.add(gang), lane: null, said, lacks: null };
     this.entries.set(gang.uid, entry);
     if (hasLeaving(gang)) this.leaving.add(entry);
     if (liveAdmission(gang) !== null) {

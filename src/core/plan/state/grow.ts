@@ -9,7 +9,7 @@ import type { PoolAmounts } from "./branch-use.ts";
 import type { ClusterState } from "./cluster-state.ts";
 import type { FitClass } from "./fit-classes.ts";
 import type { Entry } from "./gang-lines.ts";
-import { fitTogether, placeAll } from "./place-all.ts";
+import { type FitGroup, fitTogether, placeAll } from "./place-all.ts";
 import { groupsOf } from "./requests.ts";
 import type { Parts } from "./state-parts.ts";
 
@@ -45,15 +45,24 @@ export function growEntry(parts: Parts, entry: Entry): PlannedAdmission | null {
 export function canGrow(parts: Parts, entry: Entry): boolean {
   const where = whereItGrows(parts, entry);
   if (where === null) return false;
-  const { cluster, live } = where;
-  const growth = { entry, cluster, added: allMissing(entry, live), live };
-  if (!isAllowed(parts, growth)) return false;
-  const isEnough = (fit: FitClass, count: number) => cluster.watch.isEnough(fit, count);
-  const groups = groupsOf(growth.added, growth.cluster, growth.live.flavorLabels);
-  return groups.every(({ fit, count }) => isEnough(fit, count)) && fitTogether(cluster.room, groups, isEnough);
+  const { room, watch } = where.cluster;
+  const { added, groups } = lackingOf(entry, where);
+  if (!isAllowed(parts, { entry, added, ...where })) return false;
+  const isEnough = (fit: FitClass, count: number) => watch.isEnough(fit, count);
+  return groups.every(({ fit, count }) => isEnough(fit, count)) && fitTogether(room, groups, isEnough);
 }
 
-/** The members that a running gang lacks. */
+/** The members that a running gang lacks, and their pods as classes. */
+export type Lacking = { readonly added: SizedAsk; readonly groups: readonly FitGroup[] };
+
+/** They are another entry's once the gang runs with others. */
+function lackingOf(entry: Entry, { cluster, live }: Pick<Growth, "cluster" | "live">): Lacking {
+  if (entry.lacks !== null) return entry.lacks;
+  const added = allMissing(entry, live);
+  entry.lacks = { added, groups: groupsOf(added, cluster, live.flavorLabels) };
+  return entry.lacks;
+}
+
 function allMissing({ shape }: Entry, { members }: PlannedFrom): SizedAsk {
   return partOf(shape, addedMembers(members, shape.all.members));
 }
@@ -105,8 +114,10 @@ function place(parts: Parts, growth: Growth): boolean {
 
 function isAllowed(parts: Parts, { entry, added, live }: Growth): boolean {
   const { account, gang } = entry;
-  for (const [resource, need] of Object.entries(unitsOf(added, parts.resources))) {
+  const units = unitsOf(added, parts.resources);
+  for (const resource in units) {
     const pool = live.flavors[resource] ?? "";
+    const need = units[resource] ?? 0;
     if (!parts.quota.admits(account, pool, { need, priority: gang.priority })) return false;
   }
   return true;
