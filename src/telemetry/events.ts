@@ -178,7 +178,8 @@ function telemetryOn(log: Logger, measuring: Meter | null): Telemetry {
 }
 
 function measurements(meter: Meter) {
-  let queues: ReadonlyMap<string, number> = new Map();
+  let waiting: ReadonlyMap<string, number> = new Map();
+  meter.read("queueDepth", () => [...waiting].map(([queue, value]) => ({ value, labels: { queue } })));
   return {
     callLimited: ({ limit }) => meter.record("callsLimited", 1, { limit }),
     callDenied: ({ rpc }) => meter.record("callsDenied", 1, { method: rpc }),
@@ -187,9 +188,7 @@ function measurements(meter: Meter) {
     planned: ({ planMs, depths, reservations }) => {
       meter.record("planDuration", seconds(planMs));
       meter.record("reservations", reservations, {});
-      for (const queue of queues.keys()) if (!depths.has(queue)) meter.record("queueDepth", 0, { queue });
-      for (const [queue, jobs] of depths) meter.record("queueDepth", jobs, { queue });
-      queues = depths;
+      waiting = depths;
     },
     gangAdmitted: ({ queue, waitedMs }) => meter.record("admissionWait", seconds(waitedMs), { queue }),
     gangPreempted: (labels) => meter.record("preemptions", 1, labels),
