@@ -156,14 +156,9 @@ export class ClusterRoom {
 
   /** How many more pods of a class fit on a slot than when the room was remembered. */
   gained(fit: FitClass, slot: number): number {
-    const was = this.allowedBefore(fit.rules, slot);
-    return this.gainedOn(fit, slot, { was, is: this.allowedNow(fit.rules, slot) });
-  }
-
-  /** The same, if it is known whether the rules allow the node now, and whether they did. */
-  gainedOn(fit: FitClass, slot: number, allowed: { readonly was: boolean; readonly is: boolean }): number {
-    const now = allowed.is ? this.#free.podsIn(fit, slot, Number.POSITIVE_INFINITY) : 0;
-    return now - (allowed.was ? this.#before.podsIn(fit, slot, Number.POSITIVE_INFINITY) : 0);
+    const most = Number.POSITIVE_INFINITY;
+    const now = this.allowedNow(fit.rules, slot) ? this.#free.podsIn(fit, slot, most) : 0;
+    return now - (this.allowedBefore(fit.rules, slot) ? this.#before.podsIn(fit, slot, most) : 0);
   }
 
   /** True if rules allow a slot's node now, or did when the room was remembered. */
@@ -175,9 +170,9 @@ export class ClusterRoom {
     return allows(rules, this.#classesBefore.get(rules.keys)?.[slot] ?? NO_NODE);
   }
 
-  /** The larger of what a slot has left of a column, and of what it had when the room was remembered. */
-  mostOf(column: number, slot: number): number {
-    return Math.max(this.#free.at(column, slot), this.#before.at(column, slot));
+  /** What a slot had left of a column when the room was remembered. */
+  freeBefore(column: number, slot: number): number {
+    return this.#before.at(column, slot);
   }
 
   /** False: surely no pod of a class fits now. True: one may. */

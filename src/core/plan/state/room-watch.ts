@@ -1,5 +1,6 @@
 import { firstWhere } from "../../../runtime/first-where.ts";
 import type { ClusterRoom } from "./cluster-room.ts";
+import { CountTable } from "./count-table.ts";
 import type { FitClass, Rules } from "./fit-classes.ts";
 import type { Request, RoomTry } from "./requests.ts";
 import { Sweep } from "./sweep.ts";
@@ -7,30 +8,22 @@ import { Sweep } from "./sweep.ts";
 /** A request in the cluster, and how many pods of a class it needs. */
 type Need = { readonly room: RoomTry; readonly need: number };
 
-/** The number of pods of one class that fit, and the requests that were refused because it was too small. */
+/** The requests that were refused because too few pods of a class fit. How many fit is in a row of a table. */
 type Count = {
   readonly fit: FitClass;
-  /** The amount that a pod requests of its scarcest resource. */
-  readonly least: number;
-  /** -1: not known. */
-  count: number;
+  readonly table: CountTable<Count>;
+  row: number;
   /** How many fit beside what a round has placed, in the state of the room in which it was asked last. */
   now: { readonly count: number; readonly state: number };
   /** Those that need fewest first. Only those that are watched, and short of this class, wait for more. */
   needs: Need[];
-  /** Those that wait need this many at least. Infinite: none waits. */
-  awaited: number;
 };
 
 const NEVER = Number.POSITIVE_INFINITY;
 
+const NOT_COUNTED = -1;
+
 const UNKNOWN = { count: 0, state: -1 };
-
-/** Counts of classes with the same rules and the same scarcest resource; those that request least of it first. */
-type CountGroup = { readonly rules: Rules; readonly column: number; readonly counts: Count[] };
-
-/** A node that has changed: whether rules did allow and do allow it, and the most that it had or has of a column. */
-type ChangedSlot = { readonly slot: number; readonly was: boolean; readonly is: boolean; readonly most: number };
 
 /**
  * The numbers of pods that fit a cluster's room, by class. They are kept exactly while nodes change. They belong to the
@@ -40,7 +33,8 @@ export class RoomWatch {
   readonly #room: ClusterRoom;
   readonly #counts = new Map<FitClass, Count>();
   readonly #sweep = new Sweep(this.#counts);
-  readonly #groups = new Map<Rules, Map<number, CountGroup>>();
+  /** By the rules of the classes, and the columns of what they request. */
+  readonly #tables = new Map<Rules, Map<string, CountTable<Count>>>();
   /** Classes that must be looked at again, because a round had placed pods when they were refused. */
   readonly #unsettled = new Set<FitClass>();
 
@@ -50,20 +44,28 @@ export class RoomWatch {
 
   /** True if so many pods of a class fit now. */
   isEnough(fit: FitClass, need: number): boolean {
-    if (!this.#room.mayTake(fit)) return need <= 0;
     const known = this.#counts.get(fit);
-    const { touched, slotCount } = this.#room;
-    if (known === undefined || known.count < 0) return this.#room.fitting(fit, need) >= need;
+    const count = known === undefined ? NOT_COUNTED : countOf(known);
+    if (known === undefined || count < 0) return this.#fits(fit, need);
     // Placements only take room, so that too few stay too few.
-    if (known.count < need) return false;
-    if (touched.length * 2 > slotCount) return this.#room.fitting(fit, need) >= need;
-    if (known.now.state !== this.#room.state) known.now = this.#countNow(known);
+    if (count < need) return false;
+    const { touched, slotCount, state } = this.#room;
+    if (known.now.state !== state) {
+      if (!this.#room.mayTake(fit) || touched.length * 2 > slotCount) return this.#fits(fit, need);
+      known.now = this.#countNow(known);
+    }
     return known.now.count >= need;
   }
 
-  #countNow({ fit, count }: Count): Count["now"] {
+  /** The same, by the nodes themselves. */
+  #fits(fit: FitClass, need: number): boolean {
+    return this.#room.fitting(fit, need) >= need;
+  }
+
+  #countNow(known: Count): Count["now"] {
     const { touched, state } = this.#room;
-    return { count: touched.reduce((sum, slot) => sum + this.#room.gained(fit, slot), count), state };
+    const more = touched.reduce((sum, slot) => sum + this.#room.gained(known.fit, slot), 0);
+    return { count: countOf(known) + more, state };
   }
 
   /** Watches for the class of which too few pods fit. */
@@ -77,8 +79,9 @@ export class RoomWatch {
       room.listed.push(short);
       insert(known.needs, { room, need }, (one) => one.need);
     }
-    known.awaited = Math.min(known.awaited, need);
-    if (known.count < 0 || need <= known.count) this.#unsettled.add(short);
+    const { table, row } = known;
+    table.setAwaited(row, Math.min(table.awaitedAt(row), need));
+    if (countOf(known) < 0 || need <= countOf(known)) this.#unsettled.add(short);
   }
 
   /**
@@ -87,25 +90,26 @@ export class RoomWatch {
    */
   sync({ isStale, keepsSame }: { readonly isStale: boolean; readonly keepsSame: boolean }): readonly Request[] {
     const woken: Request[] = [];
-    const moved = new Set<Count>();
+    const met = new Set<Count>();
     if (isStale) {
       const changed = this.#room.changed();
-      for (const columns of this.#groups.values()) {
-        for (const group of columns.values()) this.#moveGroup(group, changed, moved);
+      for (const byColumns of this.#tables.values()) {
+        for (const table of byColumns.values()) table.move(this.#room, changed, met);
       }
     }
-    if (!keepsSame) this.#settle(moved);
+    if (!keepsSame) this.#settle(met);
     this.#room.remember();
-    for (const count of moved) wake(count, woken);
+    for (const count of met) wake(count, woken);
     return woken;
   }
 
-  #settle(moved: Set<Count>): void {
+  #settle(met: Set<Count>): void {
     for (const fit of this.#unsettled) {
-      const count = this.#counts.get(fit);
-      if (count === undefined) continue;
-      if (count.count < 0) count.count = this.#room.fitting(fit, Number.POSITIVE_INFINITY);
-      moved.add(count);
+      const known = this.#counts.get(fit);
+      if (known === undefined) continue;
+      const { table, row } = known;
+      if (table.countAt(row) < 0) table.setCount(row, this.#room.fitting(fit, Number.POSITIVE_INFINITY));
+      if (table.awaitedAt(row) <= table.countAt(row)) met.add(known);
     }
     this.#unsettled.clear();
   }
@@ -118,8 +122,7 @@ export class RoomWatch {
       count.needs = needs;
       if (needs.length > 0) continue;
       this.#counts.delete(fit);
-      const { counts } = this.#groupOf(fit);
-      counts.splice(counts.indexOf(count), 1);
+      count.table.remove(count);
     }
   }
 
@@ -127,58 +130,30 @@ export class RoomWatch {
   clear(): void {
     for (const [fit, { needs }] of this.#counts) for (const { room } of needs) stopListing(room, fit);
     this.#counts.clear();
-    this.#groups.clear();
+    this.#tables.clear();
     this.#unsettled.clear();
   }
 
   #start(fit: FitClass): Count {
-    const count: Count = { fit, least: fit.amounts[0] ?? 0, count: -1, now: UNKNOWN, needs: [], awaited: NEVER };
+    const table = this.#tableOf(fit);
+    const count: Count = { fit, table, row: -1, now: UNKNOWN, needs: [] };
+    table.add(count, fit, NOT_COUNTED);
     this.#counts.set(fit, count);
-    insert(this.#groupOf(fit).counts, count, ({ least }) => least);
     return count;
   }
 
-  #groupOf({ rules, columns: [column = -1] }: FitClass): CountGroup {
-    const byColumn = this.#groups.get(rules) ?? new Map<number, CountGroup>();
-    this.#groups.set(rules, byColumn);
-    const group = byColumn.get(column) ?? { rules, column, counts: [] };
-    byColumn.set(column, group);
-    return group;
+  #tableOf(fit: FitClass): CountTable<Count> {
+    const byColumns = this.#tables.get(fit.rules) ?? new Map<string, CountTable<Count>>();
+    this.#tables.set(fit.rules, byColumns);
+    const key = fit.columns.join();
+    const table = byColumns.get(key) ?? new CountTable<Count>(fit);
+    byColumns.set(key, table);
+    return table;
   }
+}
 
-  /** Adds to each count of a group what the changed nodes take more of it than before. */
-  #moveGroup({ rules, column, counts }: CountGroup, changed: readonly number[], moved: Set<Count>): void {
-    const slots = this.#slotsOf(rules, column, changed);
-    const most = slots.reduce((max, one) => Math.max(max, one.most), -1);
-    for (const count of counts) {
-      if (count.least > most) break;
-      const hasGained = count.count >= 0 && this.#move(count, slots);
-      if (hasGained && count.awaited <= count.count) moved.add(count);
-    }
-  }
-
-  /** True if some node takes more pods than before, also if others take fewer. */
-  #move(count: Count, slots: readonly ChangedSlot[]): boolean {
-    let hasGained = false;
-    for (const one of slots) {
-      if (count.least > one.most) continue;
-      const more = this.#room.gainedOn(count.fit, one.slot, one);
-      count.count += more;
-      hasGained ||= more > 0;
-    }
-    return hasGained;
-  }
-
-  /** The changed nodes that rules allow, or did, and the most that each has or had of a column. */
-  #slotsOf(rules: Rules, column: number, changed: readonly number[]): readonly ChangedSlot[] {
-    const slots: ChangedSlot[] = [];
-    for (const slot of changed) {
-      const was = this.#room.allowedBefore(rules, slot);
-      const is = this.#room.allowedNow(rules, slot);
-      if (was || is) slots.push({ slot, was, is, most: this.#room.mostOf(column, slot) });
-    }
-    return slots;
-  }
+function countOf({ table, row }: Count): number {
+  return table.countAt(row);
 }
 
 /** True for a request for which no gang waits any more. */
@@ -196,8 +171,8 @@ function stopListing(room: RoomTry, fit: FitClass): void {
 }
 
 /** Wakes the requests that wait for no more pods than fit now. */
-function wake(moved: Count, woken: Request[]): void {
-  const { fit, count, needs, awaited } = moved;
+function wake({ fit, table, row, needs }: Count, woken: Request[]): void {
+  const [count, awaited] = [table.countAt(row), table.awaitedAt(row)];
   let at = firstWhere(0, needs.length, (place) => (needs[place] as Need).need >= awaited);
   for (; at < needs.length; at++) {
     const { room, need } = needs[at] as Need;
@@ -210,7 +185,7 @@ function wake(moved: Count, woken: Request[]): void {
     request.lastRoom = room.groups.length === 1 ? room : null;
     woken.push(request);
   }
-  moved.awaited = needs[at]?.need ?? NEVER;
+  table.setAwaited(row, needs[at]?.need ?? NEVER);
 }
 
 /** How many pods of a class a request asks for. */
