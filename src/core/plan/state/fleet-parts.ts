@@ -52,6 +52,7 @@ export class FleetParts implements Parts {
   #requestCount = 0;
   #syncs = 0;
   clustersVersion = 0;
+  growthVersion = 0;
   /** When gangs may be preempted that are protected until then. Infinite: none is in the way. */
   recheckAtMs = Number.POSITIVE_INFINITY;
   /** Moves with every fact that may let a gang preempt others: all but those of gangs that only wait. */
@@ -123,6 +124,7 @@ export class FleetParts implements Parts {
     this.waits.forgetSome();
     const mayPreempt = this.#preemptedAt !== this.#runningVersion || nowMs >= this.recheckAtMs;
     const keepsSame = !mayPreempt && this.#keepsSame();
+    if (!keepsSame) this.growthVersion += 1;
     for (const cluster of this.clusters.values()) {
       cluster.planned = 0;
       cluster.watch.forgetSome();
@@ -145,10 +147,7 @@ export class FleetParts implements Parts {
     return true;
   }
 
-  /**
-   * Gangs for which others may give way are looked at again once these or what they use has changed, and once victims
-   * lose a protection.
-   */
+  /** Gangs that may preempt others are looked at again once what runs has changed, or victims lose a protection. */
   #wakeRestless(mayPreempt: boolean): void {
     const { lines, turns } = this;
     if (mayPreempt) {

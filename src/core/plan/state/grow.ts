@@ -43,23 +43,33 @@ export function growEntry(parts: Parts, entry: Entry): PlannedAdmission | null {
 
 /** True if a gang can grow to all members now. Places nothing. */
 export function canGrow(parts: Parts, entry: Entry): boolean {
+  if (entry.lacks?.cannotIn === parts.growthVersion) return false;
   const where = whereItGrows(parts, entry);
   if (where === null) return false;
+  const lacks = lackingOf(entry, where);
   const { room, watch } = where.cluster;
-  const { added, groups } = lackingOf(entry, where);
-  if (!isAllowed(parts, { entry, added, ...where })) return false;
   const isEnough = (fit: FitClass, count: number) => watch.isEnough(fit, count);
-  return groups.every(({ fit, count }) => isEnough(fit, count)) && fitTogether(room, groups, isEnough);
+  const can =
+    isAllowed(parts, { entry, added: lacks.added, ...where }) &&
+    lacks.groups.every(({ fit, count }) => isEnough(fit, count)) &&
+    fitTogether(room, lacks.groups, isEnough);
+  if (!can) lacks.cannotIn = parts.growthVersion;
+  return can;
 }
 
 /** The members that a running gang lacks, and their pods as classes. */
-export type Lacking = { readonly added: SizedAsk; readonly groups: readonly FitGroup[] };
+export type Lacking = {
+  readonly added: SizedAsk;
+  readonly groups: readonly FitGroup[];
+  /** The version of `Parts.growthVersion` in which it cannot grow by all of them. */
+  cannotIn: number;
+};
 
 /** They are another entry's once the gang runs with others. */
 function lackingOf(entry: Entry, { cluster, live }: Pick<Growth, "cluster" | "live">): Lacking {
   if (entry.lacks !== null) return entry.lacks;
   const added = allMissing(entry, live);
-  entry.lacks = { added, groups: groupsOf(added, cluster, live.flavorLabels) };
+  entry.lacks = { added, groups: groupsOf(added, cluster, live.flavorLabels), cannotIn: -1 };
   return entry.lacks;
 }
 

@@ -54,6 +54,8 @@ export type Parts = {
   readonly clustersFor: (ask: Ask) => readonly EligibleCluster[];
   /** Rises when a cluster's record changes so that requests could fit otherwise. */
   readonly clustersVersion: number;
+  /** Rises with each round before which more has changed than gangs that wait: running gangs may grow then. */
+  readonly growthVersion: number;
   /** `lifted`: the reservations that are not charged when it is asked, by `liftedKey`. Omitted: those of now. */
   readonly requestOf: (lane: Lane, sized: SizedAsk, flavors: Flavors, lifted?: string) => Request;
   /** The answers of the clusters to some requests of an ask, made again only if they can have changed. */
