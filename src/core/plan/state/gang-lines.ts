@@ -12,7 +12,7 @@ import { growthList, hasLeaving, isHeld, isWaiting, laneKey } from "./gang-place
 import type { Lacking } from "./grow.ts";
 import type { LaneOption } from "./lane-options.ts";
 import { changeLane, forgetOrder } from "./lane-order.ts";
-import { forgetHead, leaveLists, setRestless } from "./lane-turns.ts";
+import { forgetHead, leaveLists, listAwake, setRestless } from "./lane-turns.ts";
 import { newLane, newLine } from "./new-lane.ts";
 import { PassingLanes } from "./passing-lanes.ts";
 import type { Account } from "./quota-levels.ts";
@@ -58,8 +58,9 @@ export type Lane = {
   readonly entries: Entry[];
   /** The place of the first entry that the round has not admitted. */
   at: number;
-  /** True: the next round looks at its first gang. */
+  /** True: the next round looks at its first gang. `isListed`: it is among the `awake` ones of its queue. */
   awake: boolean;
+  isListed: boolean;
   /**
    * Why each round looks at it: its lists do not hold everything that can change its refusal. `tokens`: it may become
    * the gang in the pools' waiting lines, or leaves room for that one. `victims`: once any fact changes, or in time,
@@ -92,7 +93,7 @@ export type Line = {
   waitedLong: WaitedLong | null;
   /** True: some of its lanes request no flavored resource. Null: not known since lanes came. */
   hasUnflavored: boolean | null;
-  /** Those that are awake, and some that have fallen asleep, or for which something may have come. */
+  /** Those that are awake, some that have fallen asleep, and some for which something may have come; each once. */
   readonly awake: Lane[];
   /** How many of these were awake when a round looked at them last. */
   keptAwake: number;
@@ -262,9 +263,8 @@ export class GangLines {
   }
 
   wake(lane: Lane): void {
-    if (lane.awake) return;
     lane.awake = true;
-    lane.line.awake.push(lane);
+    listAwake(lane);
   }
 
   /** Lets the next round decide about a lane as if none had. */

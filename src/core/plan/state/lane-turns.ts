@@ -31,6 +31,13 @@ export function mayHavePassed({ sleepless }: Pick<GangLines, "sleepless">, { awa
   return sleepless.size > 0 && awake.some(({ restless }) => restless === "always");
 }
 
+/** Puts a lane among the awake ones of its queue, unless it is there. */
+export function listAwake(lane: Lane): void {
+  if (lane.isListed) return;
+  lane.isListed = true;
+  lane.line.awake.push(lane);
+}
+
 type Hope = Pick<Parts, "hopeful" | "waits" | "lines" | "isStrict">;
 
 /** So small a part of the gangs is gathered. Of more, most would find that others have taken what has come. */
@@ -41,9 +48,7 @@ export function gatherHopeful({ hopeful, waits, lines }: Hope): boolean {
   let waiting = 0;
   for (const lists of [hopeful, waits.hopeful]) for (const list of lists) waiting += list.waiting.size;
   if (waiting > lines.entries.size * PART_GATHERED) return false;
-  const gathered = new Set<Lane>();
-  for (const lists of [hopeful, waits.hopeful]) for (const lane of lists.lanes()) gathered.add(lane);
-  for (const lane of gathered) if (!lane.awake) lane.line.awake.push(lane);
+  for (const lists of [hopeful, waits.hopeful]) for (const lane of lists.lanes()) listAwake(lane);
   return true;
 }
 
@@ -66,7 +71,8 @@ export function dropSleeping(line: Line, { isWalked = false } = {}): void {
   if (!isWalked && awake.length === line.keptAwake) return;
   let kept = 0;
   for (const lane of awake) {
-    if (!lane.awake || lane.entries.length === 0) continue;
+    lane.isListed = lane.awake && lane.entries.length > 0;
+    if (!lane.isListed) continue;
     awake[kept] = lane;
     kept += 1;
   }

@@ -29,8 +29,8 @@ export class LaneWalk {
   /** Those that are awake, or for which something may have come, and some others. */
   static ofWakeful(line: Line, nowMs: number): LaneWalk {
     const compare = comparesLanes(nowMs);
-    const awake = new Set(line.awake.filter((lane) => headOf(lane) !== undefined));
-    return new LaneWalk([...awake].sort(compare), compare);
+    const awake = line.awake.filter((lane) => headOf(lane) !== undefined);
+    return new LaneWalk(awake.sort(compare), compare);
   }
 
   /** Returns the first lane that has a gang and passes a test. It stays. Those before it are left out from now on. */

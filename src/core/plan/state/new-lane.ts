@@ -17,6 +17,7 @@ export function newLane(key: string, { gang, line, shape, account }: Entry): Lan
     full: null,
     at: 0,
     awake: false,
+    isListed: false,
     restless: null,
     maySearch: true,
     toldUpTo: 0,
