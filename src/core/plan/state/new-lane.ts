@@ -7,33 +7,62 @@ export function ownLane(entry: Entry): Lane {
   return newLane(laneKey(entry.gang, entry.line), entry);
 }
 
+/*
+ * The objects are written out: one that is put together of others keeps most of its fields in another place in memory.
+ */
+
 export function newLane(key: string, { gang, line, shape, account }: Entry): Lane {
-  const barred = barredOf(gang);
-  const { queue, namespace, project } = gang;
-  const at = {
+  const { queue, namespace, project, priority } = gang;
+  return {
+    awake: false,
+    isListed: false,
+    requests: [],
+    waitsIn: [],
+    entries: [],
+    at: 0,
+    restless: null,
+    refusal: null,
+    options: undefined,
+    line,
+    shape,
+    account,
+    priority,
+    barred: barredOf(gang),
+    maySearch: true,
+    toldUpTo: 0,
+    closedBy: [],
+    full: null,
+    said: 0,
+    key,
     queue,
     namespace,
     project,
-    full: null,
-    at: 0,
-    awake: false,
-    isListed: false,
-    restless: null,
-    maySearch: true,
-    toldUpTo: 0,
-    refusal: null,
-    said: 0,
-    requests: [],
-    closedBy: [],
-    waitsIn: [],
-    options: undefined,
   };
-  return { key, line, shape, account, priority: gang.priority, barred, entries: [], ...at };
 }
 
-export function newLine(name: string, settings: Pick<Line, "stop" | "ageing">): Line {
-  const lists = { growing: [], stretching: [], held: new Set<Entry>(), running: new Set<Entry>(), runners: null };
-  const limit = { full: null, passedOver: false, reserved: null, restless: 0, keptAwake: 0 };
-  const head = { head: null, saidHead: "", order: null, waitedLong: null, hasUnflavored: null, rankedMs: null };
-  return { name, lanes: new Map(), awake: [], ...lists, ...limit, ...settings, ...head, waiting: 0 };
+export function newLine(name: string, { stop, ageing }: Pick<Line, "stop" | "ageing">): Line {
+  return {
+    name,
+    stop,
+    passedOver: false,
+    growing: [],
+    stretching: [],
+    awake: [],
+    keptAwake: 0,
+    head: null,
+    reserved: null,
+    full: null,
+    lanes: new Map(),
+    order: null,
+    waitedLong: null,
+    hasUnflavored: null,
+    restless: 0,
+    waiting: 0,
+    saidHead: "",
+    ageing,
+    rankedMs: null,
+    held: new Set<Entry>(),
+    running: new Set<Entry>(),
+    runners: null,
+  };
 }

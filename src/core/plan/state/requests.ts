@@ -80,25 +80,33 @@ export type RoomTry = {
 
 const NO_ROOMS: Request["all"] = { version: -1, rooms: [] };
 
+/*
+ * The objects are written out: one that is put together of others keeps most of its fields in another place in memory.
+ */
+
 export function newRequest(
-  of: Pick<Request, "id" | "lifted" | "base">,
+  { id, lifted, base }: Pick<Request, "id" | "lifted" | "base">,
   sized: SizedAsk,
   choice: FlavorChoice,
 ): Request {
   const resource = Object.keys(choice)[0] ?? "cpu";
-  const demand = demandFor(sized, resource);
-  const closed = { closedFor: -1, reopened: null, lastRoom: null, hopeful: false, wants: null };
   return {
-    ...of,
+    waiting: new Set(),
+    hopeful: false,
+    closedFor: -1,
+    reopened: null,
+    lastRoom: null,
+    lists: new Set(),
+    lifted,
+    all: NO_ROOMS,
+    tries: new Map(),
     sized,
     choice,
+    wants: null,
     resource,
-    demand,
-    tries: new Map(),
-    all: NO_ROOMS,
-    lists: new Set(),
-    waiting: new Set(),
-    ...closed,
+    demand: demandFor(sized, resource),
+    base,
+    id,
   };
 }
 
@@ -168,13 +176,33 @@ export function labelsFor(facts: ClusterFacts, choice: FlavorChoice) {
 
 function newTry(request: Request, cluster: ClusterState, facts: ClusterFacts): RoomTry {
   const { base } = request;
-  const untold = { refusedIn: -1, refusedAfter: -1, short: null, watched: false, block: null, listed: [] };
-  if (base !== null) return { ...tryIn(base, cluster, facts), request, ...untold };
-  const { flavorLabels, lacks } = labelsFor(facts, request.choice);
+  const asked = base === null ? askedIn(request, cluster, facts) : tryIn(base, cluster, facts);
+  return {
+    request,
+    watched: false,
+    short: null,
+    groups: asked.groups,
+    cluster,
+    refusedIn: -1,
+    refusedAfter: -1,
+    lacks: asked.lacks,
+    listed: [],
+    facts,
+    flavorLabels: asked.flavorLabels,
+    labels: asked.labels,
+    labelsKey: asked.labelsKey,
+    block: null,
+    everVersion: -1,
+    ever: false,
+  };
+}
+
+/** What a request asks for in a cluster. */
+function askedIn({ sized, choice }: Request, cluster: ClusterState, facts: ClusterFacts) {
+  const { flavorLabels, lacks } = labelsFor(facts, choice);
   const labels = allNodeLabels(flavorLabels);
-  const groups = lacks === null ? groupsOf(request.sized, cluster, flavorLabels) : [];
-  const asked = { lacks, flavorLabels, labels, labelsKey: canonicalJson(labels), groups };
-  return { request, cluster, facts, ...asked, ...untold, everVersion: -1, ever: false };
+  const groups = lacks === null ? groupsOf(sized, cluster, flavorLabels) : [];
+  return { lacks, flavorLabels, labels, labelsKey: canonicalJson(labels), groups };
 }
 
 /** The pods of a request as classes of a cluster, on nodes with the labels that flavors demand. */
