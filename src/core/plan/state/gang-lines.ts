@@ -8,7 +8,7 @@ import { type LimitedTenant, RunningJobs } from "../running-jobs.ts";
 import type { AskShape } from "./ask-shape.ts";
 import { AskShapes } from "./ask-shapes.ts";
 import { insertEntry, removeEntry } from "./entry-order.ts";
-import { growthList, hasLeaving, isHeld, isWaiting, laneKey } from "./gang-place.ts";
+import { growthList, hasLeaving, isHeld, isWaiting, laneKey, staysInLane } from "./gang-place.ts";
 import type { Lacking } from "./grow.ts";
 import type { LaneOption } from "./lane-options.ts";
 import { changeLane, forgetOrder } from "./lane-order.ts";
@@ -58,8 +58,9 @@ export type Lane = {
   readonly entries: Entry[];
   /** The place of the first entry that the round has not admitted. */
   at: number;
-  /** True: the next round looks at its first gang. `isListed`: it is among the `awake` ones of its queue. */
+  /** True: the next round looks at its first gang. */
   awake: boolean;
+  /** True: it is among the `awake` ones of its queue. */
   isListed: boolean;
   /**
    * Why each round looks at it: its lists do not hold everything that can change its refusal. `tokens`: it may become
@@ -144,8 +145,9 @@ export class GangLines {
   #byName: readonly Line[] | null = null;
   /** Gangs whose cause was not told yet, or may have changed. */
   readonly fresh = new Set<Entry>();
-  /** Gangs with something in a cluster that leaves, and those that wait for a time. */
+  /** Gangs with something in a cluster that leaves. */
   readonly leaving = new Set<Entry>();
+  /** Gangs that wait for a time. */
   readonly timed = new Set<Entry>();
   readonly restless = new Set<Lane>();
   /** The restless lanes that every round looks at. */
@@ -204,7 +206,9 @@ export class GangLines {
     }
   }
 
-  /** Finds out which queues are stopped, so that causes are new, and where gangs age, after a queue has changed. */
+  /**
+   * Finds out which queues are stopped, whose gangs' causes are new, and where gangs age, after a queue has changed.
+   */
   readQueues(): void {
     for (const line of this.lines.values()) {
       this.#readAgeing(line);
@@ -285,7 +289,7 @@ export class GangLines {
     const { project, namespace, queue } = gang;
     const line = this.#lineOf(queue);
     const account = this.#quota.account(queue, project, namespace);
-    // A change may have recorded another reason, also one that is over already.
+    // A change may have recorded another reason, also one that is over already, such as a suspension.
     const said = before?.gang.generation === gang.generation ? before.said : 0;
     const entry: Entry = { gang, line, account, shape: this.#shapes.add(gang), lane: null, said, lacks: null };
     this.entries.set(gang.uid, entry);
@@ -391,10 +395,4 @@ export function headOf(lane: Lane): Entry | undefined {
 /** The gangs of a queue that wait, those that wait for themselves included. */
 export function waitingIn(line: Line): Entry[] {
   return [...[...line.lanes.values()].flatMap(({ entries }) => entries), ...line.held];
-}
-
-/** True if a gang has the same place in the same lane as before. */
-function staysInLane({ gang: before, lane, line }: Entry, gang: PlanGang): boolean {
-  if (lane === null || !isWaiting(gang) || isHeld(gang, Number.NEGATIVE_INFINITY)) return false;
-  return gang.queue === before.queue && gang.createTimeMs === before.createTimeMs && laneKey(gang, line) === lane.key;
 }

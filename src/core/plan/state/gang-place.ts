@@ -57,3 +57,9 @@ export function growthList({ gang, shape, line }: Entry): Entry[] | null {
   if (!shape.ask.roles.some(({ role, replicas }) => replicas > (live.members[role] ?? 0))) return null;
   return shape.ask.elastic ? line.stretching : line.growing;
 }
+
+/** True if a gang has the same place in the same lane as before. */
+export function staysInLane({ gang: before, lane, line }: Entry, gang: PlanGang): boolean {
+  if (lane === null || !isWaiting(gang) || isHeld(gang, Number.NEGATIVE_INFINITY)) return false;
+  return gang.queue === before.queue && gang.createTimeMs === before.createTimeMs && laneKey(gang, line) === lane.key;
+}

@@ -65,7 +65,7 @@ export type Lacking = {
   cannotIn: number;
 };
 
-/** They are another entry's once the gang runs with others. */
+/** Asked once: a gang that runs with other members has another entry. */
 function lackingOf(entry: Entry, { cluster, live }: Pick<Growth, "cluster" | "live">): Lacking {
   if (entry.lacks !== null) return entry.lacks;
   const added = allMissing(entry, live);
