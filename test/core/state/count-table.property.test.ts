@@ -55,11 +55,14 @@ test("a table of counts has what the nodes take of each class, and names those w
       };
       const toggle = (fit: FitClass): void => {
         const known = items.get(fit);
-        if (known !== undefined) table.remove(known);
-        if (known !== undefined) items.delete(fit);
-        else items.set(fit, { row: -1, fit });
-        const added = items.get(fit);
-        if (added !== undefined) table.add(added, fit, count(fit));
+        if (known !== undefined) {
+          table.remove(known);
+          items.delete(fit);
+          return;
+        }
+        const item = { row: -1, fit };
+        items.set(fit, item);
+        table.add(item, fit, count(fit));
       };
       for (const steps of rounds) {
         room.reset();

@@ -210,13 +210,15 @@ export class DecideLane {
     const { sized, queue } = of;
     const { resources, quota, excludes } = this.#parts;
     const preempts = mayPreempt(queue, entry);
-    const best = preempts ? this.#tryRanked(lane, entry, of) : null;
-    if (best !== null) return best;
+    const found = preempts ? this.#tryRanked(lane, entry, of) : null;
+    if (found !== null) return found;
     const options = flavorChoices(lane, queue, { sized, resources, quota, excludes });
-    if (!preempts && !isRanked(queue, options)) return this.#tryInOrder(lane, sized, options);
-    const ranked = preempts ? null : this.#tryRanked(lane, entry, of);
-    const requests = options.choices.map((flavors) => this.#parts.requestOf(lane, sized, flavors));
-    return ranked ?? { sized, options, requests };
+    if (!preempts) {
+      if (!isRanked(queue, options)) return this.#tryInOrder(lane, sized, options);
+      const ranked = this.#tryRanked(lane, entry, of);
+      if (ranked !== null) return ranked;
+    }
+    return { sized, options, requests: options.choices.map((flavors) => this.#parts.requestOf(lane, sized, flavors)) };
   }
 
   #tryInOrder(lane: Lane, sized: SizedAsk, options: FlavorChoices): Assignment | FailedTry {

@@ -1,5 +1,5 @@
-import { firstWhere } from "../../../runtime/first-where.ts";
 /** The growth of elastic gangs: members beyond their minimum. Others may take them, and the gangs run on without. */
+import { firstWhere } from "../../../runtime/first-where.ts";
 import { liveAdmission } from "../../job/job.ts";
 import { memberCount } from "../../job/roles.ts";
 import { addedMembers, type MemberCounts } from "../gang.ts";

@@ -1,5 +1,5 @@
-import { firstWhere } from "../../../runtime/first-where.ts";
 /** The order of a queue's lanes, which lasts over rounds. */
+import { firstWhere } from "../../../runtime/first-where.ts";
 import { compareEntries } from "./entry-order.ts";
 import type { Entry, Lane, Line } from "./gang-lines.ts";
 

@@ -45,10 +45,9 @@ export class RoomWatch {
   /** True if so many pods of a class fit now. */
   isEnough(fit: FitClass, need: number): boolean {
     const known = this.#counts.get(fit);
-    const count = known === undefined ? NOT_COUNTED : countOf(known);
-    if (known === undefined || count < 0) return this.#fits(fit, need);
+    if (known === undefined || countOf(known) < 0) return this.#fits(fit, need);
     // Placements only take room, so that too few stay too few.
-    if (count < need) return false;
+    if (countOf(known) < need) return false;
     const { touched, slotCount, state } = this.#room;
     if (known.now.state !== state) {
       if (!this.#room.mayTake(fit) || touched.length * 2 > slotCount) return this.#fits(fit, need);
