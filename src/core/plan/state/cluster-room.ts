@@ -135,13 +135,17 @@ export class ClusterRoom {
 
   /** The slots whose nodes have other amounts left, or are of another class, than when the room was remembered. */
   changed(): readonly number[] {
-    const changed: number[] = [];
-    const classes = [...this.#classes].map(([keys, now]) => ({ now, before: this.#classesBefore.get(keys) }));
+    const changed = new Set<number>();
     for (let slot = 0; slot < this.#nodes.length; slot++) {
-      const isOther = classes.some(({ now, before }) => now[slot] !== (before?.[slot] ?? NO_NODE));
-      if (isOther || this.#free.differs(this.#before, slot)) changed.push(slot);
+      if (this.#free.differs(this.#before, slot)) changed.add(slot);
     }
-    return changed;
+    for (const [keys, now] of this.#classes) {
+      const before = this.#classesBefore.get(keys);
+      for (let slot = 0; slot < this.#nodes.length; slot++) {
+        if (now[slot] !== (before?.[slot] ?? NO_NODE)) changed.add(slot);
+      }
+    }
+    return [...changed];
   }
 
   /** Leaves out of `touched` the slots that have what they had again. */

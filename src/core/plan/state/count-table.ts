@@ -3,6 +3,11 @@ import type { FitClass, Rules } from "./fit-classes.ts";
 
 const SIZE_MIN = 8;
 
+/** What some slots had left and have now: by slot, and within a slot by column. */
+type Left = { readonly before: Float64Array; readonly now: Float64Array };
+
+const NOTHING: Left = { before: new Float64Array(), now: new Float64Array() };
+
 /**
  * How many pods of classes fit a room. The classes have the same rules, and request the same resources. Each change of
  * a node goes over all of them, so the numbers are flat arrays: an object for each class would be read from memory that
@@ -17,6 +22,8 @@ export class CountTable<Item extends { row: number }> {
   /** By row. */
   #counts = new Float64Array(SIZE_MIN);
   #awaited = new Float64Array(SIZE_MIN);
+  /** What the slots have left that were touched since the room was remembered, in one state of the room. */
+  #touched: { readonly state: number; readonly left: Left } = { state: -1, left: NOTHING };
 
   constructor({ rules, columns }: FitClass) {
     this.#rules = rules;
@@ -64,41 +71,60 @@ export class CountTable<Item extends { row: number }> {
     this.#awaited[row] = need;
   }
 
+  /** How many pods of a class whose count is known fit beside what was placed since the room was remembered. */
+  countNow(row: number, room: ClusterRoom): number {
+    if (this.#touched.state !== room.state) {
+      this.#touched = { state: room.state, left: this.#leftOn(room.touched, room) };
+    }
+    const { left } = this.#touched;
+    let count = this.countAt(row);
+    for (let from = 0; from < left.now.length; from += this.#columns.length) count += this.#moreOn(row, left, from);
+    return count;
+  }
+
   /**
    * Adds to each count that is known what the changed nodes take more than when the room was remembered. Notes the
    * classes of which some node takes more and that now have as many as somebody awaits.
    */
   move(room: ClusterRoom, changed: readonly number[], met: Set<Item>): void {
-    const slots = changed.filter((slot) => room.allowedBefore(this.#rules, slot) || room.allowedNow(this.#rules, slot));
-    if (slots.length === 0) return;
-    const before = this.#leftOn(slots, (column, slot) =>
-      room.allowedBefore(this.#rules, slot) ? room.freeBefore(column, slot) : 0,
-    );
-    const now = this.#leftOn(slots, (column, slot) =>
-      room.allowedNow(this.#rules, slot) ? room.freeAt(column, slot) : 0,
-    );
+    const left = this.#leftOn(changed, room);
+    if (left.now.length === 0) return;
     for (let row = 0; row < this.#items.length; row++) {
-      const hasGained = this.countAt(row) >= 0 && this.#moveRow(row, before, now);
+      const hasGained = this.countAt(row) >= 0 && this.#moveRow(row, left);
       if (hasGained && this.awaitedAt(row) <= this.countAt(row)) met.add(this.#items[row] as Item);
     }
   }
 
-  /** What slots have left, by slot and within a slot by column. */
-  #leftOn(slots: readonly number[], leftOf: (column: number, slot: number) => number): Float64Array {
-    return Float64Array.from(slots.flatMap((slot) => this.#columns.map((column) => leftOf(column, slot))));
+  /** What the slots that may take pods now, or could, have left and had left. */
+  #leftOn(slots: readonly number[], room: ClusterRoom): Left {
+    const [before, now]: [number[], number[]] = [[], []];
+    for (const slot of slots) {
+      const [couldTake, mayTake] = [room.allowedBefore(this.#rules, slot), room.allowedNow(this.#rules, slot)];
+      if (!couldTake && !mayTake) continue;
+      for (const column of this.#columns) {
+        before.push(couldTake ? room.freeBefore(column, slot) : 0);
+        now.push(mayTake ? room.freeAt(column, slot) : 0);
+      }
+    }
+    return { before: Float64Array.from(before), now: Float64Array.from(now) };
   }
 
   /** True if some slot takes more pods, also if others take fewer. */
-  #moveRow(row: number, before: Float64Array, now: Float64Array): boolean {
+  #moveRow(row: number, left: Left): boolean {
     let count = this.#counts[row] as number;
     let hasGained = false;
-    for (let from = 0; from < now.length; from += this.#columns.length) {
-      const more = this.#podsIn(row, now, from) - this.#podsIn(row, before, from);
+    for (let from = 0; from < left.now.length; from += this.#columns.length) {
+      const more = this.#moreOn(row, left, from);
       count += more;
       hasGained ||= more > 0;
     }
     this.#counts[row] = count;
     return hasGained;
+  }
+
+  /** How many more pods a slot takes, of which the amounts are from a place on. */
+  #moreOn(row: number, { before, now }: Left, from: number): number {
+    return this.#podsIn(row, now, from) - this.#podsIn(row, before, from);
   }
 
   /** How many pods the amounts from a place on are enough for. */

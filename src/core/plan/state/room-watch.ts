@@ -13,8 +13,6 @@ type Count = {
   readonly fit: FitClass;
   readonly table: CountTable<Count>;
   row: number;
-  /** How many fit beside what a round has placed, in the state of the room in which it was asked last. */
-  now: { readonly count: number; readonly state: number };
   /** Those that need fewest first. Only those that are watched, and short of this class, wait for more. */
   needs: Need[];
 };
@@ -22,8 +20,6 @@ type Count = {
 const NEVER = Number.POSITIVE_INFINITY;
 
 const NOT_COUNTED = -1;
-
-const UNKNOWN = { count: 0, state: -1 };
 
 /**
  * The numbers of pods that fit a cluster's room, by class. They are kept exactly while nodes change. They belong to the
@@ -48,23 +44,15 @@ export class RoomWatch {
     if (known === undefined || countOf(known) < 0) return this.#fits(fit, need);
     // Placements only take room, so that too few stay too few.
     if (countOf(known) < need) return false;
-    const { touched, slotCount, state } = this.#room;
-    if (known.now.state !== state) {
-      if (!this.#room.mayTake(fit) || touched.length * 2 > slotCount) return this.#fits(fit, need);
-      known.now = this.#countNow(known);
-    }
-    return known.now.count >= need;
+    const { touched, slotCount } = this.#room;
+    if (touched.length === 0) return true;
+    if (!this.#room.mayTake(fit) || touched.length * 2 > slotCount) return this.#fits(fit, need);
+    return known.table.countNow(known.row, this.#room) >= need;
   }
 
   /** The same, by the nodes themselves. */
   #fits(fit: FitClass, need: number): boolean {
     return this.#room.fitting(fit, need) >= need;
-  }
-
-  #countNow(known: Count): Count["now"] {
-    const { touched, state } = this.#room;
-    const more = touched.reduce((sum, slot) => sum + this.#room.gained(known.fit, slot), 0);
-    return { count: countOf(known) + more, state };
   }
 
   /** Watches for the class of which too few pods fit. */
@@ -135,7 +123,7 @@ export class RoomWatch {
 
   #start(fit: FitClass): Count {
     const table = this.#tableOf(fit);
-    const count: Count = { fit, table, row: -1, now: UNKNOWN, needs: [] };
+    const count: Count = { fit, table, row: -1, needs: [] };
     table.add(count, fit, NOT_COUNTED);
     this.#counts.set(fit, count);
     return count;
@@ -176,15 +164,21 @@ function wake({ fit, table, row, needs }: Count, woken: Request[]): void {
   for (; at < needs.length; at++) {
     const { room, need } = needs[at] as Need;
     if (need > count) break;
-    if (!room.watched || room.short !== fit) continue;
-    const { request } = room;
-    room.watched = false;
-    if (request.reopened?.includes(room) === false) request.reopened.push(room);
-    // The classes of the others may not fit.
-    request.lastRoom = room.groups.length === 1 ? room : null;
-    woken.push(request);
+    if (room.watched && room.short === fit) woken.push(reopen(room));
   }
   table.setAwaited(row, needs[at]?.need ?? NEVER);
+}
+
+/** Lets a request be tried in a cluster again. */
+function reopen(room: RoomTry): Request {
+  const { request } = room;
+  const { reopened } = request;
+  room.watched = false;
+  if (reopened?.length === 0) request.reopened = [room];
+  else if (reopened?.includes(room) === false) reopened.push(room);
+  // The classes of the others may not fit.
+  request.lastRoom = room.groups.length === 1 ? room : null;
+  return request;
 }
 
 /** How many pods of a class a request asks for. */
