@@ -262,12 +262,16 @@ export class Cycles {
 
   /** Lanes that are decided after others were given something may take more than when they looked last. */
   #searchBehind(turns: CycleTurns): void {
-    const { first, line, searchesBehind } = turns;
+    const { first, searchesBehind } = turns;
     if (first === null || searchesBehind || !this.#isMoved) return;
     turns.searchesBehind = true;
     turns.onlyWakeful = false;
-    const { lines, turns: searches } = this.#parts;
-    searches.addNow(line, lines, (lane) => first === "all" || isBehind(lane, first, this.#nowMs));
+    this.#searchAfter(first, turns.line);
+  }
+
+  #searchAfter(first: Entry | "all", line: Line): void {
+    const { lines, turns } = this.#parts;
+    turns.addNow(line, lines, (lane) => first === "all" || isBehind(lane, first, this.#nowMs));
   }
 
   /** True if a lane is awake. Wakes it if something may have come for it, unless the round has given it away since. */
@@ -363,7 +367,7 @@ export class Cycles {
     // No gang of a strict queue passes its head, also one that sleeps.
     if (isStrict || !this.#isGathered) {
       turns.lanes ??= LaneWalk.ofAll(line, this.#nowMs);
-      return turns.lanes.peek(isStrict ? (lane) => this.#beside.passesReserved(lane) : isWakeful);
+      return turns.lanes.peek(isStrict ? this.#beside.passesReserved : isWakeful);
     }
     if (!turns.onlyWakeful) turns.lanes = LaneWalk.ofWakeful(line, this.#nowMs);
     turns.onlyWakeful = true;

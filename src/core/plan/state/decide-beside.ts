@@ -45,11 +45,15 @@ export class DecideBeside {
 
   /** The gangs with reservations that a lane passes and that hold tokens, if these leave it too few. */
   #holdersInTheWay(lane: Lane, wants: PoolAmounts): readonly Entry[] {
-    const { quota } = this.#parts;
     const passed = this.#passedBy(lane).filter(({ entry }) => {
       return Object.keys(this.#parts.holdsOf(entry.gang.uid) ?? {}).some((pool) => wants.has(pool));
     });
-    if (passed.length === 0) return [];
+    return passed.length === 0 ? [] : this.#whoLeaveTooLittle(passed, lane, wants);
+  }
+
+  /** The gangs of reservations that a lane passes, if without the tokens that they hold it has too few. */
+  #whoLeaveTooLittle(passed: readonly KeptRoom[], lane: Lane, wants: PoolAmounts): readonly Entry[] {
+    const { quota } = this.#parts;
     const holders = passed.map(({ entry }) => entry);
     const areEnough = this.#without(passed, () => {
       const { mark } = quota;
@@ -101,24 +105,27 @@ export class DecideBeside {
   }
 
   #mayPassAny(lane: Lane): boolean {
-    return this.#parts.kept.some((kept) => mayPass(lane, kept, this.#nowMs));
+    for (const kept of this.#parts.kept) if (mayPass(lane, kept, this.#nowMs)) return true;
+    return false;
   }
 
   /** False: no gang of a strict queue passes one with a reservation, but those that its reservation lets pass. */
-  passesReserved(lane: Lane): boolean {
+  readonly passesReserved = (lane: Lane): boolean => {
     const { reserved } = lane.line;
     const entry = headOf(lane);
     if (reserved === null || entry === undefined || compareAged(entry, reserved, this.#nowMs) < 0) return true;
     const kept = this.#parts.kept.find((one) => one.entry === reserved);
     return kept !== undefined && mayPass(lane, kept, this.#nowMs);
-  }
+  };
 
   #beside<T>(lane: Lane, decide: () => T): T {
     return this.#without(this.#passedBy(lane), decide);
   }
 
   #passedBy(lane: Lane): readonly KeptRoom[] {
-    return this.#parts.kept.filter((kept) => mayPass(lane, kept, this.#nowMs));
+    const passed: KeptRoom[] = [];
+    for (const kept of this.#parts.kept) if (mayPass(lane, kept, this.#nowMs)) passed.push(kept);
+    return passed;
   }
 
   #without<T>(lifted: readonly KeptRoom[], decide: () => T): T {

@@ -19,7 +19,7 @@ import { LaneOptions } from "./lane-options.ts";
 import { leaveLists, onlyDrains, setRestless } from "./lane-turns.ts";
 import { newAdmission, serviceAdmission } from "./new-admission.ts";
 import { largestPart } from "./part-of-gang.ts";
-import { isRanked, mayPreempt, rankedChoices } from "./ranked-choices.ts";
+import { fitsNow, isRanked, mayPreempt, rankedChoices } from "./ranked-choices.ts";
 import type { LaneRefusal } from "./refused.ts";
 import { type Request, type RoomTry, wantsOf } from "./requests.ts";
 import type { Parts } from "./state-parts.ts";
@@ -171,8 +171,8 @@ export class DecideLane {
   #fewestRequests(lane: Lane, queue: PlanQueue): { readonly requests: readonly Request[]; readonly cut: boolean } {
     const { resources, quota, excludes } = this.#parts;
     const sized = lane.shape.fewest ?? lane.shape.all;
-    const { choices, cut } = flavorChoices(lane, queue, { sized, resources, quota, excludes });
-    return { requests: choices.map((flavors) => this.#parts.requestOf(lane, sized, flavors)), cut };
+    const options = flavorChoices(lane, queue, { sized, resources, quota, excludes });
+    return { requests: this.#requestsOf(lane, sized, options), cut: options.cut };
   }
 
   #assignment(kind: Assignment["kind"], request: Request): Assignment {
@@ -199,7 +199,12 @@ export class DecideLane {
     const first = this.#tryMembers(lane, entry, { sized: all, queue });
     if ("kind" in first || fewest === null) return first;
     const least = this.#tryMembers(lane, entry, { sized: fewest, queue });
-    if (!("kind" in least)) return least;
+    return "kind" in least ? this.#tryParts(lane, entry, { least, queue }) : least;
+  }
+
+  /** What the largest part of a gang would get, of which the fewest members get something. */
+  #tryParts(lane: Lane, entry: Entry, of: { readonly least: Assignment; readonly queue: PlanQueue }): Assignment {
+    const { least, queue } = of;
     return largestPart(lane.shape, least, (sized) => {
       const found = this.#tryMembers(lane, entry, { sized, queue });
       return "kind" in found ? found : null;
@@ -218,7 +223,11 @@ export class DecideLane {
       const ranked = this.#tryRanked(lane, entry, of);
       if (ranked !== null) return ranked;
     }
-    return { sized, options, requests: options.choices.map((flavors) => this.#parts.requestOf(lane, sized, flavors)) };
+    return { sized, options, requests: this.#requestsOf(lane, sized, options) };
+  }
+
+  #requestsOf(lane: Lane, sized: SizedAsk, { choices }: Pick<FlavorChoices, "choices">): readonly Request[] {
+    return choices.map((flavors) => this.#parts.requestOf(lane, sized, flavors));
   }
 
   #tryInOrder(lane: Lane, sized: SizedAsk, options: FlavorChoices): Assignment | FailedTry {
@@ -236,8 +245,10 @@ export class DecideLane {
   #tryRanked(lane: Lane, entry: Entry, of: TryOf): Assignment | null {
     const { sized } = of;
     const noRoom: Request[] = [];
-    for (const { flavors, fits } of rankedChoices(lane, entry, { ...of, parts: this.#parts, victims: this.#victims })) {
-      const request = this.#parts.requestOf(lane, sized, flavors);
+    const choices = rankedChoices(lane, entry, { ...of, parts: this.#parts, victims: this.#victims });
+    for (const choice of choices) {
+      const request = this.#parts.requestOf(lane, sized, choice.flavors);
+      const fits = fitsNow(choice);
       const found = fits ? this.#fitting(lane, request) : this.#preempting(lane, entry, request);
       if (found !== null) return found;
       if (fits) noRoom.push(request);

@@ -164,7 +164,9 @@ export class FindReservations {
       : [];
     quota.chargeRise(rise, 1);
     const { cluster } = room;
-    const from = awaits.map((gang) => ({ ...gang, pods: this.#victims.podsOf(cluster, gang) }));
+    const from = awaits.map((gang) => {
+      return { uid: gang.uid, admission: gang.admission, pods: this.#victims.podsOf(cluster, gang) };
+    });
     const places = inheritPlaces(cluster, this.#victims.occupy(room, awaits), from);
     const isFar = awaits.some((gang) => !this.mayBeTakenBack(gang));
     const kept = { entry, wants, cluster, ...places, rise, startMs, isFar, lifted: false };

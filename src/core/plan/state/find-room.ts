@@ -5,7 +5,7 @@ import type { Lane } from "./gang-lines.ts";
 import { liftedKey } from "./kept-room.ts";
 import { placeAll } from "./place-all.ts";
 import { type ClusterBlock, type ClusterBlocks, clusterBlocks } from "./refused.ts";
-import { fitsEmpty, isAwaited, type Request, type RoomTry, shortOf, tryIn, tryRoom } from "./requests.ts";
+import { fitsEmpty, type Request, type RoomTry, shortOf, tryIn, tryRoom } from "./requests.ts";
 import type { Parts } from "./state-parts.ts";
 
 /** A request that was placed, and the point to which its cluster goes back if it is not admitted. */
@@ -28,10 +28,11 @@ export class FindRoom {
   /** Places a request in the fullest cluster that takes it, or only in one. Null: none takes it. */
   place(lane: Lane, gang: PlanGang, request: Request, only?: ClusterState): Placed | null {
     if (this.isClosed(request)) return null;
-    const rooms = this.#allRooms(request).filter((room) => {
-      return (only === undefined || room.cluster === only) && mayTake(lane, room) && this.#isOpen(room);
-    });
-    for (const room of ranked(rooms, gang, request)) {
+    const rooms: RoomTry[] = [];
+    for (const room of this.#roomsLeft(request)) {
+      if ((only === undefined || room.cluster === only) && mayTake(lane, room) && this.#isOpen(room)) rooms.push(room);
+    }
+    for (const room of rooms.length < 2 ? rooms : ranked(rooms, gang, request)) {
       const { mark } = room.cluster.room;
       if (placeAll(room.cluster.room, room.groups).all) return { room, mark };
       this.#note(room, null);
@@ -42,14 +43,14 @@ export class FindRoom {
   /** True if some cluster takes a request now. Places nothing. */
   hasRoom(lane: Lane, request: Request): boolean {
     if (this.isClosed(request)) return false;
-    const takes = (room: RoomTry) => mayTake(lane, room) && !this.#isRefused(room) && this.#takes(room);
     const { lastRoom } = request;
-    if (lastRoom !== null && takes(lastRoom)) return true;
-    for (const room of request.reopened ?? this.#allRooms(request)) if (takes(room)) return true;
+    if (lastRoom !== null && this.#takes(lane, lastRoom)) return true;
+    for (const room of request.reopened ?? this.#allRooms(request)) if (this.#takes(lane, room)) return true;
     return false;
   }
 
-  #takes(room: RoomTry): boolean {
+  #takes(lane: Lane, room: RoomTry): boolean {
+    if (!mayTake(lane, room) || this.#isRefused(room)) return false;
     const { fits, short } = tryRoom(room);
     if (fits) room.request.lastRoom = room;
     else this.#note(room, short);
@@ -126,8 +127,7 @@ export class FindRoom {
       const { lastRoom } = request;
       // Where nothing was placed since, it is as open as it was.
       if (lastRoom !== null && !moved.has(lastRoom.cluster)) continue;
-      if (isAwaited(request)) this.closes(request);
-      else this.#parts.hopeful.drop(request);
+      this.closes(request);
     }
   }
 
@@ -157,6 +157,13 @@ export class FindRoom {
     return barred.length === 0 ? rooms : rooms.filter(({ cluster }) => !barred.includes(cluster.name));
   }
 
+  /** Those that may have room for a request, by name. */
+  #roomsLeft(request: Request): readonly RoomTry[] {
+    const { reopened } = request;
+    if (reopened === null) return this.#allRooms(request);
+    return reopened.length < 2 ? reopened : this.#allRooms(request).filter((room) => reopened.includes(room));
+  }
+
   #allRooms(request: Request): readonly RoomTry[] {
     const { clustersVersion: version } = this.#parts;
     if (request.all.version !== version) {
@@ -184,7 +191,8 @@ export class FindRoom {
     request.reopened = [];
     request.closedFor = this.#parts.clustersVersion;
     if (request.hopeful) this.#parts.hopeful.drop(request);
-    for (const list of request.lists) if (list.hopeful) this.#parts.waits.hopeful.drop(list);
+    const { hopeful } = this.#parts.waits;
+    if (hopeful.size > 0) for (const list of request.lists) if (list.hopeful) hopeful.drop(list);
   }
 }
 
@@ -195,7 +203,6 @@ function mayTake({ barred }: Pick<Lane, "barred">, { cluster, lacks }: RoomTry):
 
 /** The clusters of a request, the fullest first; last comes the one where the gang was undone last. */
 function ranked(rooms: readonly RoomTry[], gang: PlanGang, request: Request): readonly RoomTry[] {
-  if (rooms.length < 2) return rooms;
   const { resource, demand } = request;
   const all = rooms.map((room) => {
     const { labels, labelsKey, cluster } = room;

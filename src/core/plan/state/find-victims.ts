@@ -233,15 +233,16 @@ export class FindVictims {
   allows(asking: Pick<AskingGang, "lane">, pool: string, need: number): boolean {
     const { quota } = this.#parts;
     const { account, priority } = asking.lane;
-    const admits = () => quota.admits(account, pool, { need, priority });
-    if (this.#booked.length === 0 || admits()) return admits();
+    const of = { need, priority };
+    if (this.#booked.length === 0) return quota.admits(account, pool, of);
+    if (quota.admits(account, pool, of)) return true;
     const { mark } = quota;
     dischargeGangs(quota, this.#booked);
-    const now = admits();
+    const now = quota.admits(account, pool, of);
     quota.undo(mark);
     if (!now) return false;
     this.#dischargeGone();
-    const later = admits();
+    const later = quota.admits(account, pool, of);
     quota.undo(mark);
     return later;
   }

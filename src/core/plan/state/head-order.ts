@@ -146,11 +146,16 @@ class FairTrees<H extends Head> {
   #judge(branch: Branch, { leaf, wants }: H): Standing {
     let added = wants;
     for (let at = leaf; at !== null && at !== branch; at = at.parent) added = passedOn(this.#quota, at, added);
-    const borrows = [...wants].some(([name, amount]) => {
+    return { borrows: this.#borrows(branch, wants, added), share: shareOf(this.#quota, branch, added) };
+  }
+
+  /** True if a branch would use more than its quota of a pool of which a head wants some. */
+  #borrows(branch: Branch, wants: PoolAmounts, added: PoolAmounts): boolean {
+    for (const [name, amount] of wants) {
       const pool = branch.pools.get(name);
-      return amount > 0 && pool !== undefined && borrowsWith(this.#quota, pool, added.get(name) ?? 0);
-    });
-    return { borrows, share: shareOf(this.#quota, branch, added) };
+      if (amount > 0 && pool !== undefined && borrowsWith(this.#quota, pool, added.get(name) ?? 0)) return true;
+    }
+    return false;
   }
 }
 
@@ -168,7 +173,8 @@ function passedOn(use: BranchUse, branch: Branch, added: PoolAmounts): PoolAmoun
 }
 
 function goesFirst<H extends Head>(a: Contestant<H>, b: Contestant<H>): boolean {
-  const [one, other] = [a.standing as Standing, b.standing as Standing];
+  const one = a.standing as Standing;
+  const other = b.standing as Standing;
   if (one.borrows !== other.borrows) return other.borrows;
   return (compareShares(one.share, other.share) || compareRanked(a.head, b.head)) < 0;
 }

@@ -63,7 +63,7 @@ export function chargeHolds(parts: Pick<Parts, "quota" | "holdsOf">, { gang, acc
 
 /** Decides as if some of what is kept were not. If the decision charges nothing, the use is afterwards as before. */
 export function withLifted<T>(parts: Pick<Parts, "quota">, kept: readonly KeptRoom[], decide: () => T): T {
-  const lifted = kept.filter((one) => !one.lifted);
+  const lifted = kept.length === 0 ? kept : kept.filter((one) => !one.lifted);
   if (lifted.length === 0) return decide();
   const { quota } = parts;
   const { mark } = quota;
@@ -132,10 +132,11 @@ export function leftPods(
   gang: OfAdmission,
   pods: readonly PlacedPod[],
 ): readonly PlacedPod[] {
-  const charged = kept.filter(({ inherited, lifted }) => !lifted && inherited.size > 0);
-  if (charged.length === 0) return pods;
-  const key = inheritanceKey(gang);
-  return charged.reduce((left, { inherited }) => without(left, inherited.get(key) ?? []), pods);
+  let left = pods;
+  for (const { inherited, lifted } of kept) {
+    if (!lifted && inherited.size > 0) left = without(left, inherited.get(inheritanceKey(gang)) ?? []);
+  }
+  return left;
 }
 
 /** Some pods less as many equal ones. */

@@ -61,9 +61,11 @@ export class LaneOptions {
     const options = this.of(lane);
     if (entry === undefined || options === null || budget !== undefined || spared !== undefined) return false;
     if (this.#victims.isPaused || !mayPreempt(this.#parts.quota.queues.get(lane.line.name), entry)) return true;
-    return options.every(({ request }) =>
-      this.#victims.isHopeless({ lane, entry, request, wants: wantsOf(request, this.#parts.resources) }),
-    );
+    for (const { request } of options) {
+      const wants = wantsOf(request, this.#parts.resources);
+      if (!this.#victims.isHopeless({ lane, entry, request, wants })) return false;
+    }
+    return true;
   }
 
   /** The alternatives for the fewest members of a lane's gang. Null: it requests no flavored resource, or several. */

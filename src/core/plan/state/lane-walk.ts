@@ -13,13 +13,13 @@ export class LaneWalk {
   readonly #order: readonly Lane[];
   #at = 0;
   readonly #compare: Compare;
-  readonly #moved: Heap<Lane>;
+  /** Null: there was none. */
+  #moved: Heap<Lane> | null = null;
   #first: Lane | null = null;
 
   private constructor(order: readonly Lane[], compare: Compare) {
     this.#order = order;
     this.#compare = compare;
-    this.#moved = new Heap<Lane>([], (a, b) => compare(a, b) < 0);
   }
 
   static ofAll(line: Line, nowMs: number): LaneWalk {
@@ -30,7 +30,7 @@ export class LaneWalk {
   static ofWakeful(line: Line, nowMs: number): LaneWalk {
     const compare = comparesLanes(nowMs);
     const awake = line.awake.filter((lane) => headOf(lane) !== undefined);
-    return new LaneWalk(awake.sort(compare), compare);
+    return new LaneWalk(awake.length > 1 ? awake.sort(compare) : awake, compare);
   }
 
   /** Returns the first lane that has a gang and passes a test. It stays. Those before it are left out from now on. */
@@ -50,13 +50,19 @@ export class LaneWalk {
 
   /** Puts the first lane where it belongs by its next gang. */
   settle(): void {
-    if (this.#first !== null && headOf(this.#first) !== undefined) this.#moved.push(this.#first);
+    if (this.#first !== null && headOf(this.#first) !== undefined) {
+      this.#moved ??= new Heap<Lane>([], (a, b) => this.#compare(a, b) < 0);
+      this.#moved.push(this.#first);
+    }
     this.#first = null;
   }
 
   #next(): Lane | null {
-    const [next, moved] = [this.#order[this.#at], this.#moved.peek()];
-    if (next === undefined || (moved !== undefined && this.#compare(moved, next) < 0)) return this.#moved.pop() ?? null;
+    const next = this.#order[this.#at];
+    const moved = this.#moved?.peek();
+    if (next === undefined || (moved !== undefined && this.#compare(moved, next) < 0)) {
+      return this.#moved?.pop() ?? null;
+    }
     this.#at += 1;
     return next;
   }

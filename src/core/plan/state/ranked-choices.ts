@@ -15,15 +15,18 @@ const PREEMPTS = 1;
 const RECLAIMS = 2;
 const FITS = 3;
 
-/** How a gang gets some flavors: the worst of them, and how far it borrows. */
-type Standing = { readonly mode: number; readonly level: number };
+/**
+ * Flavors that a gang gets within its quotas now, or once others gave way: how it gets the worst of them, and how far
+ * it borrows. Room on nodes does not matter.
+ */
+export type RankedChoice = { readonly flavors: Flavors; readonly mode: number; readonly level: number };
 
-type Ranked = Standing & { readonly flavors: Flavors };
+const NOTHING: RankedChoice = { flavors: [], mode: FITS, level: 0 };
 
-const NOTHING: Ranked = { flavors: [], mode: FITS, level: 0 };
-
-/** Flavors that a gang gets within its quotas now, or once others gave way. Room on nodes does not matter. */
-export type RankedChoice = { readonly flavors: Flavors; readonly fits: boolean };
+/** True for flavors that a gang gets without others that give way. */
+export function fitsNow({ mode }: RankedChoice): boolean {
+  return mode === FITS;
+}
 
 type Of = {
   readonly parts: Parts;
@@ -45,36 +48,35 @@ export function mayPreempt(queue: PlanQueue | undefined, { gang }: Pick<Entry, "
  * Resources whose flavors exclude each other on nodes are chosen together. If a gang requests one resource by
  * flavor, a flavor is looked up only once those before it were refused.
  */
-export function* rankedChoices(lane: Lane, entry: Entry, of: Of): Generator<RankedChoice> {
+export function rankedChoices(lane: Lane, entry: Entry, of: Of): Iterable<RankedChoice> {
   const { parts, queue, sized } = of;
   const leaf = parts.quota.branches.leaf(lane.line.name);
-  if (leaf === null) return;
+  if (leaf === null) return [];
   const byResource = flavorsByResource(lane, queue, parts.resources);
-  const units = unitsOf(sized, parts.resources);
-  const asking = { lane, entry, leaf, of, isAlone: byResource.length === 1 };
-  const standings = byResource.map(({ resource, flavors }) => {
-    return { resource, flavors, standings: standingsOf(asking, flavors, units[resource] ?? 0) };
-  });
-  const [first, ...others] = standings;
-  const choices =
-    first !== undefined && others.length === 0
-      ? inOrder(first.standings, leaf.policy)
-      : combined(standings, { policy: leaf.policy, excludes: parts.excludes });
-  for (const { flavors, mode } of choices) yield { flavors, fits: mode === FITS };
+  const standings: OfResource[] = [];
+  for (const { resource, flavors } of byResource) {
+    const asking = { lane, entry, leaf, of, isAlone: byResource.length === 1 };
+    const need = unitsOf(sized, parts.resources)[resource] ?? 0;
+    standings.push({ resource, flavors, standings: standingsOf(asking, flavors, need) });
+  }
+  const [first] = standings;
+  return first !== undefined && standings.length === 1
+    ? inOrder(first.standings, leaf.policy)
+    : combined(standings, { policy: leaf.policy, excludes: parts.excludes });
 }
 
 type OfResource = {
   readonly resource: string;
   readonly flavors: readonly string[];
-  readonly standings: Iterable<Ranked>;
+  readonly standings: Iterable<RankedChoice>;
 };
 
 /** The choices of flavors for several resources. */
 function combined(
   byResource: readonly OfResource[],
   { policy, excludes }: { readonly policy: QueuePolicy; readonly excludes: Excludes },
-): readonly Ranked[] {
-  let choices: readonly Ranked[] = [NOTHING];
+): readonly RankedChoice[] {
+  let choices: readonly RankedChoice[] = [NOTHING];
   const groups = groupsOf(byResource, excludes);
   for (const group of groups) {
     const tuples = [...inOrder(tuplesOf(group, excludes), policy)];
@@ -96,14 +98,14 @@ type Asking = {
 };
 
 /** How a gang gets each of some flavors. Omits those that it does not get. */
-function* standingsOf(asking: Asking, flavors: readonly string[], need: number): Generator<Ranked> {
+function* standingsOf(asking: Asking, flavors: readonly string[], need: number): Generator<RankedChoice> {
   for (const flavor of flavors) {
     const standing = standingOf(asking, flavor, need);
     if (standing !== null) yield standing;
   }
 }
 
-function standingOf(asking: Asking, flavor: string, need: number): Ranked | null {
+function standingOf(asking: Asking, flavor: string, need: number): RankedChoice | null {
   const { lane, leaf, of } = asking;
   const { quota } = of.parts;
   const pool = leaf.pools.get(flavor);
@@ -160,8 +162,8 @@ function groupsOf(resources: readonly OfResource[], excludes: Excludes): readonl
 }
 
 /** Every choice of flavors for the resources of a group that one node can have. */
-function tuplesOf(group: readonly OfResource[], excludes: Excludes): readonly Ranked[] {
-  let tuples: readonly Ranked[] = [NOTHING];
+function tuplesOf(group: readonly OfResource[], excludes: Excludes): readonly RankedChoice[] {
+  let tuples: readonly RankedChoice[] = [NOTHING];
   for (const { standings } of group) {
     const more = [...standings];
     tuples = tuples.flatMap((tuple) =>
@@ -173,7 +175,7 @@ function tuplesOf(group: readonly OfResource[], excludes: Excludes): readonly Ra
   return tuples;
 }
 
-function joined(one: Ranked, other: Ranked): Ranked {
+function joined(one: RankedChoice, other: RankedChoice): RankedChoice {
   return {
     flavors: [...one.flavors, ...other.flavors],
     mode: Math.min(one.mode, other.mode),
@@ -182,9 +184,9 @@ function joined(one: Ranked, other: Ranked): Ranked {
 }
 
 /** Those that end the search, then the others, the better before the worse. */
-function* inOrder(choices: Iterable<Ranked>, { fungibility }: QueuePolicy): Generator<Ranked> {
+function* inOrder(choices: Iterable<RankedChoice>, { fungibility }: QueuePolicy): Generator<RankedChoice> {
   const { whenCanBorrow, whenCanPreempt, preference } = fungibility;
-  const later: Ranked[] = [];
+  const later: RankedChoice[] = [];
   for (const choice of choices) {
     const { mode, level } = choice;
     const triesNext =
@@ -192,9 +194,9 @@ function* inOrder(choices: Iterable<Ranked>, { fungibility }: QueuePolicy): Gene
     if (triesNext) later.push(choice);
     else yield choice;
   }
-  const byLevel = (a: Ranked, b: Ranked) => a.level - b.level;
-  const byMode = (a: Ranked, b: Ranked) => b.mode - a.mode;
-  const better = (a: Ranked, b: Ranked) =>
+  const byLevel = (a: RankedChoice, b: RankedChoice) => a.level - b.level;
+  const byMode = (a: RankedChoice, b: RankedChoice) => b.mode - a.mode;
+  const better = (a: RankedChoice, b: RankedChoice) =>
     preference === "PREEMPTION_OVER_BORROWING" ? byLevel(a, b) || byMode(a, b) : byMode(a, b) || byLevel(a, b);
   yield* later.sort(better);
 }

@@ -137,10 +137,12 @@ export function tryIn(request: Request, cluster: ClusterState, facts: ClusterFac
  * others take.
  */
 export function tryRoom(room: RoomTry): { readonly fits: boolean; readonly short: FitClass | null } {
-  const { cluster, groups } = room;
   const short = shortOf(room);
-  const isEnough = (fit: FitClass, count: number) => cluster.watch.isEnough(fit, count);
-  return { fits: short === null && fitTogether(cluster.room, groups, isEnough), short };
+  return { fits: short === null && (room.groups.length === 1 || fitsTogether(room)), short };
+}
+
+function fitsTogether({ cluster, groups }: RoomTry): boolean {
+  return fitTogether(cluster.room, groups, (fit, count) => cluster.watch.isEnough(fit, count));
 }
 
 /** The first class of which too few pods fit now, whatever the others take. Null: each one alone fits. */
