@@ -99,13 +99,13 @@ waits for 240 s without progress ends with status 1.
              --postgres URL     the server for a database of the bench's own (default: that of the tests); redis-server
                                 and openssl must be on the PATH
   plan     the planner's state in memory, without input or output: a cold load and plan, and rounds after 1, 100 and
-           10,000 changes, in CPU time of the planner's thread; beside a bare parse of the rows of the load
+           10,000 changes, in CPU time of the process; beside a bare parse of the rows of the load
              --waiting N --nodes N --clusters N --asks N --queues N  (default 100000, 10000, 8, 3000, 1000)
              --rounds N         how many rounds are measured (default 200)
              --postgres URL     the whole way instead, from a database of the bench's own on this server, in the
                                 planner's thread: its times, its memory, and blocks of the main event loop
              --policies         also the same with queues that have weights, share fairly, preempt and reclaim, and how
-                                many times as long that takes. It runs for a quarter of an hour
+                                many times as long that takes. It runs for some ten minutes
              --trace DIR        places the tasks of a cluster's trace instead, and prints the part of GPUs that they get
   fair     teams that share quotas, on a virtual clock: the time until all gangs have ended, beside a lower bound; work
            that preemptions lost; mean waits, beside the gates of Kueue's tests; and CPU time. Each load runs twice: as
