@@ -10,7 +10,6 @@ import type {
   Limits,
   StandRequest,
   TurnOver,
-  WaiterView,
 } from "../../src/core/quota/counters.ts";
 import { STAND_LEASE_MS, TICK_MS_MAX } from "../../src/core/quota/lease-clock.ts";
 import { limitBook } from "../../src/core/quota/limits.ts";
@@ -186,8 +185,14 @@ test("a freeze grants nothing, takes nothing, and lets who waits keep the place;
       const places = state.waiting().map((one) => `${one.waiter} ${one.pool} ${one.sinceMs}`);
       const stays = before.waiting
         .filter(isFrozenPlace(limits))
-        // One whose holder was granted that already, by a call of its own, has nothing to wait for.
-        .filter((one) => !before.held.some((row) => isSameAmount(one, row)))
+        // One whose holder was granted the same already, by a call of its own, has nothing to wait for.
+        .filter(
+          ({ waiter }) =>
+            !isGranted(
+              taken.findLast((one) => isStandOf(one, waiter)),
+              before.held,
+            ),
+        )
         .map((one) => `${one.waiter} ${one.pool} ${one.sinceMs}`);
       for (const place of stays) assert.ok(places.includes(place), `${place} is gone`);
     }),
@@ -195,10 +200,18 @@ test("a freeze grants nothing, takes nothing, and lets who waits keep the place;
   );
 });
 
-type Amount = Pick<WaiterView, "pool" | "holder" | "amount">;
+function isStandOf(step: Step, waiter: string): boolean {
+  return step.verb === "stand" && step.waiter === waiter;
+}
 
-function isSameAmount(one: Amount, other: Amount): boolean {
-  return one.pool === other.pool && one.amount === other.amount && holderKey(one.holder) === holderKey(other.holder);
+/** True if the holder of a request holds each token that it asks for, with the same amount. */
+function isGranted(step: Step | undefined, held: readonly HeldToken[]): boolean {
+  if (step?.verb !== "stand") return false;
+  const holder = holderKey(step.holder);
+  return step.allocations.every((asked) => {
+    const row = held.find((one) => tokenKey(one) === tokenKey(asked));
+    return row?.amount === asked.amount && holderKey(row.holder) === holder;
+  });
 }
 
 /** Places in the lines of frozen pools. */

@@ -22,7 +22,7 @@ export class CountTable<Item extends { row: number }> {
   /** By row. */
   #counts = new Float64Array(SIZE_MIN);
   #awaited = new Float64Array(SIZE_MIN);
-  /** What the slots have left that were touched since the room was remembered, in one state of the room. */
+  /** What the touched slots have left, in one state of the room. */
   #touched: { readonly state: number; readonly left: Left } = { state: -1, left: NOTHING };
 
   constructor({ rules, columns }: FitClass) {
@@ -95,7 +95,7 @@ export class CountTable<Item extends { row: number }> {
     }
   }
 
-  /** What the slots that may take pods now, or could, have left and had left. */
+  /** What slots have left, and had left. Only of those that may take pods, or could before. */
   #leftOn(slots: readonly number[], room: ClusterRoom): Left {
     const [before, now]: [number[], number[]] = [[], []];
     for (const slot of slots) {

@@ -202,7 +202,7 @@ export class DecideLane {
     return "kind" in least ? this.#tryParts(lane, entry, { least, queue }) : least;
   }
 
-  /** What the largest part of a gang would get, of which the fewest members get something. */
+  /** What a gang would get with as many members as possible. With the fewest it gets `least`. */
   #tryParts(lane: Lane, entry: Entry, of: { readonly least: Assignment; readonly queue: PlanQueue }): Assignment {
     const { least, queue } = of;
     return largestPart(lane.shape, least, (sized) => {
