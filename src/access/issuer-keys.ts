@@ -1,13 +1,13 @@
 /** The keys with which an issuer signs tokens: found by discovery, kept, and used on while the issuer is away. */
-import { createRemoteJWKSet, customFetch, errors, type JWTVerifyGetKey } from "jose";
+import { createLocalJWKSet, errors, type JWTVerifyGetKey } from "jose";
 import { Agent, fetch } from "undici";
 import type { Clock } from "../runtime/clock.ts";
-import { isJsonObject, stringAt } from "../runtime/json.ts";
+import { isJsonObject, type Json, stringAt } from "../runtime/json.ts";
 import { IssuerUnavailableError } from "../runtime/unavailable-error.ts";
 
-/** Keys are read again this often: a key that an issuer has withdrawn is taken at most so long. */
+/** Document and keys are read again this often: a key that an issuer has withdrawn is taken at most so long. */
 const REFRESH_MS = 600_000;
-/** Tokens of unknown keys cause at most one request in this time. */
+/** Tokens of unknown keys, and signatures that fail, cause at most one reading in this time. */
 const COOL_DOWN_MS = 30_000;
 /** And an issuer that is away is asked at most this often. */
 const AWAY_COOL_DOWN_MS = 5_000;
@@ -18,26 +18,30 @@ const ANSWER_BYTES_MAX = 1024 * 1024;
 
 export type KeysOptions = {
   readonly issuer: string;
-  /** The authorities that sign the issuer's certificate, in PEM. Null: those that Node trusts. */
-  readonly ca: string | null;
+  /** Reads the authorities that sign the issuer's certificate, in PEM. Null: those that Node trusts. */
+  readonly ca: (() => Promise<string>) | null;
   readonly clock: Pick<Clock, "monotonicMs">;
-  /** Called with the reason when the keys cannot be read. The kept ones may still serve. */
+  /** Called with the reason when the document or the keys cannot be read. The kept ones may still serve. */
   readonly onError: (error: unknown) => void;
 };
 
-type KeySet = ReturnType<typeof createRemoteJWKSet>;
+/** Finds the key of a token. Throws an `IssuerUnavailableError` without keys, and jose's errors for unknown ones. */
+export type IssuerKeys = JWTVerifyGetKey & {
+  /**
+   * Reads document and keys again, because a signature failed: an issuer may replace a key under its old name. Returns
+   * false if they have just been read. Throws an `IssuerUnavailableError` if they cannot be read.
+   */
+  readonly readAgain: () => Promise<boolean>;
+};
 
-/** Throws an `IssuerUnavailableError` while no keys are known, and jose's errors for tokens that no key has signed. */
-export function issuerKeys(options: KeysOptions): JWTVerifyGetKey {
-  const { clock, onError } = options;
-  const dispatcher = new Agent({
-    maxResponseSize: ANSWER_BYTES_MAX,
-    connect: options.ca === null ? {} : { ca: options.ca },
-    headersTimeout: TIMEOUT_MS,
-    bodyTimeout: TIMEOUT_MS,
-  });
-  const get = (url: string, signal: AbortSignal) => fetch(url, { dispatcher, signal, redirect: "error" });
+type KeySet = ReturnType<typeof createLocalJWKSet>;
+
+/** Reads with each refresh all that an issuer publishes: its document, and the keys that this names. */
+export function issuerKeys(options: KeysOptions): IssuerKeys {
+  const { issuer, clock, onError } = options;
+  const agentNow = followAgent(options.ca);
   let keys: KeySet | null = null;
+  let jwksUri: string | null = null;
   let readMs = Number.NEGATIVE_INFINITY;
   let triedMs = Number.NEGATIVE_INFINITY;
   let failed = false;
@@ -45,20 +49,23 @@ export function issuerKeys(options: KeysOptions): JWTVerifyGetKey {
   const coolsDown = () => clock.monotonicMs() - triedMs < (failed ? AWAY_COOL_DOWN_MS : COOL_DOWN_MS);
   const read = async (): Promise<KeySet> => {
     triedMs = clock.monotonicMs();
-    const set = keys ?? (await discover(options.issuer, get));
-    await set.reload();
-    keys = set;
+    failed = true;
+    const get = getter(await agentNow());
+    const found = await discover(issuer, get).catch((error: unknown) => ({ error }));
+    // An issuer whose document alone is away still has its keys where they were.
+    if (typeof found !== "string" && jwksUri === null) throw found.error;
+    jwksUri = typeof found === "string" ? found : jwksUri;
+    keys = createLocalJWKSet((await get(jwksUri ?? "")) as unknown as JwkSet);
     readMs = clock.monotonicMs();
-    failed = false;
-    return set;
+    if (typeof found === "string") failed = false;
+    else onError(found.error);
+    return keys;
   };
-  /** Joins a read that is under way. Throws at once if the last one has just been. */
+  /** Joins a reading that is under way. Throws at once if the last one has just been. */
   const readOnce = (): Promise<KeySet> => {
-    const { issuer } = options;
     if (reading === null && coolsDown()) return Promise.reject(away(issuer));
     reading ??= read()
       .catch((error: unknown) => {
-        failed = true;
         onError(error);
         throw away(issuer);
       })
@@ -73,38 +80,65 @@ export function issuerKeys(options: KeysOptions): JWTVerifyGetKey {
     if (ageMs > REFRESH_MS && !coolsDown()) readOnce().catch(() => undefined);
     return keys;
   };
-  return async (header, token) => {
+  const mayRead = () => reading !== null || !coolsDown();
+  const keyOf: JWTVerifyGetKey = async (header, token) => {
     const set = await known();
     try {
       return await set(header, token);
     } catch (error) {
-      const mayRead = reading !== null || !coolsDown();
-      if (!(error instanceof errors.JWKSNoMatchingKey) || !mayRead) throw error;
+      if (!(error instanceof errors.JWKSNoMatchingKey) || !mayRead()) throw error;
       return (await readOnce())(header, token);
     }
   };
+  const readAgain = async () => {
+    if (!mayRead()) return false;
+    await readOnce();
+    return true;
+  };
+  return Object.assign(keyOf, { readAgain });
 }
 
-type Get = (url: string, signal: AbortSignal) => ReturnType<typeof fetch>;
+type JwkSet = Parameters<typeof createLocalJWKSet>[0];
+type Get = (url: string) => Promise<Json>;
 
-/** OpenID Connect Discovery 1.0, 4: the document must name the issuer that it was asked of. */
-async function discover(issuer: string, get: Get): Promise<KeySet> {
+/** Connects with the authorities as their file has them now: it may be replaced while the service runs. */
+function followAgent(ca: KeysOptions["ca"]): () => Promise<Agent> {
+  let agent: Agent | null = null;
+  let seen: string | null = null;
+  return async () => {
+    const now = ca === null ? null : await ca();
+    if (agent !== null && now === seen) return agent;
+    void agent?.close();
+    seen = now;
+    agent = new Agent({
+      maxResponseSize: ANSWER_BYTES_MAX,
+      connect: now === null ? {} : { ca: now },
+      headersTimeout: TIMEOUT_MS,
+      bodyTimeout: TIMEOUT_MS,
+    });
+    return agent;
+  };
+}
+
+function getter(dispatcher: Agent): Get {
+  return async (url) => {
+    const response = await fetch(url, { dispatcher, signal: AbortSignal.timeout(TIMEOUT_MS), redirect: "error" });
+    if (response.status === 200) return (await response.json()) as Json;
+    await response.body?.cancel();
+    throw new Error(`${url} answered with status ${response.status}`);
+  };
+}
+
+/** Returns where the keys are. OpenID Connect Discovery 1.0, 4: the document must name the issuer that was asked. */
+async function discover(issuer: string, get: Get): Promise<string> {
   const url = `${issuer.replace(/\/$/, "")}/.well-known/openid-configuration`;
-  const response = await get(url, AbortSignal.timeout(TIMEOUT_MS));
-  if (response.status !== 200) throw new Error(`${url} answered with status ${response.status}`);
-  const document = await response.json();
+  const document = await get(url);
   if (!isJsonObject(document) || document["issuer"] !== issuer) throw new Error(`${url} is not about issuer ${issuer}`);
   const jwksUri = URL.parse(stringAt(document, "jwks_uri") ?? "");
   if (jwksUri === null || (jwksUri.protocol !== "https:" && !issuer.startsWith("http:"))) {
     throw new Error(`${url} has no https URL in jwks_uri`);
   }
-  return createRemoteJWKSet(jwksUri, {
-    timeoutDuration: TIMEOUT_MS,
-    // This file decides when keys are read again.
-    cacheMaxAge: Number.POSITIVE_INFINITY,
-    cooldownDuration: Number.POSITIVE_INFINITY,
-    [customFetch]: (target, { signal }) => get(target, signal) as unknown as Promise<Response>,
-  });
+  return jwksUri.href;
 }
 
 function away(issuer: string): IssuerUnavailableError {

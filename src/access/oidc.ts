@@ -1,10 +1,11 @@
 /** Verifies the tokens of issuers of OpenID Connect. */
-import { errors, type JWTVerifyGetKey, jwtVerify } from "jose";
+import { errors, jwtVerify } from "jose";
 import type { IssuerSettings } from "../core/access/authentication-settings.ts";
 import { claimedIdentity } from "../core/access/bearer-token.ts";
 import { type Authentication, refusal } from "../core/access/identity.ts";
 import type { Clock } from "../runtime/clock.ts";
 import type { JsonObject } from "../runtime/json.ts";
+import type { IssuerKeys } from "./issuer-keys.ts";
 
 /** Signatures of key pairs alone: whoever verifies a token cannot make one. */
 const ALGORITHMS = ["RS256", "ES256", "EdDSA"];
@@ -14,19 +15,22 @@ const CLOCK_TOLERANCE_SECONDS = 60;
 export type VerifyToken = (token: string, issuer: IssuerSettings) => Promise<Authentication>;
 
 /** Never takes a key from the token itself, nor its address: keys come from `keysOf` alone. */
-export function oidcVerifier(
-  keysOf: (issuer: IssuerSettings) => JWTVerifyGetKey,
-  clock: Pick<Clock, "nowMs">,
-): VerifyToken {
+export function oidcVerifier(keysOf: (issuer: IssuerSettings) => IssuerKeys, clock: Pick<Clock, "nowMs">): VerifyToken {
   return async (token, settings) => {
-    try {
-      const { payload } = await jwtVerify(token, keysOf(settings), {
+    const keys = keysOf(settings);
+    const verify = () =>
+      jwtVerify(token, keys, {
         issuer: settings.issuer,
         audience: [...settings.audiences],
         algorithms: ALGORITHMS,
         clockTolerance: CLOCK_TOLERANCE_SECONDS,
         requiredClaims: ["exp", settings.subjectClaim],
         currentDate: new Date(clock.nowMs()),
+      });
+    try {
+      const { payload } = await verify().catch(async (error: unknown) => {
+        if (!(error instanceof errors.JWSSignatureVerificationFailed) || !(await keys.readAgain())) throw error;
+        return verify();
       });
       return claimedIdentity(payload as JsonObject, settings);
     } catch (error) {

@@ -5,7 +5,7 @@ import { createAccessAdmin } from "../access/access-admin.ts";
 import { keepAudit } from "../access/audit-retention.ts";
 import { createAuthenticate } from "../access/authenticate.ts";
 import { followAccess } from "../access/followed-access.ts";
-import type { issuerKeys } from "../access/issuer-keys.ts";
+import type { IssuerKeys } from "../access/issuer-keys.ts";
 import type { VerifyToken } from "../access/oidc.ts";
 import { type RefusedCall, refusalLog } from "../access/refusals.ts";
 import { createRobots, type RobotTokens } from "../access/robots.ts";
@@ -40,7 +40,7 @@ export async function connectAuthentication(
   ports: AccessPorts,
   parts: AsyncDisposableStack,
 ): Promise<Authenticate> {
-  const keys = new Map<string, IssuerKeys>();
+  const keys = new Map<string, KnownIssuer>();
   const connect = async (settings: AuthenticationSettings): Promise<Authenticate> => {
     const { issuers, kubernetes } = settings;
     return createAuthenticate(
@@ -149,34 +149,33 @@ function settingsOf({ tls, authentication }: Pick<Config, "tls" | "authenticatio
 
 const notConfigured = () => Promise.reject(new Error("the method is not configured"));
 
-async function connectReviews({ kubeconfig, audience }: KubernetesSettings, { telemetry }: AccessPorts) {
-  const { inClusterKubeconfig, tokenReviewer } = await import("../adapters/cluster/token-review.ts");
+async function connectReviews({ kubeconfig, audience }: KubernetesSettings, { clock, telemetry }: AccessPorts) {
+  const { inClusterKubeconfig, followedReviewer } = await import("../adapters/cluster/token-review.ts");
   const onError = (error: unknown) => telemetry.loopFailed({ loop: "token reviews", error });
-  return tokenReviewer(kubeconfig === null ? inClusterKubeconfig() : await readFile(kubeconfig, "utf8"), {
-    audience,
-    onError,
-  });
+  const read = async () => (kubeconfig === null ? inClusterKubeconfig() : readFile(kubeconfig, "utf8"));
+  return followedReviewer(read, { clock, audience, onError });
 }
 
-/** The keys of an issuer, and the authorities that it was asked with. */
-type IssuerKeys = { readonly ca: string | null; readonly keys: ReturnType<typeof issuerKeys> };
+/** The keys of an issuer, and the authorities that it was asked with when the settings were read. */
+type KnownIssuer = { readonly ca: string | null; readonly keys: IssuerKeys };
 
 /** `known`: the keys of issuers by their names, which stay for the same authorities. */
 async function connectIssuers(
   issuers: readonly IssuerSettings[],
   { clock, telemetry }: AccessPorts,
-  known: Map<string, IssuerKeys>,
+  known: Map<string, KnownIssuer>,
 ): Promise<VerifyToken> {
   const [{ issuerKeys: follow }, { oidcVerifier }] = await Promise.all([
     import("../access/issuer-keys.ts"),
     import("../access/oidc.ts"),
   ]);
   const onError = (error: unknown) => telemetry.loopFailed({ loop: "issuer keys", error });
-  const read = new Map<string, IssuerKeys>();
+  const read = new Map<string, KnownIssuer>();
   for (const { issuer, caFile } of issuers) {
-    const ca = caFile === null ? null : await readFile(caFile, "utf8");
+    const readCa = caFile === null ? null : () => readFile(caFile, "utf8");
+    const ca = readCa === null ? null : await readCa();
     const before = known.get(issuer);
-    read.set(issuer, before?.ca === ca ? before : { ca, keys: follow({ issuer, ca, clock, onError }) });
+    read.set(issuer, before?.ca === ca ? before : { ca, keys: follow({ issuer, ca: readCa, clock, onError }) });
   }
   known.clear();
   for (const [issuer, keys] of read) known.set(issuer, keys);

@@ -1,12 +1,18 @@
 /** The file of authentication, which counts while the service runs. */
 import assert from "node:assert/strict";
 import { mkdtempSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { readFile } from "node:fs/promises";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
+import { issuerKeys } from "../../src/access/issuer-keys.ts";
+import { followedReviewer } from "../../src/adapters/cluster/token-review.ts";
 import { connectAuthentication } from "../../src/compose/access.ts";
 import { readConfig } from "../../src/config.ts";
 import { systemClock } from "../../src/runtime/clock.ts";
+import { UnavailableError } from "../../src/runtime/unavailable-error.ts";
 import { waitUntil } from "../support/bounded.ts";
 import { Certificates, hasOpenssl } from "../support/certificates.ts";
 import { signingKey, TestIssuer } from "../support/issuer.ts";
@@ -107,4 +113,78 @@ test("an issuer is trusted by the authority of its caFile, and by no other", { s
     assert.match(failures.at(-1) ?? "", /certificate/);
   }
   assert.equal(issuer.asked.length, asked, "nothing is asked of a server that shows another certificate");
+});
+
+test("an issuer's authority may be replaced in its caFile while the service runs", { skip }, async (t) => {
+  const [before, after] = [new Certificates(), new Certificates()];
+  const parts = new AsyncDisposableStack();
+  t.after(async () => {
+    await parts.disposeAsync();
+    for (const one of [before, after]) one.remove();
+  });
+  const key = await signingKey("1");
+  const serve = (from: Certificates) => {
+    const { certFile, keyFile } = from.sign("issuer", "IP:127.0.0.1");
+    return TestIssuer.startTls({ cert: from.read(certFile), key: from.read(keyFile) }, key);
+  };
+  const [renewed, folder] = [await serve(after), mkdtempSync(join(tmpdir(), "gangway-authentication-"))];
+  parts.defer(() => rmSync(folder, { recursive: true }));
+  parts.defer(() => renewed.close());
+  const caFile = join(folder, "ca.crt");
+  writeFileSync(caFile, before.read(before.caFile));
+  const time = { monotonicMs: 0 };
+  const errors: unknown[] = [];
+  const keys = issuerKeys({
+    issuer: renewed.url,
+    ca: () => readFile(caFile, "utf8"),
+    clock: { monotonicMs: () => time.monotonicMs },
+    onError: (error) => void errors.push(error),
+  });
+  const header = { alg: "RS256", kid: "1" };
+  const keyOf = async () => keys(header, { payload: "", signature: "" });
+  await assert.rejects(keyOf, /is away/);
+  assert.equal(errors.length, 1);
+  writeFileSync(caFile, after.read(after.caFile));
+  time.monotonicMs += 6_000;
+  assert.ok(await keyOf());
+});
+
+test("a kubeconfig for reviews counts as it is now: its token may be replaced while the service runs", async (t) => {
+  const known = { token: "old" };
+  const server = createServer((request, response) => {
+    const may = request.headers.authorization === `Bearer ${known.token}`;
+    const status = { authenticated: true, user: { username: "system:serviceaccount:a:b" }, audiences: ["gangway"] };
+    response.writeHead(may ? 201 : 401, { "content-type": "application/json" });
+    request.resume().on("end", () => response.end(JSON.stringify(may ? { status } : { reason: "Unauthorized" })));
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  t.after(() => {
+    server.close();
+    server.closeAllConnections();
+  });
+  const at = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const file = { token: "old", read: 0 };
+  const readKubeconfig = async () => {
+    file.read += 1;
+    return JSON.stringify({
+      clusters: [{ name: "c", cluster: { server: at, "insecure-skip-tls-verify": true } }],
+      users: [{ name: "u", user: { token: file.token } }],
+      contexts: [{ name: "x", context: { cluster: "c", user: "u" } }],
+      "current-context": "x",
+    });
+  };
+  const time = { monotonicMs: 0 };
+  const clock = { monotonicMs: () => time.monotonicMs };
+  const review = await followedReviewer(readKubeconfig, { audience: "gangway", onError: () => undefined, clock });
+  assert.equal((await review("t")).kind, "known");
+  known.token = "new";
+  await assert.rejects(review("t"), UnavailableError);
+  assert.equal(file.read, 1, "it was read less than 30 seconds ago");
+  file.token = "new";
+  time.monotonicMs += 31_000;
+  assert.deepEqual(
+    (await Promise.all(["t", "u", "v"].map(review))).map(({ kind }) => kind),
+    ["known", "known", "known"],
+  );
+  assert.equal(file.read, 2, "reviews share a reading");
 });

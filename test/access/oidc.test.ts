@@ -7,9 +7,11 @@ import { issuerKeys } from "../../src/access/issuer-keys.ts";
 import { oidcVerifier } from "../../src/access/oidc.ts";
 import { type IssuerSettings, NO_AUTHENTICATION } from "../../src/core/access/authentication-settings.ts";
 import { IssuerUnavailableError } from "../../src/runtime/unavailable-error.ts";
+import { waitUntil } from "../support/bounded.ts";
 import { signingKey, TestIssuer } from "../support/issuer.ts";
 
 const HOUR = 3_600_000;
+const DOCUMENT = "/.well-known/openid-configuration";
 
 async function world(t: TestContext, more: Partial<IssuerSettings> = {}) {
   const issuer = await TestIssuer.start(await signingKey("one"));
@@ -191,6 +193,69 @@ test("keys serve on for a day while the issuer is away; without keys its tokens 
     if (taken) assert.match(await whyOf(token), /taken as/, `after ${hours} hours`);
     else await assert.rejects(whyOf(token), IssuerUnavailableError);
   }
+});
+
+test("keys that move are found at the next refresh, without a token of an unknown key", async (t) => {
+  const { issuer, whyOf, time, errors } = await world(t);
+  assert.match(await whyOf(issuer.sign()), /taken as/);
+  issuer.keysPath = "/moved";
+  time.monotonicMs += HOUR;
+  assert.match(await whyOf(issuer.sign({ sub: "a" })), /taken as/, "the kept keys serve while they are read again");
+  await waitUntil("the keys are read where they are now", () => issuer.asked.includes("/moved"));
+  assert.deepEqual(errors, []);
+  for (let hour = 0; hour < 48; hour += 1) {
+    time.monotonicMs += HOUR;
+    assert.match(await whyOf(issuer.sign({ sub: `in hour ${hour}` })), /taken as/);
+  }
+});
+
+test("keys that move and change are found by the first token of a new key, once in half a minute", async (t) => {
+  const { issuer, whyOf, time, errors } = await world(t);
+  assert.match(await whyOf(issuer.sign()), /taken as/);
+  issuer.keysPath = "/moved";
+  issuer.keys = [await signingKey("two")];
+  assert.match(await whyOf(issuer.sign()), /not signed by a key/, "it cools down");
+  time.monotonicMs += 31_000;
+  assert.match(await whyOf(issuer.sign()), /taken as/);
+  assert.deepEqual(issuer.asked, [DOCUMENT, "/keys", DOCUMENT, "/moved"]);
+  assert.deepEqual(errors, []);
+});
+
+test("a key that is replaced under its old name is found by a signature that fails", async (t) => {
+  const { issuer, whyOf, time } = await world(t);
+  const [before] = issuer.keys;
+  assert.match(await whyOf(issuer.sign()), /taken as/);
+  issuer.keys = [await signingKey("one")];
+  assert.match(await whyOf(issuer.sign()), /not signed by a key/, "it cools down");
+  time.monotonicMs += 31_000;
+  const tokens = await Promise.all([1, 2, 3].map((sub) => issuer.sign({ sub: `s${sub}` })));
+  assert.deepEqual(
+    await Promise.all(tokens.map(whyOf)),
+    [1, 2, 3].map((sub) => `taken as login:s${sub}`),
+  );
+  for (const sub of ["x", "y"]) {
+    assert.match(await whyOf(issuer.sign({ sub }, { key: before })), /not signed by a key/);
+  }
+  assert.equal(issuer.asked.length, 4, "signatures that fail share a reading in half a minute");
+  issuer.isThere = false;
+  time.monotonicMs += 31_000;
+  await assert.rejects(whyOf(issuer.sign({ sub: "z" }, { key: before })), IssuerUnavailableError);
+  assert.match(await whyOf(issuer.sign({ sub: "z" }, { key: before })), /not signed by a key/);
+});
+
+test("keys are read where they were while the discovery document alone is away", async (t) => {
+  const { issuer, whyOf, time, errors } = await world(t);
+  assert.match(await whyOf(issuer.sign()), /taken as/);
+  issuer.hasDocument = false;
+  issuer.keys = [await signingKey("two")];
+  time.monotonicMs += 31_000;
+  assert.match(await whyOf(issuer.sign()), /taken as/);
+  assert.match(String(errors[0]), /openid-configuration answered with status 503/);
+  issuer.hasDocument = true;
+  issuer.keysPath = "/moved";
+  issuer.keys = [await signingKey("three")];
+  time.monotonicMs += 6_000;
+  assert.match(await whyOf(issuer.sign()), /taken as/, "it is asked for again as soon as an issuer that is away");
 });
 
 test("a token is verified once a minute, and refused at once when it expires", async (t) => {

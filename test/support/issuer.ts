@@ -22,6 +22,10 @@ export class TestIssuer {
   readonly asked: string[] = [];
   /** False: every request gets status 503. */
   isThere = true;
+  /** False: the discovery document alone gets status 503. */
+  hasDocument = true;
+  /** Where the keys are, as the discovery document says it. Other paths get status 404. */
+  keysPath = "/keys";
   keys: readonly SigningKey[];
   readonly #close: () => void;
 
@@ -78,9 +82,10 @@ export class TestIssuer {
     this.asked.push(path);
     if (!this.isThere) return { status: 503, body: {} };
     if (path === "/.well-known/openid-configuration") {
-      return { status: 200, body: { issuer: this.url, jwks_uri: `${this.url}/keys` } };
+      const status = this.hasDocument ? 200 : 503;
+      return { status, body: { issuer: this.url, jwks_uri: `${this.url}${this.keysPath}` } };
     }
     const keys = this.keys.map(async (key) => ({ ...(await exportJWK(key.public)), kid: key.id, alg: key.alg }));
-    return { status: path === "/keys" ? 200 : 404, body: { keys: await Promise.all(keys) } };
+    return { status: path === this.keysPath ? 200 : 404, body: { keys: await Promise.all(keys) } };
   }
 }

@@ -1,5 +1,6 @@
 /** Asks a cluster whose service account a token is of: the API TokenReview of Kubernetes. */
 import type { ReviewedToken } from "../../core/access/service-account.ts";
+import type { Clock } from "../../runtime/clock.ts";
 import { arrayAt, objectAt, stringAt } from "../../runtime/json.ts";
 import { UnavailableError } from "../../runtime/unavailable-error.ts";
 import { createKubeClient } from "./client.ts";
@@ -7,6 +8,8 @@ import { withFiles } from "./kubeconfig-files.ts";
 
 const CONNECTIONS_MAX = 4;
 const REQUEST_MS_MAX = 5_000;
+/** The kubeconfig is read again at most this often. */
+const READ_AGAIN_MS = 30_000;
 const PATH = "/apis/authentication.k8s.io/v1/tokenreviews";
 
 /** Where a pod finds the API server, and what the kubelet mounts for its service account. */
@@ -26,20 +29,70 @@ export function inClusterKubeconfig({ server, folder } = OWN_ACCOUNT): string {
   });
 }
 
+export type ReviewOptions = {
+  readonly audience: string;
+  /** Gets the reason why the cluster did not review. The reason never shows a token. */
+  readonly onError: (error: unknown) => void;
+};
+
+export type ReviewToken = (token: string) => Promise<ReviewedToken>;
+
+/** Reviews tokens for an audience. Throws an `UnavailableError` if the cluster does not answer. */
+export async function tokenReviewer(kubeconfig: string, options: ReviewOptions): Promise<ReviewToken> {
+  return reviewerAt(await withFiles(kubeconfig), options).review;
+}
+
 /**
- * Reviews tokens for an audience. Throws an `UnavailableError` if the cluster does not answer. `onError` gets the
- * reason, which never shows a token.
+ * The same for a kubeconfig whose text and files may change while the service runs. A review that fails reads them
+ * again, at most once in 30 seconds, and is repeated if they are other ones.
  */
-export async function tokenReviewer(
+export async function followedReviewer(
+  readKubeconfig: () => Promise<string>,
+  { clock, ...options }: ReviewOptions & { readonly clock: Pick<Clock, "monotonicMs"> },
+): Promise<ReviewToken> {
+  const read = async () => withFiles(await readKubeconfig());
+  let seen = await read();
+  let current = reviewerAt(seen, options);
+  let readMs = clock.monotonicMs();
+  let reading: Promise<void> | null = null;
+  const readAgain = async () => {
+    readMs = clock.monotonicMs();
+    const now = await read();
+    if (now === seen) return;
+    const before = current;
+    current = reviewerAt(now, options);
+    seen = now;
+    void before.close();
+  };
+  return async (token) => {
+    const used = current;
+    try {
+      return await used.review(token);
+    } catch (error) {
+      if (current === used && reading === null && clock.monotonicMs() - readMs >= READ_AGAIN_MS) {
+        reading = readAgain()
+          .catch(options.onError)
+          .finally(() => {
+            reading = null;
+          });
+      }
+      await reading;
+      if (current === used) throw error;
+      return current.review(token);
+    }
+  };
+}
+
+function reviewerAt(
   kubeconfig: string,
-  { audience, onError }: { readonly audience: string; readonly onError: (error: unknown) => void },
-): Promise<(token: string) => Promise<ReviewedToken>> {
+  { audience, onError }: ReviewOptions,
+): { readonly review: ReviewToken; readonly close: () => Promise<void> } {
   const client = createKubeClient({
-    kubeconfig: await withFiles(kubeconfig),
+    kubeconfig,
     connectionsMax: CONNECTIONS_MAX,
     requestTimeoutMs: REQUEST_MS_MAX,
   });
-  return async (token) => {
+  const review = async (token: string): Promise<ReviewedToken> => {
     const body = {
       apiVersion: "authentication.k8s.io/v1",
       kind: "TokenReview",
@@ -60,4 +113,5 @@ export async function tokenReviewer(
       audiences: arrayAt(status, "audiences").filter((one) => typeof one === "string"),
     };
   };
+  return { review, close: client.close };
 }
