@@ -47,6 +47,77 @@ describe("counting failures", () => {
   });
 });
 
+describe("an incident", () => {
+  const MINUTE_MS = 60_000;
+  const large = (workers: number) => {
+    const sent = pytorch({ systemBackoffLimit: 3 });
+    const worker = sent.replicaSpecs["Worker"]!;
+    return new Scene({ ...sent, replicaSpecs: { ...sent.replicaSpecs, Worker: { ...worker, replicas: workers } } });
+  };
+  /** Disrupts a pod, and waits until the gang runs again. */
+  const disrupt = (scene: Scene, ...names: string[]) => {
+    for (const name of names) scene.set(name, "Failed", { reason: "Evicted" });
+    scene.step();
+    scene.cluster.collect();
+  };
+  const counted = (scene: Scene) => scene.job.status.attempts.system;
+
+  test("of a large gang counts once, whether its disruptions are seen together or one after the other", () => {
+    const scene = large(24).start();
+    disrupt(scene, "j-worker-0", "j-worker-1", "j-worker-2", "j-worker-3");
+    for (let index = 4; index < 24; index++) {
+      scene.nowMs += 2_500;
+      disrupt(scene, `j-worker-${index}`);
+    }
+    assert.deepEqual([scene.job.status.phase, counted(scene)], ["RESTARTING", 1]);
+    assert.equal(Object.keys(scene.job.status.attempts.byReplica).length, 24, "every pod has its next attempt");
+  });
+
+  const cases: Record<string, { waitMs: number; system: number }> = {
+    "goes on 1 ms before a minute is over": { waitMs: MINUTE_MS - 1, system: 1 },
+    "is over after a minute": { waitMs: MINUTE_MS, system: 2 },
+  };
+  for (const [name, { waitMs, system }] of Object.entries(cases)) {
+    test(name, () => {
+      const scene = large(4).start();
+      disrupt(scene, "j-worker-0");
+      scene.nowMs += waitMs;
+      disrupt(scene, "j-worker-1");
+      assert.equal(counted(scene), system);
+    });
+  }
+
+  test("does not go on in the next admission", () => {
+    const scene = large(4).start();
+    disrupt(scene, "j-worker-0");
+    const { attempts } = scene.job.status;
+    assert.deepEqual(attempts.incident, { admission: 1, sinceMs: scene.nowMs });
+    const incident = { admission: 7, sinceMs: scene.nowMs };
+    scene.job = { ...scene.job, status: { ...scene.job.status, attempts: { ...attempts, incident } } };
+    disrupt(scene, "j-worker-1");
+    assert.equal(counted(scene), 2);
+  });
+
+  test("is not taken for one by a program that is killed again and again", () => {
+    const scene = large(4).start();
+    for (const name of ["j-worker-0", "j-worker-1"]) {
+      scene.set(name, "Failed", { exitCode: 137 });
+      scene.step();
+      scene.cluster.collect();
+    }
+    assert.equal(counted(scene), 2);
+  });
+
+  test("that repeats each minute spends the budget", () => {
+    const scene = large(4).start();
+    for (let index = 0; index < 3; index++) {
+      disrupt(scene, `j-worker-${index}`);
+      scene.nowMs += MINUTE_MS;
+    }
+    assert.equal(scene.job.status.failure?.code, "SystemBackoffLimitExceeded");
+  });
+});
+
 describe("a pod that its cluster refuses for good", () => {
   const refuse = (scene: Scene, attempt: number) => {
     const why = { reason: "FailedCreatePod", code: "Invalid", message: "too large" };

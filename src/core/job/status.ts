@@ -56,14 +56,23 @@ export type Failure = {
   readonly exitCode: number | null;
 };
 
+/** Disruptions of pods of one admission that have one cause, such as a lost rack or a drained node. */
+export type Incident = {
+  readonly admission: number;
+  /** When its first disruption was counted. */
+  readonly sinceMs: number;
+};
+
 /** One replica's place in a gang, `Worker/0`. */
 export type ReplicaKey = `${string}/${number}`;
 
 export type Attempts = {
   /** Failures counted against `backoffLimit`. */
   readonly user: number;
-  /** Failures of the system. */
+  /** Failures counted against `systemBackoffLimit`. The disruptions of one incident count once. */
   readonly system: number;
+  /** The last incident that was counted. Omitted: no pod was disrupted yet. */
+  readonly incident?: Incident;
   /** How often an admission was undone for another gang. It counts against no limit. Omitted: never. */
   readonly preemptions?: number;
   /** The attempt of each replica that was restarted. Omitted: 1. */

@@ -4,9 +4,10 @@
  */
 import { doublingMs } from "../../runtime/doubling.ts";
 import { objectAt, stringAt } from "../../runtime/json.ts";
+import { liveAdmission } from "../job/job.ts";
 import { replicaKey } from "../job/roles.ts";
 import type { RestartPolicy } from "../job/spec.ts";
-import type { Attempts } from "../job/status.ts";
+import type { Attempts, Incident } from "../job/status.ts";
 import { defaultContainerOf } from "../kinds/containers.ts";
 import type { Kind, RoleState } from "../kinds/kind.ts";
 import { OUTPUTS_NOT_TAKEN } from "../pods/co-pilot-failure.ts";
@@ -17,6 +18,8 @@ import type { Inputs } from "./decision-draft.ts";
 import type { JudgedSlot } from "./judge-pods.ts";
 
 const BACKOFF = { firstMs: 10_000, longestMs: 360_000 };
+/** Disruptions of one admission that come within this time of the first have one cause, and count once. */
+const INCIDENT_MS = 60_000;
 
 /** A failed pod of the attempt that the record names. */
 export type SlotFailure = {
@@ -117,7 +120,8 @@ type CountedFailures = {
 };
 
 /**
- * Counts each failure and each container restart once. A failure raises the attempt of its replica, or of every member
+ * Counts each failure and each container restart once, and the disruptions of one incident together as one failure of
+ * the system: a lost rack must not spend the budget of a large gang. A failure raises the attempt of its replica, or of every member
  * with scope GANG, and sets when the next attempt may start. Container restarts count for running pods under every
  * policy but Never (Kubeflow): the record keeps the highest number seen by pod uid.
  */
@@ -136,8 +140,8 @@ export function countFailures(
   const waitMs = Math.max(...raised.map(({ attempt }) => backoffMs(attempt)));
   const next: Attempts = {
     ...attempts,
+    ...countSystem(counted, inputs),
     user: attempts.user + counted.filter(({ failure }) => failure.kind === "USER").length + restarts.count,
-    system: attempts.system + counted.filter(({ failure }) => failure.kind === "SYSTEM").length,
     byReplica: { ...attempts.byReplica, ...mapSlots(raised, (slot) => slot.attempt + 1) },
     notBeforeMs: {
       ...attempts.notBeforeMs,
@@ -148,6 +152,22 @@ export function countFailures(
     ),
   };
   return { attempts: next, last: counted.at(-1)?.failure ?? restarts.failure };
+}
+
+/** The failures of the system after the counted ones, and the incident that the next disruption may belong to. */
+function countSystem(counted: readonly SlotFailure[], { job, nowMs }: Inputs): Pick<Attempts, "system" | "incident"> {
+  const { system, incident } = job.status.attempts;
+  const failures = counted.filter(({ failure }) => failure.kind === "SYSTEM");
+  const single = failures.filter(({ failure }) => !failure.lost).length;
+  const admission = liveAdmission(job)?.number ?? 0;
+  if (single === failures.length || isUnderWay(incident, { admission, nowMs })) return { system: system + single };
+  return { system: system + single + 1, incident: { admission, sinceMs: nowMs } };
+}
+
+function isUnderWay(incident: Incident | undefined, now: { readonly admission: number; readonly nowMs: number }) {
+  if (incident === undefined || incident.admission !== now.admission) return false;
+  const lastedMs = now.nowMs - incident.sinceMs;
+  return lastedMs >= 0 && lastedMs < INCIDENT_MS;
 }
 
 /** The wait after an attempt: 10 s after the first, doubling with each further one, at most 360 s. */
