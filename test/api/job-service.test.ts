@@ -293,7 +293,8 @@ test("explain says where a job runs, why it failed, and which admissions are sti
   assert.equal(
     (await call(method.explainJob, { name: "mnist" })).ok?.summary,
     "default/mnist failed: OOMKilled (the program's failure): Worker/1 ran out of memory; " +
-      "its pods on west run until they end by themselves (clean-pod policy None) and hold its tokens until then",
+      "its pods on west run until they end by themselves (clean-pod policy None) and hold its tokens until then; " +
+      "deleting the job ends them",
   );
   const runPolicy = { ...job.spec.runPolicy, cleanPodPolicy: "Running" as const };
   store.put({ ...ended, spec: { ...job.spec, runPolicy } });

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { create } from "@bufbuild/protobuf";
 import { jobsTable } from "../../src/cli/output/job-text.ts";
 import { JobTable } from "../../src/cli/up-job-table.ts";
-import { AdmissionSchema, JobPhase, JobSchema } from "../../src/gen/gangway/v1/job_pb.ts";
+import { AdmissionSchema, CleanPodPolicy, JobPhase, JobSchema } from "../../src/gen/gangway/v1/job_pb.ts";
 
 const QUOTA = "needs 8 of gpu/h100; queue default uses 5 of 8 (held by default/eval-on-h100, default/bad-config)";
 
@@ -51,6 +51,15 @@ test("a job that drains is shown in words", () => {
   });
   assert.ok(listed.rows[0]?.includes("SUSPENDED"));
   assert.match(listed.rows[0]?.at(-1) ?? "", /^draining: pods that are being removed hold its tokens$/);
+});
+
+test("a job that has ended, and whose policy keeps pods that run, says how they end", () => {
+  const kept = job("a", JobPhase.FAILED, { draining: true });
+  if (kept.status !== undefined) kept.status.cleanPodPolicy = CleanPodPolicy.NONE;
+  const listed = jobsTable([kept], { nowMs: 0, withNamespace: false, wide: true });
+  const reason = "draining: its pods run on and hold its tokens until they end; delete it to end them";
+  assert.equal(listed.rows[0]?.at(-1), reason);
+  assert.ok(listed.rows[0]?.includes("None"), "the policy in effect");
 });
 
 test("a cluster that is simulated is named as such: below the table, and in a line of its job", () => {

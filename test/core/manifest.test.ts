@@ -186,6 +186,7 @@ test("the kind sets omitted members of a job, and spells its replica types", () 
   assert.equal(spec.priority, 7);
   assert.deepEqual(spec.runPolicy, {
     cleanPodPolicy: "None",
+    cleanPodPolicyAtLimit: "Running",
     ttlSecondsAfterFinished: null,
     activeDeadlineSeconds: null,
     backoffLimit: null,

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { isConditionTrue } from "../../src/core/job/conditions.ts";
+import type { SentRunPolicy } from "../../src/core/job/sent.ts";
 import { reconcile } from "../../src/core/reconcile/reconcile.ts";
 import { names, pytorch, Scene } from "./scene.ts";
 import { CONFIG, jobOf, recorded, START_MS, template } from "./world.ts";
@@ -24,6 +25,61 @@ describe("the end", () => {
       assert.equal(scene.job.admissions[0]?.tokensReleasedMs === null, holds, "tokens follow pods, not status");
     });
   }
+
+  const limits: Record<string, { readonly sent: SentRunPolicy; readonly reach: (scene: Scene) => void }> = {
+    "the backoff limit": {
+      sent: { backoffLimit: 1 },
+      reach: (scene) => scene.set("j-worker-0", "Failed", { exitCode: 1 }),
+    },
+    "the system backoff limit": {
+      sent: { systemBackoffLimit: 1 },
+      reach: (scene) => scene.set("j-worker-0", "Failed", { reason: "Evicted" }),
+    },
+    "the active deadline": {
+      sent: { activeDeadlineSeconds: 60 },
+      reach: (scene) => {
+        scene.set("j-worker-0", "Failed", { exitCode: 1 });
+        scene.nowMs += 60_000;
+      },
+    },
+  };
+  const ended = ["j-worker-0"];
+  const everyPod = ["j-master-0", "j-worker-0", "j-worker-1"];
+  const atLimit: Record<string, { readonly sent?: SentRunPolicy; readonly old?: true; readonly left: string[] }> = {
+    "frees what still runs if no policy was written": { left: ended },
+    "leaves every pod if None was written": { sent: { cleanPodPolicy: "None" }, left: everyPod },
+    "leaves nothing if All was written": { sent: { cleanPodPolicy: "All" }, left: [] },
+    "follows the policy at limits before the other": {
+      sent: { cleanPodPolicy: "All", cleanPodPolicyAtLimit: "None" },
+      left: everyPod,
+    },
+    "leaves every pod of a job that an older version has recorded": { old: true, left: everyPod },
+  };
+  for (const [limit, { sent, reach }] of Object.entries(limits)) {
+    for (const [name, { sent: policies, old, left }] of Object.entries(atLimit)) {
+      test(`${limit} ${name}`, () => {
+        const scene = new Scene(pytorch({ ...sent, ...policies }));
+        if (old) {
+          const { cleanPodPolicyAtLimit: _new, ...runPolicy } = scene.job.spec.runPolicy;
+          scene.job = { ...scene.job, spec: { ...scene.job.spec, runPolicy } };
+        }
+        scene.start();
+        reach(scene);
+        scene.rest();
+        assert.equal(scene.job.status.phase, "FAILED");
+        assert.deepEqual(scene.podNames, left);
+        assert.equal(scene.job.admissions[0]?.tokensReleasedMs !== null, left !== everyPod, "tokens follow pods");
+      });
+    }
+  }
+
+  test("a pod that fails for good leaves every pod, although its reason is that of a limit", () => {
+    const scene = new Scene(pytorch({}, "Never")).start();
+    scene.set("j-worker-0", "Failed", { reason: "DeadlineExceeded" });
+    scene.rest();
+    assert.equal(scene.job.status.failure?.code, "DeadlineExceeded");
+    assert.deepEqual(scene.podNames, everyPod);
+  });
 
   test("tokens of a pod that the policy keeps are released once the pod ends", () => {
     const scene = new Scene(pytorch({ cleanPodPolicy: "None" })).start();

@@ -1,6 +1,7 @@
 /** Shows a job to its user: specification with all defaults, status, conditions, admission, failure and attempts. */
 import type { MessageInitShape, JsonObject as ProtoJson } from "@bufbuild/protobuf";
 import { durationFromMs, type Timestamp, timestampFromMs } from "@bufbuild/protobuf/wkt";
+import { cleanPodPolicyOf } from "../../core/job/clean-pod-policy.ts";
 import { currentAdmission, isDraining, type Job } from "../../core/job/job.ts";
 import { LABEL } from "../../core/job/labels.ts";
 import type { JobView, ShownJob } from "../../core/job/list.ts";
@@ -118,6 +119,7 @@ function toProtoRunPolicy(policy: RunPolicy): MessageInitShape<typeof RunPolicyS
   const { activeDeadlineSeconds } = policy;
   return {
     cleanPodPolicy: cleanPodPolicyToProto(policy.cleanPodPolicy),
+    cleanPodPolicyAtLimit: cleanPodPolicyToProto(policy.cleanPodPolicyAtLimit ?? policy.cleanPodPolicy),
     ttlSecondsAfterFinished: policy.ttlSecondsAfterFinished ?? undefined,
     activeDeadlineSeconds: activeDeadlineSeconds === null ? undefined : BigInt(activeDeadlineSeconds),
     backoffLimit: policy.backoffLimit ?? undefined,
@@ -143,6 +145,7 @@ function toProtoStatus(
   return {
     phase: phaseToProto(status.phase),
     draining: isDraining(job),
+    cleanPodPolicy: cleanPodPolicyToProto(cleanPodPolicyOf(job)),
     conditions: status.conditions.map(toProtoCondition),
     replicaStatuses: mapValues(status.replicaStatuses, (counts, role) => toProtoReplicaStatus(counts, job.name, role)),
     startTime: toTimestamp(status.startTimeMs),

@@ -61,6 +61,7 @@ function sentRunPolicy(policy: jobPb.RunPolicy): SentRunPolicy {
   const { activeDeadlineSeconds } = policy;
   return present<SentRunPolicy>({
     cleanPodPolicy: cleanPodPolicyFromProto(policy.cleanPodPolicy),
+    cleanPodPolicyAtLimit: cleanPodPolicyFromProto(policy.cleanPodPolicyAtLimit),
     ttlSecondsAfterFinished: policy.ttlSecondsAfterFinished,
     activeDeadlineSeconds: activeDeadlineSeconds === undefined ? undefined : Number(activeDeadlineSeconds),
     backoffLimit: policy.backoffLimit,

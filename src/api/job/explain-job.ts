@@ -2,6 +2,7 @@
  * Answers the question that users ask most: why does my job wait, where does it run, or why did it fail? In one
  * sentence, with the details behind it.
  */
+import { cleanPodPolicyOf } from "../../core/job/clean-pod-policy.ts";
 import { clusterWords } from "../../core/job/cluster-text.ts";
 import { currentAdmission, type Job } from "../../core/job/job.ts";
 import type { ShownJob } from "../../core/job/list.ts";
@@ -105,7 +106,7 @@ function stillText(job: Job): string {
   }
   if (leavesPods(job)) {
     const untilTheEnd = "run until they end by themselves (clean-pod policy None) and hold its tokens until then";
-    return `; its pods on ${cleaning.join(", ")} ${untilTheEnd}`;
+    return `; its pods on ${cleaning.join(", ")} ${untilTheEnd}; deleting the job ends them`;
   }
   return `; its pods on ${cleaning.join(", ")} are still being removed`;
 }
@@ -115,7 +116,7 @@ function leavesPods({ status, spec, admissions, deleteTimeMs }: Job): boolean {
   const hasEnded = status.phase === "SUCCEEDED" || status.phase === "FAILED";
   const isWhole =
     deleteTimeMs === null && admissions.every((admission) => admission.state === "ended" || !needsCleanUp(admission));
-  return hasEnded && isWhole && spec.runPolicy.cleanPodPolicy === "None";
+  return hasEnded && isWhole && cleanPodPolicyOf({ spec, status }) === "None";
 }
 
 /** Says why the end takes long: calls of the plugin are repeated until they succeed. */

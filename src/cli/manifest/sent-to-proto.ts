@@ -55,10 +55,12 @@ function replicaToProto(replica: SentReplicaSpec): Init<typeof ReplicaSpecSchema
 }
 
 function runPolicyToProto(policy: SentRunPolicy): Init<typeof RunPolicySchema> {
-  const { cleanPodPolicy, restartScope, activeDeadlineSeconds, maxRuntimeMs, schedulingPolicy, ...others } = policy;
+  const { cleanPodPolicy, cleanPodPolicyAtLimit, restartScope, activeDeadlineSeconds, ...rest } = policy;
+  const { maxRuntimeMs, schedulingPolicy, ...others } = rest;
   return {
     ...others,
     ...(cleanPodPolicy && { cleanPodPolicy: CLEAN_POD_POLICY[cleanPodPolicy] }),
+    ...(cleanPodPolicyAtLimit && { cleanPodPolicyAtLimit: CLEAN_POD_POLICY[cleanPodPolicyAtLimit] }),
     ...(restartScope && { restartScope: RESTART_SCOPE[restartScope] }),
     ...(activeDeadlineSeconds !== undefined && { activeDeadlineSeconds: BigInt(activeDeadlineSeconds) }),
     ...(maxRuntimeMs !== undefined && { maxRuntime: durationFromMs(maxRuntimeMs) }),

@@ -4,6 +4,8 @@ import { timestampMs } from "@bufbuild/protobuf/wkt";
 import { clusterName } from "../../core/job/cluster-text.ts";
 import {
   type Admission,
+  CleanPodPolicy,
+  CleanPodPolicySchema,
   type Job,
   JobPhase,
   JobPhaseSchema,
@@ -69,8 +71,22 @@ const STOPPED_PHASES: readonly number[] = [JobPhase.CANCELLED, JobPhase.SUSPENDE
 
 /** Why the job waits or failed, or the report of its plugin for a job without pods; and whether it holds tokens. */
 export function reasonCell(job: Job): string {
-  const draining = job.status?.draining === true ? "draining: pods that are being removed hold its tokens" : "";
-  return [ownReason(job), draining].filter((text) => text !== "").join("; ");
+  return [ownReason(job), drainingText(job)].filter((text) => text !== "").join("; ");
+}
+
+function drainingText({ metadata, status }: Job): string {
+  if (status?.draining !== true) return "";
+  const hasEnded = status.phase === JobPhase.SUCCEEDED || status.phase === JobPhase.FAILED;
+  const keepsPods = status.cleanPodPolicy === CleanPodPolicy.NONE && metadata?.deleteTime === undefined;
+  if (hasEnded && keepsPods)
+    return "draining: its pods run on and hold its tokens until they end; delete it to end them";
+  return "draining: pods that are being removed hold its tokens";
+}
+
+/** `Running`: the clean-pod policy in effect, as manifests spell it. */
+function cleanPodsCell({ status }: Job): string {
+  const word = CleanPodPolicySchema.values.find(({ number }) => number === status?.cleanPodPolicy)?.localName ?? "";
+  return word === "UNSPECIFIED" ? "" : word.charAt(0) + word.slice(1).toLowerCase();
 }
 
 function ownReason(job: Job): string {
@@ -173,6 +189,7 @@ const JOB_COLUMNS: readonly JobColumn[] = [
   { title: "ADMISSION", align: "right", wide: true, cell: (job) => String(job.status?.admission?.number ?? "") },
   { title: "RESTARTS", align: "right", wide: true, cell: restartsCell },
   { title: "RAN FOR", align: "right", wide: true, cell: ranForCell },
+  { title: "CLEAN PODS", wide: true, cell: cleanPodsCell },
   { title: "BY", wide: true, cell: (job) => job.metadata?.createdBy ?? "" },
   { title: "LABELS", wide: true, cell: (job) => labelsText(job.metadata?.labels ?? {}) },
   { title: "REASON", cell: reasonCell },

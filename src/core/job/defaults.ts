@@ -30,8 +30,9 @@ const SCHEDULE_TIMEOUT_SECONDS = 600;
 const SYSTEM_BACKOFF_LIMIT = 20;
 
 /**
- * Completes the spec of a job. Defaults: one replica, clean-pod policy None as in Kubeflow, a gang of all replicas, a
- * start timeout of ten minutes. The others come from the kind. Never throws: wrong values stay unchanged.
+ * Completes the spec of a job. Defaults: one replica, clean-pod policy None as in Kubeflow and Running at a limit, a
+ * gang of all replicas, a start timeout of ten minutes. The others come from the kind. Never throws: wrong values stay
+ * unchanged.
  */
 export function defaultSpec(sent: SentSpec, context: DefaultsContext): JobSpec {
   const { defaults, roleName } = context.kind;
@@ -79,7 +80,7 @@ function interruptions({ interruptible, interruptibleFailureThreshold, maxRuntim
 function defaultRunPolicy(sent: SentRunPolicy, total: number, context: DefaultsContext): RunPolicy {
   const { defaults } = context.kind;
   return {
-    cleanPodPolicy: sent.cleanPodPolicy ?? "None",
+    ...cleanPodPolicies(sent),
     ttlSecondsAfterFinished: sent.ttlSecondsAfterFinished ?? null,
     activeDeadlineSeconds: sent.activeDeadlineSeconds ?? null,
     backoffLimit: sent.backoffLimit ?? defaults.backoffLimit,
@@ -90,6 +91,17 @@ function defaultRunPolicy(sent: SentRunPolicy, total: number, context: DefaultsC
     ...cacheKeyOf(sent),
     schedulingPolicy: defaultScheduling(sent, total, context),
   };
+}
+
+/**
+ * A policy that was written also counts at limits. Without one, a limit frees what the job uses: pods that run or are
+ * pending are deleted. Source: training-operator up to 1.9.3, which deletes all pods at the backoff limit.
+ */
+function cleanPodPolicies({ cleanPodPolicy, cleanPodPolicyAtLimit }: SentRunPolicy) {
+  return {
+    cleanPodPolicy: cleanPodPolicy ?? "None",
+    cleanPodPolicyAtLimit: cleanPodPolicyAtLimit ?? cleanPodPolicy ?? "Running",
+  } as const;
 }
 
 function defaultScheduling(

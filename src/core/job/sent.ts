@@ -19,6 +19,7 @@ export type SentSchedulingPolicy = {
 
 export type SentRunPolicy = {
   readonly cleanPodPolicy?: CleanPodPolicy;
+  readonly cleanPodPolicyAtLimit?: CleanPodPolicy;
   readonly ttlSecondsAfterFinished?: number;
   readonly activeDeadlineSeconds?: number;
   readonly backoffLimit?: number;

@@ -41,6 +41,8 @@ export type SchedulingPolicy = {
 
 export type RunPolicy = {
   readonly cleanPodPolicy: CleanPodPolicy;
+  /** The policy if a limit of this run policy ends the job. Omitted, as in older records: `cleanPodPolicy`. */
+  readonly cleanPodPolicyAtLimit?: CleanPodPolicy;
   /** Delete the job this long after it ended. Null: never. */
   readonly ttlSecondsAfterFinished: number | null;
   /** Fail the job this long after its start. Null: never. */

@@ -47,6 +47,7 @@ export type ReplicaStatus = { readonly active: number; readonly succeeded: numbe
 /** The cause of a failure: the user's program, or the system. Each kind has its own budget. */
 export type FailureKind = "USER" | "SYSTEM";
 
+/** Why a job failed. */
 export type Failure = {
   /** CamelCase, such as `ExitCode`, `OOMKilled`, `DeadlineExceeded`, `BackoffLimitExceeded`. */
   readonly code: string;
@@ -54,6 +55,8 @@ export type Failure = {
   readonly message: string;
   readonly container: string | null;
   readonly exitCode: number | null;
+  /** A limit of the run policy ended the job. Omitted: its pods did, or the record is of an older version. */
+  readonly limit?: true;
 };
 
 /** Disruptions of pods of one admission that have one cause, such as a lost rack or a drained node. */

@@ -88,11 +88,13 @@ function checkRoles({ runs, roles, roleName }: Record<string, unknown>, its: Mus
   const seen = new Set<string>();
   for (const [at, role] of listed.entries()) {
     its(isJsonObject(role), `roles[${at}] must be an object with name, min and max`);
-    const { name, min, max } = role as Record<string, unknown>;
+    const { name, min, max, neverEnds } = role as Record<string, unknown>;
     const named = matches(name, ROLE_NAME);
     its(named, `roles[${at}].name must be a letter, then up to 29 letters, digits and dashes`);
     its(isWhole(min, 0), `roles[${at}].min must be a whole number of at least 0`);
     const bounded = max === null || (isWhole(max, 1) && Number(max) >= Number(min));
+    const isMark = neverEnds === undefined || typeof neverEnds === "boolean";
+    its(isMark, `roles[${at}].neverEnds must be true or false`);
     its(bounded, `roles[${at}].max must be null, or a whole number of at least 1 and at least min`);
     its(!seen.has(String(name).toLowerCase()), `roles must not name ${name} twice`);
     seen.add(String(name).toLowerCase());

@@ -225,6 +225,7 @@ function readReplicas(reader: SentReader, value: Json | undefined, path: string)
 
 const RUN_POLICY_FIELDS = [
   "cleanPodPolicy",
+  "cleanPodPolicyAtLimit",
   "ttlSecondsAfterFinished",
   "activeDeadlineSeconds",
   "backoffLimit",
@@ -245,6 +246,11 @@ function readRunPolicy(reader: SentReader, policy: JsonObject): SentRunPolicy {
   const scheduling = reader.object(policy["schedulingPolicy"], `${at}.schedulingPolicy`);
   return sentOnly({
     cleanPodPolicy: reader.word(policy["cleanPodPolicy"], `${at}.cleanPodPolicy`, CLEAN_POD_POLICIES),
+    cleanPodPolicyAtLimit: reader.word(
+      policy["cleanPodPolicyAtLimit"],
+      `${at}.cleanPodPolicyAtLimit`,
+      CLEAN_POD_POLICIES,
+    ),
     ttlSecondsAfterFinished: reader.wholeNumber(policy["ttlSecondsAfterFinished"], `${at}.ttlSecondsAfterFinished`, {
       least: 0,
     }),

@@ -10,6 +10,8 @@ export type RoleBounds = {
   readonly max: number | null;
   /** True: the type has one pod, whose name has no index: `<job>-launcher`. */
   readonly unnumbered?: true;
+  /** True: its program serves the others and never ends by itself, such as a parameter server. */
+  readonly neverEnds?: boolean;
 };
 
 /** An admitted gang, for which a kind makes the cluster spec and other objects. */

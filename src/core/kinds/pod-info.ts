@@ -1,3 +1,4 @@
+import { cleanPodPolicyOf } from "../job/clean-pod-policy.ts";
 import { currentAdmission, type Job } from "../job/job.ts";
 import { membersOf, replicaKey } from "../job/roles.ts";
 import { type Condition, isTerminal, type JobPhase, type ReplicaKey } from "../job/status.ts";
@@ -92,6 +93,6 @@ function resourcesOf(job: Job, kind: Kind | undefined, logs: readonly ContainerL
 export function podPhase({ status, spec }: Job, admission: number, replica: ReplicaKey): TaskPhase {
   const { pods } = status;
   const seen = (pods?.admission === admission ? pods.phases[replica] : undefined) ?? "QUEUED";
-  const isOver = isTerminal(status) && (seen === "QUEUED" || spec.runPolicy.cleanPodPolicy !== "None");
+  const isOver = isTerminal(status) && (seen === "QUEUED" || cleanPodPolicyOf({ spec, status }) !== "None");
   return isOver && (seen === "QUEUED" || seen === "RUNNING") ? "ABORTED" : seen;
 }

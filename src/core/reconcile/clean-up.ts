@@ -2,6 +2,7 @@
  * Deletes what no live admission owns, and decides when tokens are released. It serves users whose clean-pod policy and
  * time to live must be honoured, and whose freed tokens others wait for.
  */
+import { cleanPodPolicyOf } from "../job/clean-pod-policy.ts";
 import type { Admission } from "../job/status.ts";
 import { isTerminal } from "../job/status.ts";
 import { GANG_SCHEDULERS } from "../pods/pod-group.ts";
@@ -135,7 +136,7 @@ export function removeAll(
  * are released no pod may run: a pod that still runs was created by a late call.
  */
 function keepOf(draft: Draft, inputs: Inputs, admission: Admission): Keep {
-  const policy = inputs.job.spec.runPolicy.cleanPodPolicy;
+  const policy = cleanPodPolicyOf({ spec: inputs.job.spec, status: draft.status });
   if (draft.deleteTimeMs !== null || policy === "All") return NOTHING;
   const { phase, failure } = draft.status;
   const cancelled = phase === "CANCELLED" || failure?.code === MAX_RUNTIME_EXCEEDED;
@@ -147,7 +148,8 @@ function keepOf(draft: Draft, inputs: Inputs, admission: Admission): Keep {
       if (isStuck(pod, inputs)) return false;
       return policy === "None" || pod.phase === "Unknown";
     },
-    group: draft.stopped && !LIMITS.includes(draft.status.failure?.code ?? ""),
+    // A limit deletes the PodGroup in the pass that ends the gang, the pods' own end in the next one, as with Kubeflow.
+    group: draft.stopped && failure?.limit !== true,
     others: (policy === "None" && !cancelled) || counts.some(({ succeeded, failed }) => succeeded + failed > 0),
   };
 }
@@ -157,17 +159,6 @@ function isStuck(pod: PodView, inputs: Inputs): boolean {
   const reading = readingOf(pod, inputs);
   return reading.kind === "failed" && reading.failure.cleanup;
 }
-
-/**
- * When a limit ends a gang, its PodGroup is deleted in the same pass. When a verdict on its replicas ends it, the
- * PodGroup is deleted in the next pass, as with Kubeflow.
- */
-const LIMITS: readonly string[] = [
-  "DeadlineExceeded",
-  MAX_RUNTIME_EXCEEDED,
-  "BackoffLimitExceeded",
-  "SystemBackoffLimitExceeded",
-];
 
 /** Notes that no pod of an admission uses its tokens any more, and that none of its objects is left. */
 function settle(draft: Draft, inputs: Inputs, admission: Admission): void {

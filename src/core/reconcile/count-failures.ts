@@ -121,9 +121,9 @@ type CountedFailures = {
 
 /**
  * Counts each failure and each container restart once, and the disruptions of one incident together as one failure of
- * the system: a lost rack must not spend the budget of a large gang. A failure raises the attempt of its replica, or of every member
- * with scope GANG, and sets when the next attempt may start. Container restarts count for running pods under every
- * policy but Never (Kubeflow): the record keeps the highest number seen by pod uid.
+ * the system: a lost rack must not spend the budget of a large gang. A failure raises the attempt of its replica, or of
+ * every member with scope GANG, and sets when the next attempt may start. Container restarts count for running pods
+ * under every policy except Never (Kubeflow): the record keeps the highest number seen by pod uid.
  */
 export function countFailures(
   slots: readonly Slot[],

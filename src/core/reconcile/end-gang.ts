@@ -77,6 +77,7 @@ export function endByBudget(
     message,
     container: last?.container ?? null,
     exitCode: last?.exitCode ?? null,
+    limit: true,
   };
   finishJob(draft, inputs, { phase: "FAILED", failure, message });
   return true;

@@ -51,7 +51,8 @@ export function endByDeadline(draft: Draft, inputs: Inputs): boolean {
     return false;
   }
   const message = `${job.spec.kind} ${job.name} has failed because it ${over.words}.`;
-  finishJob(draft, inputs, { phase: "FAILED", failure: limitFailure(over.code, message), message });
+  const failure = { ...limitFailure(over.code, message), limit: true } as const;
+  finishJob(draft, inputs, { phase: "FAILED", failure, message });
   return true;
 }
 

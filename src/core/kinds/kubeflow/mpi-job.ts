@@ -22,7 +22,7 @@ import { boundedRoleName } from "./role-name.ts";
 
 const ROLES = [
   { name: "Launcher", min: 1, max: 1, unnumbered: true },
-  { name: "Worker", min: 0, max: null },
+  { name: "Worker", min: 0, max: null, neverEnds: true },
 ] as const;
 const CONFIG_VOLUME = "mpi-job-config";
 const KUBECTL_VOLUME = "mpi-job-kubectl";

@@ -3,16 +3,16 @@ import { replicaName } from "../../job/names.ts";
 import { memberCount, rolesOf } from "../../job/roles.ts";
 import { portOf } from "../containers.ts";
 import { exampleManifest } from "../example.ts";
-import type { ClusterSpec, Kind, Replica, RoleState, Verdict } from "../kind.ts";
+import type { ClusterSpec, Kind, Replica, RoleBounds, RoleState, Verdict } from "../kind.ts";
 import { kindSpecSchema } from "../kind-spec.ts";
 import { allSucceeded, everyoneVerdict, leaderVerdict } from "../verdicts.ts";
 import { boundedRoleName } from "./role-name.ts";
 
-const ROLES = [
+const ROLES: readonly RoleBounds[] = [
   { name: "Chief", min: 0, max: 1 },
   { name: "Master", min: 0, max: 1 },
   { name: "Evaluator", min: 0, max: 1 },
-  { name: "PS", min: 0, max: null },
+  { name: "PS", min: 0, max: null, neverEnds: true },
   { name: "Worker", min: 0, max: null },
 ];
 const PORT = { name: "tfjob-port", number: 2222 };
