@@ -18,7 +18,10 @@ import { VERSION } from "./runtime/package-version.ts";
 const root = resolve(import.meta.dirname, "..");
 
 async function main(): Promise<number> {
-  const io = processIo(process);
+  const io = processIo(process, (reason) => {
+    process.stderr.write(`error: cannot write to stdout: ${reason}\n`);
+    process.exit(EXIT.refused);
+  });
   const client = clientConfig(io);
   if (client === null) return EXIT.usage;
   const kinds = () => kindsOf(client, process.cwd());
@@ -38,7 +41,10 @@ async function main(): Promise<number> {
     signal,
     listen,
     takeSignals,
-    startProgram: (argv, variables, onFailure) => startProgram(argv, programEnvironment(variables), onFailure),
+    startProgram: (argv, variables, onFailure) => {
+      io.continueWithoutStdout();
+      return startProgram(argv, programEnvironment(variables), onFailure);
+    },
     openEditor: async (name) => {
       const { openTextEditor } = await import("./cli/text-editor.ts");
       return openTextEditor(name, {
@@ -48,6 +54,7 @@ async function main(): Promise<number> {
       });
     },
     up: async (options) => {
+      io.continueWithoutStdout();
       const config = await serviceConfig(process.cwd());
       const { runUp } = await import("./cli/up.ts");
       const start = async (chosen: UpOptions, progress: (text: string) => void) => {
@@ -65,6 +72,7 @@ async function main(): Promise<number> {
       });
     },
     serve: async (options) => {
+      io.continueWithoutStdout();
       const config = await serviceConfig(process.cwd());
       const { runServe } = await import("./cli/serve.ts");
       const start = async (chosen: ServeOptions) => {

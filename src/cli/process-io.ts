@@ -13,11 +13,29 @@ export type ProcessStreams = Pick<NodeJS.Process, "stdin" | "stdout" | "stderr">
 const COLUMNS = 80;
 const ROWS = 24;
 
-/** The streams and files of this process. Ignores a closed stdout, as in `gangway list | head`. */
-export function processIo(streams: ProcessStreams): CliIo {
+export type ProcessIo = CliIo & {
+  /** From now on, this process continues if stdout cannot be written: it does more than print. */
+  readonly continueWithoutStdout: () => void;
+};
+
+/**
+ * The streams and files of this process. Ignores a closed stdout, as in `gangway list | head`. Calls `onStdoutLost`
+ * once if stdout cannot be written for another reason, such as a full disk. Loses text for stderr that cannot be
+ * written: no other stream could take it.
+ */
+export function processIo(streams: ProcessStreams, onStdoutLost: (reason: string) => void): ProcessIo {
   const { stdin, stdout, stderr } = streams;
-  for (const stream of [stdout, stderr]) stream.on("error", ignoreClosedPipe);
+  let needsStdout = true;
+  stderr.on("error", () => {});
+  stdout.on("error", (error: NodeJS.ErrnoException) => {
+    if (error.code === "EPIPE" || !needsStdout) return;
+    needsStdout = false;
+    onStdoutLost(error.message);
+  });
   return {
+    continueWithoutStdout: () => {
+      needsStdout = false;
+    },
     stdout: (chunk) => void stdout.write(chunk),
     stderr: (chunk) => void stderr.write(chunk),
     readStdin: async (limit) => decode(await read(stdin, limit)),
@@ -57,10 +75,6 @@ async function read(stream: Readable, limit?: ReadLimit): Promise<Buffer> {
 function decode(bytes: Buffer): string {
   if (!isUtf8(bytes)) throw new Error("it is not UTF-8");
   return bytes.toString("utf8");
-}
-
-function ignoreClosedPipe(error: NodeJS.ErrnoException) {
-  if (error.code !== "EPIPE") throw error;
 }
 
 async function lookUp(path: string): Promise<PathEntry | null> {

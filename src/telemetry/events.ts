@@ -128,7 +128,10 @@ export function createTelemetry({ level, file, meter = null, traceIds }: Telemet
       serializers: { error: pino.stdSerializers.err },
       ...(traceIds === undefined ? null : { mixin: traceIds }),
     },
-    openLog(file, (lines) => log.warn({ lines }, "log lines dropped: their reader is too slow")),
+    openLog(file, {
+      onDropped: (reason) => meter?.record("logLinesDropped", 1, { reason }),
+      onResumed: (dropped) => log.warn(dropped, "log lines dropped before this one"),
+    }),
   );
   return telemetryOn(log, meter);
 }

@@ -228,6 +228,12 @@ export const METRICS = {
     help: "Failed rounds of a stage's loop, which are repeated",
     labels: ["loop"],
   },
+  logLinesDropped: {
+    kind: "counter",
+    name: "gangway_log_lines_dropped_total",
+    help: "Log lines that could not be written, by reason: slow_reader, or the code of the error",
+    labels: ["reason"],
+  },
   callsRefused: {
     kind: "counter",
     name: "gangway_calls_unauthenticated_total",

@@ -18,7 +18,11 @@ const wild = process.env["GANGWAY_MANIFESTS"];
 const folders = wild === undefined ? [own] : [own, wild];
 
 test("there is an example of every kind, and all are read as they are", async () => {
-  const options = { io: processIo(process), kinds: OWN_KINDS, namespace: { name: "default", isExplicit: false } };
+  const options = {
+    io: processIo(process, () => {}),
+    kinds: OWN_KINDS,
+    namespace: { name: "default", isExplicit: false },
+  };
   const read = await readManifests(folders, options);
   assert.deepEqual(read.errors, []);
   const shown = new Set((await readManifests([own], options)).ready.map(({ job }) => job.spec?.kind));

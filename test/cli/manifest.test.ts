@@ -258,7 +258,7 @@ test("any JSON value gets a result or an error", () => {
 
 test("every example can be sent and says how it should end", async () => {
   const read = await readManifests([EXAMPLES], {
-    io: processIo(process),
+    io: processIo(process, () => {}),
     kinds: OWN_KINDS,
     namespace: { name: "default", isExplicit: true },
   });

@@ -97,11 +97,14 @@ test("input must be UTF-8", async (t) => {
   for (const [name, bytes] of Object.entries(written)) writeFileSync(join(folder, name), bytes);
   const output = () => new PassThrough() as unknown as NodeJS.WriteStream;
   const stdin = Readable.from([Buffer.from([0xc3]), Buffer.from([0xb6])]) as unknown as ProcessStreams["stdin"];
-  const io = processIo({
-    stdin,
-    stdout: output() as ProcessStreams["stdout"],
-    stderr: output() as ProcessStreams["stderr"],
-  });
+  const io = processIo(
+    {
+      stdin,
+      stdout: output() as ProcessStreams["stdout"],
+      stderr: output() as ProcessStreams["stderr"],
+    },
+    () => {},
+  );
   assert.equal(await io.readFile(join(folder, "good")), "größer\n");
   assert.equal(await io.readStdin(), "ö");
   await assert.rejects(io.readFile(join(folder, "bad")), /not UTF-8/);

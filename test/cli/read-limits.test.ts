@@ -14,7 +14,7 @@ import { OWN_KINDS } from "../support/kinds.ts";
 import { parseDocuments } from "./parse-documents.ts";
 
 const BIN = join(import.meta.dirname, "../../bin/gangway");
-const io = processIo(process);
+const io = processIo(process, () => {});
 
 function directory(t: TestContext): string {
   const path = mkdtempSync(join(tmpdir(), "gangway-read-"));

@@ -6,6 +6,14 @@ import { waitUntil } from "./bounded.ts";
 const MAIN = fileURLToPath(new URL("../../src/main.ts", import.meta.url));
 const LOOK_MS = 10;
 
+export type MainOptions = {
+  readonly main?: string | undefined;
+  /** A file descriptor that is its stdout and stderr. Omitted: pipes, whose output is kept here. */
+  readonly outputFd?: number;
+  /** The limit of a file's size, in the blocks of `ulimit -f`. Omitted: no limit. */
+  readonly fileBlocksMax?: number;
+};
+
 /** The command line as a child process. It gets these variables beside those of this process. */
 export class MainProcess {
   readonly child: ChildProcess;
@@ -14,11 +22,12 @@ export class MainProcess {
   stdout = "";
   readonly #ended: Promise<number | null>;
 
-  constructor(args: readonly string[], env: Readonly<Record<string, string>>, main = MAIN) {
-    this.child = spawn(process.execPath, [main, ...args], {
-      env: { ...process.env, ...env },
-      stdio: ["ignore", "pipe", "pipe"],
-    });
+  constructor(args: readonly string[], env: Readonly<Record<string, string>>, options: MainOptions = {}) {
+    const { main = MAIN, outputFd = "pipe", fileBlocksMax } = options;
+    const command = [process.execPath, main, ...args];
+    const [file = "", ...rest] =
+      fileBlocksMax === undefined ? command : ["sh", "-c", `ulimit -f ${fileBlocksMax}; exec "$0" "$@"`, ...command];
+    this.child = spawn(file, rest, { env: { ...process.env, ...env }, stdio: ["ignore", outputFd, outputFd] });
     this.child.stdout?.on("data", (chunk: Buffer) => {
       this.output += chunk.toString();
       this.stdout += chunk.toString();

@@ -5,7 +5,7 @@ export class ServeChild extends MainProcess {
   readonly roles: string;
 
   constructor(roles: string, env: Readonly<Record<string, string>>, main?: string) {
-    super(["serve", "--roles", roles, "--listen", "127.0.0.1:0"], env, main);
+    super(["serve", "--roles", roles, "--listen", "127.0.0.1:0"], env, { main });
     this.roles = roles;
   }
 

@@ -6,7 +6,7 @@ import { writeSync } from "node:fs";
 import { openLog } from "../../src/telemetry/log-output.ts";
 
 const [lines = "0", length = "0", exits = ""] = process.argv.slice(2);
-const log = openLog(null, (dropped) => void process.send?.({ dropped }));
+const log = openLog(null, { onDropped: () => {}, onResumed: (dropped) => void process.send?.({ dropped }) });
 for (let line = 0; line < Number(lines); line += 1) log.write(`${String(line).padEnd(Number(length))}\n`);
 process.send?.("written");
 if (exits === "stays") {

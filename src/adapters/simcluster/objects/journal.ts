@@ -46,12 +46,17 @@ export class Journal {
   rewrite(snapshot: ClusterSnapshot): void {
     const fresh = `${this.#path}.new`;
     const file = openSync(fresh, "w");
-    const line: JournalLine = { snapshot };
-    this.#snapshotBytes = writeAll(file, line);
+    try {
+      const line: JournalLine = { snapshot };
+      this.#snapshotBytes = writeAll(file, line);
+      fsyncSync(file);
+      renameSync(fresh, this.#path);
+    } catch (error) {
+      closeSync(file);
+      throw error;
+    }
     this.#grownBytes = 0;
     this.#isTorn = false;
-    fsyncSync(file);
-    renameSync(fresh, this.#path);
     if (this.#file >= 0) closeSync(this.#file);
     this.#file = file;
   }
