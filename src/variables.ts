@@ -101,7 +101,7 @@ export const VARIABLES = {
   GANGWAY_POD_SECURITY: {
     meaning:
       "The pod security level of namespaces whose admin has set none: `privileged`, `baseline` or `restricted`. If " +
-      "unset: `baseline`; in `gangway up` also host paths, with a warning.",
+      "unset: `baseline`; in `gangway up` without authentication also host paths, with a warning.",
   },
   GANGWAY_RESERVED_NAMESPACES: {
     default: "gangway",

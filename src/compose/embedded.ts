@@ -8,7 +8,7 @@ import type { UpOptions } from "../cli/deps.ts";
 import type { RunningService } from "../cli/up.ts";
 import type { Config, DatabaseConfig } from "../config.ts";
 import type { Registry } from "../core/kinds/registry.ts";
-import { TRIAL_DEFAULT } from "../core/pods/policy/pod-policy.ts";
+import { BASELINE_DEFAULT, TRIAL_DEFAULT } from "../core/pods/policy/pod-policy.ts";
 import { systemClock } from "../runtime/clock.ts";
 import type { Telemetry } from "../telemetry/events.ts";
 import { authenticates } from "./access.ts";
@@ -58,7 +58,8 @@ export async function startEmbedded(
     db,
     server,
     openNamespaces: true,
-    podPolicyDefault: TRIAL_DEFAULT,
+    // A service that knows its callers serves several people: none of them may read the files of its nodes.
+    podPolicyDefault: protection.authenticates ? BASELINE_DEFAULT : TRIAL_DEFAULT,
     takesBuckets: true,
     clock,
     started,

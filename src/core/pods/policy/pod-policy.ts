@@ -38,10 +38,13 @@ export type PolicyInForce = {
 
 const EMPTY_POLICY: PodPolicy = { level: null, allow: [], limits: {} };
 
-/** The default of a served installation. */
+/** The default of a served installation, and of every one that knows its callers. */
 export const BASELINE_DEFAULT: PodPolicyDefault = { level: "baseline", warn: [] };
 
-/** The default of `gangway up`: it tries manifests out, and says which of them a served installation would refuse. */
+/**
+ * The default of `gangway up` without authentication: it tries manifests out, and says which of them a served
+ * installation would refuse.
+ */
 export const TRIAL_DEFAULT: PodPolicyDefault = { level: "baseline", warn: ["host-path=/"] };
 
 /** A namespace without a level has the installation's. Its allowances add to those of the installation. */

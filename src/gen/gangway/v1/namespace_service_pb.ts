@@ -275,7 +275,7 @@ export const NamespaceSchema: GenMessage<Namespace> = /*@__PURE__*/
 export type PodPolicy = Message<"gangway.v1.PodPolicy"> & {
   /**
    * Omitted: the installation's level and its allowances. `gangway serve`: baseline, or GANGWAY_POD_SECURITY.
-   * `gangway up`: baseline, and host paths with a warning.
+   * `gangway up` without authentication: baseline, and host paths with a warning.
    *
    * @generated from field: gangway.v1.PodSecurityLevel level = 1;
    */
