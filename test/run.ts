@@ -11,6 +11,7 @@ import { parseArgs } from "node:util";
 import { hasRealCluster, hasStores, pythonWithGrpc } from "./docs/needs.ts";
 import { controlPlaneBuilt } from "./kube/build.ts";
 import { hasOpenssl } from "./support/certificates.ts";
+import { pgbouncerProgram } from "./support/pgbouncer.ts";
 import { dropTemplates, postgresServer } from "./support/postgres.ts";
 import { hasPostgresPrograms } from "./support/postgres-process.ts";
 import { hasRedisServer } from "./support/redis-server.ts";
@@ -54,6 +55,11 @@ const conditional: readonly { readonly name: string; readonly available: () => b
     name: "crashes of PostgreSQL and Redis under several processes",
     available: () => hasPostgresPrograms() && hasRedisServer(),
     enable: "put initdb, postgres and redis-server on the PATH",
+  },
+  {
+    name: "PostgreSQL behind PgBouncer",
+    available: () => postgres !== null && pgbouncerProgram() !== null,
+    enable: "start PostgreSQL as above, and put pgbouncer on the PATH (Debian's package is pgbouncer)",
   },
   {
     name: "the command line started by an older node",

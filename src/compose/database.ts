@@ -8,6 +8,7 @@ import { requireSchema } from "../adapters/store/db/schema.ts";
 import type { DatabaseConfig } from "../config.ts";
 import { makePrivateDirectory } from "../runtime/make-directory.ts";
 import type { Telemetry } from "../telemetry/events.ts";
+import { recognizePooler } from "./pooler.ts";
 
 /** Keeps other processes away from the directory, until the parts are closed, and other users for ever. */
 export function holdDirectory(directory: string, parts: AsyncDisposableStack): void {
@@ -24,19 +25,31 @@ export async function openDirectory(directory: string, parts: AsyncDisposableSta
   return db;
 }
 
-/** Opens a PostgreSQL server whose schema fits this program; throws an error that says what to do if it does not. */
+export type OpenedDatabase = {
+  readonly db: Db;
+  /** What a pooler takes away, and what to set. Shown in `/readyz`. */
+  readonly warnings: readonly string[];
+};
+
+/**
+ * Opens a PostgreSQL server whose schema fits this program. Throws an error that says what to do if the schema does not
+ * fit, or if calls would fail behind a pooler.
+ */
 export async function openServer(
   config: DatabaseConfig,
   telemetry: Telemetry,
   parts: AsyncDisposableStack,
-): Promise<Db> {
+): Promise<OpenedDatabase> {
+  const pooler = await recognizePooler(config);
+  if (pooler.kind === "refused") throw new Error(pooler.message);
+  for (const warning of pooler.warnings) telemetry.databaseWarned({ warning });
   const { url, directUrl, poolMax, connectTimeoutMs, statementTimeoutMs, idleTimeoutMs } = config;
   const pooled = directUrl !== url;
   const onError = (error: unknown) => telemetry.loopFailed({ loop: "database connection", error });
   const db = await openPostgres({ url, pooled, poolMax, connectTimeoutMs, statementTimeoutMs, idleTimeoutMs, onError });
   parts.defer(() => db.close());
   await requireSchema(db);
-  return db;
+  return { db, warnings: pooler.warnings };
 }
 
 /** Brings the schema of a server up to this program's. Returns the names of the migrations that ran. */

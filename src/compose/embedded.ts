@@ -2,7 +2,6 @@
 
 import { join, resolve } from "node:path";
 import { clockOffsetMs } from "../adapters/store/db/database-clock.ts";
-import type { Db } from "../adapters/store/db/db.ts";
 import { checkAddress } from "../api/server.ts";
 import type { UpOptions } from "../cli/deps.ts";
 import type { RunningService } from "../cli/up.ts";
@@ -15,7 +14,7 @@ import { authenticates } from "./access.ts";
 import { startBase } from "./base.ts";
 import { followClusters } from "./clusters.ts";
 import { openCounters, ownCounters } from "./counters.ts";
-import { holdDirectory, migrateServer, openDirectory, openServer } from "./database.ts";
+import { holdDirectory, migrateServer, type OpenedDatabase, openDirectory, openServer } from "./database.ts";
 import { describeParts } from "./in-use.ts";
 import { startPlanner } from "./planner.ts";
 import { startServer } from "./server.ts";
@@ -50,7 +49,7 @@ export async function startEmbedded(
   const { telemetry, scrape } = started;
   const tls = followTls(config.tls, { clock: systemClock(), telemetry, parts });
   progress(server === null ? `opening the database in ${directory}` : "migrating the database");
-  const { db, migrated } = await openDatabase(telemetry);
+  const { db, warnings, migrated } = await openDatabase(telemetry);
   const clock = systemClock(server === null ? 0 : await clockOffsetMs(db, systemClock().nowMs));
   const base = await startBase({
     config,
@@ -74,7 +73,7 @@ export async function startEmbedded(
   const followed = await followClusters(base, { config, listens: true, simulations });
   startPlanner(base, quota.planner, config);
   startWorker(base, followed.clusters, quota, config);
-  await startHealth({ config, clock, db, synced: followed.clusters.synced, scrape, tls, parts });
+  await startHealth({ config, clock, db, warnings, synced: followed.clusters.synced, scrape, tls, parts });
   const api = await startServer(base, followed, quota, { ...options, ...protection, tls }, config);
   // Takes the leases that the stages want, without waiting for the next renewal.
   await base.member.look();
@@ -94,21 +93,21 @@ export async function startEmbedded(
   };
 }
 
-type OpenedDatabase = { readonly db: Db; readonly migrated: readonly string[] };
+type MigratedDatabase = OpenedDatabase & { readonly migrated: readonly string[] };
 
 /** Locks the directory, and returns how to open the database once the log is open, which is in the directory. */
 async function reserve(
   directory: string,
   server: DatabaseConfig | null,
   parts: AsyncDisposableStack,
-): Promise<(telemetry: Telemetry) => Promise<OpenedDatabase>> {
+): Promise<(telemetry: Telemetry) => Promise<MigratedDatabase>> {
   if (server === null) {
     const db = await openDirectory(directory, parts);
-    return async () => ({ db, migrated: [] });
+    return async () => ({ db, warnings: [], migrated: [] });
   }
   holdDirectory(directory, parts);
   return async (telemetry) => {
     const migrated = await migrateServer(server);
-    return { migrated, db: await openServer(server, telemetry, parts) };
+    return { migrated, ...(await openServer(server, telemetry, parts)) };
   };
 }

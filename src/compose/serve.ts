@@ -37,7 +37,7 @@ export async function startServe(options: ServeOptions, config: Config, kinds: R
   const started = await startProcessTelemetry({ config, kinds, file: null, clock: systemClock(), parts });
   const { telemetry, scrape } = started;
   const tls = followTls(config.tls, { clock: systemClock(), telemetry, parts });
-  const db = await openServer(server, telemetry, parts);
+  const { db, warnings } = await openServer(server, telemetry, parts);
   const clock = systemClock(await clockOffsetMs(db, systemClock().nowMs));
   const { openNamespaces } = config;
   const takesBuckets = has("worker");
@@ -54,7 +54,7 @@ export async function startServe(options: ServeOptions, config: Config, kinds: R
       ? await startServer(base, followed, quota, { ...options, ...protection, tls }, config)
       : null;
   const synced = () => !has("worker") || followed === null || followed.clusters.synced();
-  await startHealth({ config, clock, db, synced, scrape, tls, parts });
+  await startHealth({ config, clock, db, warnings, synced, scrape, tls, parts });
   await base.member.look();
   telemetry.processStarted({ roles: options.roles, address: api?.address ?? null });
   const clusters = (await base.store.admin.listClusters()).filter(({ simulated }) => !simulated);

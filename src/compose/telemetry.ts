@@ -29,18 +29,19 @@ export async function startHealth(of: {
   readonly config: Config;
   readonly clock: Clock;
   readonly db: Db;
+  readonly warnings: readonly string[];
   readonly synced: () => boolean;
   readonly tls: ServerTls | null;
   readonly scrape: ProcessTelemetry["scrape"];
   readonly parts: AsyncDisposableStack;
 }): Promise<void> {
-  const { config, clock, db, synced, scrape, tls, parts } = of;
+  const { config, clock, db, warnings, synced, scrape, tls, parts } = of;
   const checks = [
     { name: "database", ready: () => db.query("select 1").then(() => true) },
     { name: "clusters", ready: synced },
   ];
   const listen = { health: config.httpListen, metrics: config.metricsListen, tls };
-  const http = await startHttp({ clock, checks, scrape }, listen);
+  const http = await startHttp({ clock, checks, warnings: () => warnings, scrape }, listen);
   parts.defer(http.close);
   parts.defer(http.drain);
 }

@@ -11,6 +11,8 @@ export type Telemetry = {
   /** A process of `gangway serve` has started. A null address: it does not serve the API. */
   readonly processStarted: (facts: { readonly roles: readonly string[]; readonly address: string | null }) => void;
   readonly serviceStopped: () => void;
+  /** The database works, but lacks something that this process asks for. The warning says what to set. */
+  readonly databaseWarned: (facts: { readonly warning: string }) => void;
   /** The platform's settings for pods have changed. They apply to jobs that are created from now on. */
   readonly podConfigRead: (facts: { readonly file: string }) => void;
   /** The certificate of the listeners has changed. Connections that exist keep theirs. */
@@ -152,6 +154,7 @@ function telemetryOn(log: Logger, measuring: Meter | null): Telemetry {
     serviceStarted: (facts) => log.info(facts, "service started"),
     processStarted: (facts) => log.info(facts, "process started"),
     serviceStopped: () => log.info("service stopped"),
+    databaseWarned: (facts) => log.warn(facts, "database set up incompletely"),
     podConfigRead: (facts) => log.info(facts, "pod settings read again"),
     certificateRead: (facts) => log.info(facts, "certificate read again"),
     authenticationFileRead: (facts) => log.info(facts, "methods of authentication read again"),

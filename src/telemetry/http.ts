@@ -21,6 +21,8 @@ export type HttpOptions = {
 export type HttpPorts = {
   readonly clock: Pick<Clock, "sleep">;
   readonly checks: readonly ReadyCheck[];
+  /** Sentences that `/readyz` shows. They do not change its status. Omitted: none. */
+  readonly warnings?: () => readonly string[];
   readonly scrape: (() => Promise<{ readonly contentType: string; readonly body: string }>) | null;
 };
 
@@ -80,13 +82,14 @@ export async function startHttp(ports: HttpPorts, { health, metrics, tls }: Http
   };
 }
 
-async function readiness({ checks, clock }: HttpPorts, draining: boolean): Promise<HttpAnswer> {
+async function readiness({ checks, warnings, clock }: HttpPorts, draining: boolean): Promise<HttpAnswer> {
   const results = await Promise.all(
     checks.map(async (check) => ({ name: check.name, ready: await isReady(check, clock) })),
   );
   const all = draining ? [...results, { name: "not draining", ready: false }] : results;
   const lines = all.map(({ name, ready }) => `[${ready ? "+" : "-"}] ${name}\n`);
-  return text(all.every(({ ready }) => ready) ? 200 : 503, lines.join(""));
+  const warned = (warnings?.() ?? []).map((warning) => `[!] ${warning}\n`);
+  return text(all.every(({ ready }) => ready) ? 200 : 503, [...lines, ...warned].join(""));
 }
 
 async function isReady({ ready }: ReadyCheck, clock: HttpPorts["clock"]): Promise<boolean> {

@@ -12,7 +12,7 @@ export function hasPostgresPrograms(): boolean {
 }
 
 /** PostgreSQL refuses to run as root. A test that is root runs it as the user `postgres` of its packages. */
-function postgresUser(): { readonly uid: number; readonly gid: number } | null {
+export function postgresUser(): { readonly uid: number; readonly gid: number } | null {
   const [uid, gid] = ["-u", "-g"].map((of) => Number(spawnSync("id", [of, "postgres"]).stdout?.toString() || "NaN"));
   return uid === undefined || gid === undefined || Number.isNaN(uid + gid) ? null : { uid, gid };
 }

@@ -52,6 +52,21 @@ const checks: Record<string, { checks: readonly ReadyCheck[]; answer: { status: 
     answer: { status: 503, body: "[-] database\n" },
   },
 };
+test("/readyz: a warning is shown, and leaves the service ready", async () => {
+  const ports = {
+    clock,
+    checks: [{ name: "database", ready: () => true }],
+    warnings: () => ["set more"],
+    scrape: null,
+  };
+  const http = await startHttp(ports, { health: ANY, metrics: null, tls: null });
+  try {
+    assert.deepEqual(await get(http.health, "/readyz"), { status: 200, body: "[+] database\n[!] set more\n" });
+  } finally {
+    await http.close();
+  }
+});
+
 for (const [name, c] of Object.entries(checks)) {
   test(`/readyz: ${name}`, async () => {
     const http = await startHttp({ clock, checks: c.checks, scrape: null }, { health: ANY, metrics: null, tls: null });

@@ -1,5 +1,6 @@
 import { UnavailableError } from "../../../runtime/unavailable-error.ts";
 import { migrate, readSchema } from "./migrate.ts";
+import { sessionUse } from "./pooler.ts";
 import { translated } from "./postgres-error.ts";
 import { schemaAdvice, schemaFit } from "./schema.ts";
 
@@ -14,7 +15,7 @@ export type MigrateOptions = {
 type MigrationOutcome =
   /** The migrations that ran, in their order; empty if the schema was current. */
   | { readonly kind: "migrated"; readonly ran: readonly string[] }
-  /** The schema is too new, or too old for programs that may still run on it. Nothing changed. */
+  /** The schema is too new, or too old for programs that may still run on it, or a pooler lends sessions. */
   | { readonly kind: "refused"; readonly message: string }
   /** The server cannot be reached. */
   | { readonly kind: "unavailable"; readonly message: string };
@@ -35,6 +36,8 @@ export async function migrateDatabase(options: MigrateOptions): Promise<Migratio
   });
   try {
     await client.connect();
+    const use = await sessionUse(options);
+    if (use !== "own") return { kind: "refused", message: NEEDS_SESSION };
     const fit = schemaFit(await readSchema(queriesOf(client)));
     const allowed = fit.kind === "fits" || fit.kind === "behind" || (fit.kind === "farBehind" && options.offline);
     if (!allowed) return { kind: "refused", message: schemaAdvice(fit) ?? "" };
@@ -47,6 +50,10 @@ export async function migrateDatabase(options: MigrateOptions): Promise<Migratio
     await client.end().catch(() => undefined);
   }
 }
+
+const NEEDS_SESSION =
+  "a migration needs a session of its own, and the database's address leads through a pooler that lends sessions for " +
+  "one transaction only (PgBouncer: pool_mode = transaction): set DATABASE_DIRECT_URL to the server itself";
 
 type Client = { readonly query: (text: string, values?: unknown[]) => Promise<{ readonly rows: unknown[] }> };
 

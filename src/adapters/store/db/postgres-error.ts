@@ -62,8 +62,16 @@ export function translated(error: unknown): unknown {
 
 function reasonOf(error: unknown): string {
   if (error instanceof AggregateError && error.message === "") return error.errors.map(reasonOf).join("; ");
-  return error instanceof Error ? error.message : "";
+  if (!(error instanceof Error)) return "";
+  return error.message.includes("unsupported startup parameter")
+    ? `${error.message}: ${IGNORE_PARAMETERS}`
+    : error.message;
 }
+
+/** PgBouncer refuses connections that ask for settings, unless it is told to ignore them. */
+const IGNORE_PARAMETERS =
+  "set ignore_startup_parameters = statement_timeout, idle_in_transaction_session_timeout in the pooler's " +
+  "configuration, and these two settings by alter database";
 
 function codeOf(error: unknown): string {
   const code = error instanceof Error ? (error as { readonly code?: unknown }).code : undefined;
