@@ -192,6 +192,7 @@ test("the kind sets omitted members of a job, and spells its replica types", () 
     backoffLimit: null,
     suspend: false,
     systemBackoffLimit: 20,
+    startBackoffLimit: 3,
     restartScope: "REPLICA",
     schedulingPolicy: { minAvailable: 4, queue: "team", scheduleTimeoutSeconds: 600 },
   });

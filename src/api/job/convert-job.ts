@@ -124,6 +124,7 @@ function toProtoRunPolicy(policy: RunPolicy): MessageInitShape<typeof RunPolicyS
     activeDeadlineSeconds: activeDeadlineSeconds === null ? undefined : BigInt(activeDeadlineSeconds),
     backoffLimit: policy.backoffLimit ?? undefined,
     systemBackoffLimit: policy.systemBackoffLimit,
+    startBackoffLimit: policy.startBackoffLimit,
     interruptibleFailureThreshold: policy.interruptibleFailureThreshold,
     restartScope: restartScopeToProto(policy.restartScope),
     suspend: policy.suspend ?? false,

@@ -66,6 +66,7 @@ function sentRunPolicy(policy: jobPb.RunPolicy): SentRunPolicy {
     activeDeadlineSeconds: activeDeadlineSeconds === undefined ? undefined : Number(activeDeadlineSeconds),
     backoffLimit: policy.backoffLimit,
     systemBackoffLimit: policy.systemBackoffLimit,
+    startBackoffLimit: policy.startBackoffLimit,
     interruptibleFailureThreshold: policy.interruptibleFailureThreshold,
     restartScope: restartScopeFromProto(policy.restartScope),
     suspend: policy.suspend,

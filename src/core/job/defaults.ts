@@ -28,6 +28,8 @@ type DefaultsContext = {
 const QUEUE = "default";
 const SCHEDULE_TIMEOUT_SECONDS = 600;
 const SYSTEM_BACKOFF_LIMIT = 20;
+/** Enough for an image that is pushed while its job starts; each start may hold GPUs for the whole start timeout. */
+const START_BACKOFF_LIMIT = 3;
 
 /**
  * Completes the spec of a job. Defaults: one replica, clean-pod policy None as in Kubeflow and Running at a limit, a
@@ -85,6 +87,7 @@ function defaultRunPolicy(sent: SentRunPolicy, total: number, context: DefaultsC
     activeDeadlineSeconds: sent.activeDeadlineSeconds ?? null,
     backoffLimit: sent.backoffLimit ?? defaults.backoffLimit,
     systemBackoffLimit: sent.systemBackoffLimit ?? SYSTEM_BACKOFF_LIMIT,
+    startBackoffLimit: sent.startBackoffLimit ?? START_BACKOFF_LIMIT,
     restartScope: sent.restartScope ?? defaults.restartScope,
     suspend: sent.suspend ?? false,
     ...interruptions(sent),

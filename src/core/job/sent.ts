@@ -24,6 +24,7 @@ export type SentRunPolicy = {
   readonly activeDeadlineSeconds?: number;
   readonly backoffLimit?: number;
   readonly systemBackoffLimit?: number;
+  readonly startBackoffLimit?: number;
   readonly interruptibleFailureThreshold?: number;
   readonly restartScope?: RestartScope;
   readonly suspend?: boolean;

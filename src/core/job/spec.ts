@@ -51,6 +51,8 @@ export type RunPolicy = {
   readonly backoffLimit: number | null;
   /** The job fails at this number of failures of the system. */
   readonly systemBackoffLimit: number;
+  /** The job fails at this number of starts in a row for one permanent reason. Omitted, as in older records: never. */
+  readonly startBackoffLimit?: number;
   /** An interruptible job stops being interruptible after this many failures of the system. Omitted: 1. */
   readonly interruptibleFailureThreshold?: number;
   readonly restartScope: RestartScope;

@@ -130,6 +130,17 @@ export type Waiting = {
   readonly sinceMs: number;
 };
 
+/** Why pods cannot start, however often it is tried. */
+export type StartReason = "ImageNotFound" | "ImageAccessDenied" | "InvalidImageName" | "MissingKey";
+
+/** Why pods of an admission cannot start. Counts only while that admission is live. */
+export type StartProblem = {
+  readonly admission: number;
+  readonly reason: StartReason;
+  /** The problem in the cluster's words, at most 500 characters. */
+  readonly message: string;
+};
+
 /** After an undone admission: when the gang may be admitted again, and which cluster is tried last. */
 export type AdmissionBackoff = {
   /** How many admissions in a row the start timeout has undone. */
@@ -139,6 +150,8 @@ export type AdmissionBackoff = {
   readonly lastCluster?: string;
   /** Why its pods did not run, or that they were preempted. Omitted: not known. */
   readonly why?: string;
+  /** How many starts in a row have failed for one permanent reason. Omitted: the last one did not. */
+  readonly failedStarts?: { readonly reason: StartReason; readonly count: number };
 };
 
 /** A request of the planner to undo an admission. The job's worker carries it out. */
@@ -211,6 +224,8 @@ export type JobStatus = {
   readonly pods?: PodPhases;
   /** Why pods of the live admission do not run. Omitted: no problem is known. */
   readonly podProblems?: PodProblems;
+  /** Why the pods of the live admission cannot start. Omitted: they may, or have. */
+  readonly startProblem?: StartProblem;
   /**
    * When the number of replicas was last changed: pods of the old number may be created until shortly after. Omitted:
    * never.

@@ -230,6 +230,7 @@ const RUN_POLICY_FIELDS = [
   "activeDeadlineSeconds",
   "backoffLimit",
   "systemBackoffLimit",
+  "startBackoffLimit",
   "interruptibleFailureThreshold",
   "restartScope",
   "suspend",
@@ -261,6 +262,7 @@ function readRunPolicy(reader: SentReader, policy: JsonObject): SentRunPolicy {
     }),
     backoffLimit: reader.wholeNumber(policy["backoffLimit"], `${at}.backoffLimit`, { least: 0 }),
     systemBackoffLimit: reader.wholeNumber(policy["systemBackoffLimit"], `${at}.systemBackoffLimit`, { least: 0 }),
+    startBackoffLimit: reader.wholeNumber(policy["startBackoffLimit"], `${at}.startBackoffLimit`, { least: 1 }),
     interruptibleFailureThreshold: reader.wholeNumber(
       policy["interruptibleFailureThreshold"],
       `${at}.interruptibleFailureThreshold`,

@@ -1,27 +1,47 @@
 import { doublingMs } from "../../runtime/doubling.ts";
 import { preemptionBackoffMs } from "../job/preemption.ts";
-import type { AdmissionBackoff } from "../job/status.ts";
+import type { AdmissionBackoff, StartReason } from "../job/status.ts";
 
 const AFTER_START_TIMEOUT = { firstMs: 30_000, longestMs: 600_000 };
 
-/** The backoff after a gang's pods did not start in time. Each such admission in a row doubles the wait. */
+/**
+ * The backoff after a gang's pods did not start in time. Each such admission in a row doubles the wait. `reason`: why
+ * they can never start; null if they may.
+ */
 export function afterStartTimeout(
   before: AdmissionBackoff | null,
-  { cluster, why, nowMs }: { readonly cluster: string; readonly why: string; readonly nowMs: number },
+  of: {
+    readonly cluster: string;
+    readonly why: string;
+    readonly reason: StartReason | null;
+    readonly nowMs: number;
+  },
 ): AdmissionBackoff {
+  const { cluster, why, reason, nowMs } = of;
   const undone = before?.undone ?? 0;
   return {
     undone: undone + 1,
     notBeforeMs: nowMs + doublingMs(AFTER_START_TIMEOUT, undone),
     lastCluster: cluster,
     ...(why === "" ? {} : { why }),
+    ...(reason === null ? {} : { failedStarts: { reason, count: failedStarts(before, reason) + 1 } }),
   };
 }
 
-/** The backoff of a gang that is preempted, and was so often before. */
+/** How many starts in a row have failed for this reason. */
+function failedStarts(before: AdmissionBackoff | null, reason: StartReason): number {
+  return before?.failedStarts?.reason === reason ? before.failedStarts.count : 0;
+}
+
+/** The backoff of a gang that is preempted, and was so often before. Its failed starts still count. */
 export function afterPreemption(
   before: AdmissionBackoff | null,
   { preemptions, why, nowMs }: { readonly preemptions: number; readonly why: string; readonly nowMs: number },
 ): AdmissionBackoff {
-  return { undone: before?.undone ?? 0, notBeforeMs: nowMs + preemptionBackoffMs(preemptions + 1), why };
+  return {
+    undone: before?.undone ?? 0,
+    notBeforeMs: nowMs + preemptionBackoffMs(preemptions + 1),
+    why,
+    ...(before?.failedStarts === undefined ? {} : { failedStarts: before.failedStarts }),
+  };
 }

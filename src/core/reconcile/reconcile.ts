@@ -21,6 +21,7 @@ import { pluginRunner } from "./plugin-job.ts";
 import { runGang } from "./run-gang.ts";
 import { forgetShrink } from "./scale-down.ts";
 import { forgetProblems } from "./show-problems.ts";
+import { forgetStartProblem } from "./start-problem.ts";
 import { resume, suspend } from "./suspend.ts";
 import { evict, forgetEviction } from "./wait-again.ts";
 
@@ -53,6 +54,7 @@ export function reconcile(
   if (!isTerminal(job.status)) advance(draft, inputs, runner);
   if (liveAdmission(draft) === null) {
     forgetProblems(draft);
+    forgetStartProblem(draft);
     forgetEviction(draft);
     forgetShrink(draft);
   }

@@ -12,6 +12,7 @@ import { exitEvents, showPods, showProgress } from "./gang-status.ts";
 import { awaitGrace, judgePods } from "./judge-pods.ts";
 import { giveUpMembers } from "./scale-down.ts";
 import { showProblems } from "./show-problems.ts";
+import { forgetStartProblem } from "./start-problem.ts";
 import { syncObjects } from "./sync-objects.ts";
 import { undoAdmission } from "./undo-admission.ts";
 
@@ -47,7 +48,7 @@ export function runGang(draft: Draft, inputs: Inputs, live: Admission): void {
   if (undoAdmission(draft, inputs, { admission: noted, arranged })) return;
   giveUpMembers(draft, inputs, { admission: noted, arranged });
   syncObjects(draft, inputs, noted, arranged);
-  showProblems(draft, inputs, { admission, arranged });
+  showProblems(draft, inputs, { admission: noted, arranged });
 }
 
 /**
@@ -65,7 +66,10 @@ function noteMinimum(
   const up = arranged.slots.filter(({ pod }) => isActive(pod) || hasSucceeded(pod)).length;
   const below = up < Math.min(job.spec.runPolicy.schedulingPolicy.minAvailable, arranged.slots.length - over);
   const noted = { ...admission, belowMinSinceMs: below ? (admission.belowMinSinceMs ?? nowMs) : null };
-  if (!below) draft.status = { ...draft.status, backoff: null };
+  if (!below) {
+    draft.status = { ...draft.status, backoff: null };
+    forgetStartProblem(draft);
+  }
   changeAdmission(draft, noted);
   return noted;
 }

@@ -9,6 +9,7 @@ import { actionName } from "./action-name.ts";
 import { type Arrangement, isDelayed, type Slot } from "./arrange-gang.ts";
 import { type Draft, finishDraft, type Inputs } from "./decision-draft.ts";
 import type { JudgedArrangement } from "./judge-pods.ts";
+import { noteStartProblem } from "./start-problem.ts";
 
 /** The beginning of the reasons of refused creates. */
 const FAILED_CREATE = "FailedCreate";
@@ -27,6 +28,7 @@ export function showProblems(
     const found = problemIn(draft, slot, { lacking, nowMs });
     return found === null ? [] : [{ replicaType: slot.role, reason: found.reason, message: found.message }];
   });
+  if (of.admission.belowMinSinceMs !== null) noteStartProblem(draft, of.admission.number, each);
   const { next, rewordAtMs } = nextProblems(draft.status.podProblems, groupProblems(each), {
     nowMs,
     writesAnyway: () => finishDraft(draft, job).record !== null,

@@ -1,8 +1,9 @@
 import { problemsText } from "../job/pod-problems.ts";
-import type { GangAdmission } from "../job/status.ts";
+import type { AdmissionBackoff, GangAdmission } from "../job/status.ts";
 import { afterStartTimeout } from "./admission-backoff.ts";
 import type { Arrangement } from "./arrange-gang.ts";
 import type { Draft, Inputs } from "./decision-draft.ts";
+import { finishJob, limitFailure } from "./finish-job.ts";
 import { waitAgain } from "./wait-again.ts";
 
 /**
@@ -24,11 +25,34 @@ export function undoAdmission(
     return false;
   }
   const { minAvailable } = job.spec.runPolicy.schedulingPolicy;
-  const why = problemsText(draft.status.podProblems?.problems ?? []);
+  const { startProblem, podProblems } = draft.status;
+  const permanent = startProblem?.admission === admission.number ? startProblem : null;
+  const why = problemsText(podProblems?.problems ?? []) || (permanent?.message ?? "");
   const message =
     `Fewer than ${minAvailable} pods ran on ${admission.cluster} for ${seconds} s: ` +
     `admission ${admission.number} is undone${why === "" ? "" : `: ${why}`}.`;
-  const backoff = afterStartTimeout(draft.status.backoff, { cluster: admission.cluster, why, nowMs });
+  const reason = permanent?.reason ?? null;
+  const backoff = afterStartTimeout(draft.status.backoff, { cluster: admission.cluster, why, reason, nowMs });
+  if (endByStarts(draft, inputs, { backoff, why: permanent?.message ?? why })) return true;
   waitAgain(draft, inputs, { admission, reason: "StartTimeout", waitsFor: "Backoff", message, arranged, backoff });
+  return true;
+}
+
+/** Ends the job if too many starts in a row have failed for the same permanent reason. Returns true if it did. */
+function endByStarts(
+  draft: Draft,
+  inputs: Inputs,
+  { backoff, why }: { readonly backoff: AdmissionBackoff; readonly why: string },
+): boolean {
+  const { job } = inputs;
+  const { startBackoffLimit = Number.POSITIVE_INFINITY } = job.spec.runPolicy;
+  const { failedStarts } = backoff;
+  if (failedStarts === undefined || failedStarts.count < startBackoffLimit) return false;
+  const { count, reason } = failedStarts;
+  const times = count === 1 ? "once" : `${count} times in a row`;
+  const what = `its pods could not start ${times} (${reason}): ${why}`;
+  const message = `${job.spec.kind} ${job.name} has failed because ${what}.`;
+  const failure = { ...limitFailure("StartFailed", message), limit: true } as const;
+  finishJob(draft, inputs, { phase: "FAILED", failure, message });
   return true;
 }
