@@ -62,6 +62,7 @@ import type { CallEnvironment, ObserveCall } from "./rpc/call.ts";
 import { serve } from "./rpc/handler.ts";
 import type { OnInternalError } from "./rpc/rpc-error.ts";
 import { refusingUnreadable } from "./rpc/transport-errors.ts";
+import { SERVICES } from "./services.ts";
 import { TlsCredentials } from "./tls-credentials.ts";
 
 /** Everything that the services need from the rest of the process. */
@@ -122,15 +123,6 @@ export type Api = {
 /** Enough for a batch of jobs. A template alone may have 1 MiB. */
 const RECEIVE_BYTES_MAX = 16 * 1024 * 1024;
 const CLOSE_GRACE_MS = 500;
-const SERVICES = [
-  AccessService,
-  JobService,
-  QueueService,
-  ResourceManagerService,
-  ClusterService,
-  NamespaceService,
-  PriorityClassService,
-] as const;
 
 /** Serves the API. Throws if it cannot listen on the address, or if calls would not be protected there. */
 export async function startApi(ports: ApiPorts, options: ApiOptions): Promise<Api> {

@@ -4,11 +4,11 @@ import { setImmediate } from "node:timers/promises";
 export async function mapInTurns<T, Result>(
   items: readonly T[],
   perTurn: number,
-  map: (item: T) => Promise<Result>,
+  map: (item: T, at: number) => Promise<Result>,
 ): Promise<Result[]> {
   const results: Result[] = [];
-  for (const item of items) {
-    results.push(await map(item));
+  for (const [at, item] of items.entries()) {
+    results.push(await map(item, at));
     if (results.length % perTurn === 0) await setImmediate();
   }
   return results;

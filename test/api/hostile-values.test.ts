@@ -268,7 +268,7 @@ test("a mask with a million paths is one wrong field", async (t) => {
   const job = { metadata: { name: "a" }, spec: {} };
   const { error } = await call(JobService.method.updateJob, { job, updateMask: { paths } });
   assert.deepEqual([error?.code, error?.fields.map(({ field }) => field)], ["INVALID_ARGUMENT", ["update_mask"]]);
-  assert.match(error!.message, /at most 128 paths, but has 1000000/);
+  assert.match(error!.message, /at most 128 values/);
 });
 
 test("health requests that do not decode, and long names of services, are the caller's mistake", async (t) => {
@@ -278,7 +278,7 @@ test("health requests that do not decode, and long names of services, are the ca
     assert.equal(error?.code, "INVALID_ARGUMENT", String(bytes));
   }
   const long = await call(Health.method.check, { service: "x".repeat(1_000_000) });
-  assert.equal(long.error?.code, "NOT_FOUND");
+  assert.equal(long.error?.code, "INVALID_ARGUMENT");
   const watching = stream(Health.method.watch, { service: "nothing" });
   watching.on("error", () => {});
   const first = await watching[Symbol.asyncIterator]().next();

@@ -13,7 +13,7 @@ import { mapInTurns } from "../../runtime/map-in-turns.ts";
 import type { JobIntake } from "../ports.ts";
 import type { CallContext } from "../rpc/call.ts";
 import { checkRequest } from "../rpc/check-request.ts";
-import { type OnInternalError, statusMessageOf } from "../rpc/rpc-error.ts";
+import { invalidFields, type OnInternalError, statusMessageOf } from "../rpc/rpc-error.ts";
 import { checkSubmission, toResponse } from "./create-job.ts";
 
 type Result = MessageInitShape<typeof BatchCreateJobsResultSchema>;
@@ -31,8 +31,8 @@ export async function batchCreateJobs(
   context: CallContext,
 ): Promise<{ results: Result[] }> {
   const { requests, view } = batch;
-  const checked = await mapInTurns(requests, CHECKED_IN_A_TURN, (request) =>
-    check(intake, { request, batch }, context),
+  const checked = await mapInTurns(requests, CHECKED_IN_A_TURN, (request, at) =>
+    check(intake, { request, batch, at }, context),
   );
   const submissions = checked.flatMap((one) => (one.kind === "ok" ? [one.submission] : []));
   const outcomes = (await intake.submitAll(submissions)).values();
@@ -58,10 +58,16 @@ export async function batchCreateJobs(
 
 async function check(
   intake: JobIntake,
-  { request, batch }: { readonly request: CreateJobRequest; readonly batch: BatchCreateJobsRequest },
-  { identity, access }: CallContext,
+  {
+    request,
+    batch,
+    at,
+  }: { readonly request: CreateJobRequest; readonly batch: BatchCreateJobsRequest; readonly at: number },
+  { identity, access, passedItems }: CallContext,
 ): Promise<CheckedRequest> {
   try {
+    const passed = passedItems?.get(at);
+    if (passed !== undefined) throw invalidFields([passed]);
     access.checkItem(request, batch);
     const violations = checkRequest(CreateJobRequestSchema, request);
     return { kind: "ok", submission: await checkSubmission(intake, request, { violations, identity, access }) };

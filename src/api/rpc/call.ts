@@ -22,6 +22,8 @@ export type CallContext = {
   readonly access: CallAccess;
   /** The proto constraints that the request breaks. Empty except for methods that accept invalid requests. */
   readonly violations: readonly FieldNote[];
+  /** The items of the request that pass a limit, by their places, where each item has an answer of its own. */
+  readonly passedItems?: ReadonlyMap<number, FieldNote>;
 };
 
 /** The part of a context that all calls of a server share. */
@@ -92,7 +94,13 @@ export function runStream({ call, method, request, start, environment }: StreamR
   const served = servedCallOf(method, call);
   const run = async () => {
     access.check(request);
-    for await (const response of start({ signal, identity: caller.identity, access, violations: [] })) {
+    for await (const response of start({
+      signal,
+      identity: caller.identity,
+      access,
+      violations: [],
+      passedItems: new Map(),
+    })) {
       if (ended || signal.aborted) break;
       const message = encode(method.output, response);
       if (!(await sent({ call, environment }, message, signal))) throw stalled(STALL_MS_MAX / 1000);

@@ -3,13 +3,11 @@
  * and well-known messages that break their own definition.
  */
 import type { DescField, DescMessage, Message } from "@bufbuild/protobuf";
-import type { Duration, FieldMask, Timestamp } from "@bufbuild/protobuf/wkt";
+import type { Duration, Timestamp } from "@bufbuild/protobuf/wkt";
 import type { FieldNote } from "../../core/job/sent.ts";
 
 /** An answer shows only a part of this. It bounds the memory that a request with a million wrong values costs. */
 const NOTES_MAX = 100;
-/** More than a job has fields that can change. */
-const MASK_PATHS_MAX = 128;
 const INT_MAX = BigInt(Number.MAX_SAFE_INTEGER);
 const NANOS_MAX = 999_999_999;
 /** About 10,000 years, the range of google.protobuf.Duration. */
@@ -21,7 +19,6 @@ const TIMESTAMP_SECONDS_MAX = 253_402_300_799n;
 const WELL_KNOWN: Readonly<Record<string, (value: object) => string | null>> = {
   "google.protobuf.Duration": (value) => durationProblem(value as Duration),
   "google.protobuf.Timestamp": (value) => timestampProblem(value as Timestamp),
-  "google.protobuf.FieldMask": (value) => maskProblem(value as FieldMask),
 };
 
 /** Returns the fields of a message whose values are wrong. Leaves out the field `except`; its handler checks it. */
@@ -113,11 +110,6 @@ function timestampProblem({ seconds, nanos }: Timestamp): string | null {
     return "must be a time from 0001-01-01T00:00:00Z to 9999-12-31T23:59:59Z";
   }
   return nanos < 0 || nanos > NANOS_MAX ? `must have nanos from 0 to ${NANOS_MAX}, but has ${nanos}` : null;
-}
-
-/** The handler checks whether a path names a field. */
-function maskProblem({ paths }: FieldMask): string | null {
-  return paths.length > MASK_PATHS_MAX ? `must have at most ${MASK_PATHS_MAX} paths, but has ${paths.length}` : null;
 }
 
 function checkKey(key: string, path: string, notes: FieldNote[]): void {

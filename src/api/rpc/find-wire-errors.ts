@@ -31,14 +31,6 @@ export function findWireErrors(schema: DescMessage, bytes: Uint8Array): readonly
   return notes;
 }
 
-/** True if a message can hold a Struct, whose values only the bytes show in full. */
-export function holdsStruct(schema: DescMessage, seen: Set<DescMessage> = new Set()): boolean {
-  if (schema.typeName === STRUCT) return true;
-  if (seen.has(schema)) return false;
-  seen.add(schema);
-  return schema.fields.some((field) => field.message !== undefined && holdsStruct(field.message, seen));
-}
-
 function walk({ schema, bytes, path, depth }: Part, notes: FieldNote[]): void {
   if (depth > DEPTH_MAX) return;
   const reader = new BinaryReader(bytes);

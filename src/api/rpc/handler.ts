@@ -13,7 +13,6 @@ import {
   type UntypedServiceImplementation,
 } from "@grpc/grpc-js";
 import type { RequestMessage } from "../../core/access/judge.ts";
-import type { FieldNote } from "../../core/job/sent.ts";
 import { invariant } from "../../runtime/assert.ts";
 import { VERSION } from "../../runtime/package-version.ts";
 import { serving } from "../../runtime/served-call.ts";
@@ -30,7 +29,7 @@ import {
 import { checkRequest } from "./check-request.ts";
 import { limitedCall } from "./limited-call.ts";
 import { invalidFields, toStatus, undecodable } from "./rpc-error.ts";
-import { type Decoded, type Encoded, encode, serviceDefinition } from "./service-definition.ts";
+import { type Decoded, type Encoded, encode, ITEMS_WITH_ANSWERS, serviceDefinition } from "./service-definition.ts";
 
 /** Answers one call: with a promise for a unary method, with an iterable for a streaming one. */
 type MethodHandler<Method> = Method extends {
@@ -61,9 +60,6 @@ const SEE_INVALID: ReadonlySet<string> = new Set([
   "gangway.v1.ResourceManager.BatchReleaseResources",
   "gangway.v1.ResourceManager.RenewAllocations",
 ]);
-
-/** Methods whose handlers check each item of the named field by themselves. */
-const CHECK_ITEMS: Readonly<Record<string, string>> = { "gangway.v1.JobService.BatchCreateJobs": "requests" };
 
 /** The header that tells the version of the server, in the response of every unary call. */
 const VERSION_HEADER = "gangway-version";
@@ -122,8 +118,8 @@ function unary(
         }
         const access = callAccess(method, identity, environment);
         access.check(membersOf(messageOf(call.request)));
-        const { request, violations } = accept(method, call.request);
-        const response = await handler(request, { signal, identity, access, violations });
+        const { request, ...found } = accept(method, call.request);
+        const response = await handler(request, { signal, identity, access, ...found });
         const encoded = encode(method.output, response);
         place.charge(encoded.length);
         return { code: status.OK, response: encoded } as const;
@@ -162,8 +158,8 @@ function serverStreaming(
 ): handleServerStreamingCall<Decoded, Buffer> {
   return (call) => {
     const start = (context: CallContext) => {
-      const { request, violations } = accept(method, call.request);
-      return handler(request, { ...context, violations });
+      const { request, ...found } = accept(method, call.request);
+      return handler(request, { ...context, ...found });
     };
     runStream({ call, method, request: decodedMembers(call.request), start, environment });
   };
@@ -201,17 +197,24 @@ async function* acceptEach(method: DescMethod, call: ServerDuplexStream<Decoded,
 
 /** The message of a request. Throws INVALID_ARGUMENT if it cannot be decoded. */
 function messageOf(decoded: Decoded): Message {
+  return readableOf(decoded).message;
+}
+
+function readableOf(decoded: Decoded): Decoded & { readonly kind: "message" } {
   if (decoded.kind === "undecodable") throw undecodable(decoded.problem);
   if (decoded.kind === "invalid") throw invalidFields(decoded.notes);
-  return decoded.message;
+  return decoded;
 }
 
 /** Returns the request of a call. Throws INVALID_ARGUMENT with every error of the request. */
-function accept(method: DescMethod, decoded: Decoded): { request: Message; violations: readonly FieldNote[] } {
-  const request = messageOf(decoded);
+function accept(
+  method: DescMethod,
+  decoded: Decoded,
+): { readonly request: Message } & Pick<CallContext, "violations" | "passedItems"> {
+  const { message: request, passedItems } = readableOf(decoded);
   const name = `${method.parent.typeName}.${method.name}`;
-  const violations = checkRequest(method.input, request, CHECK_ITEMS[name]);
+  const violations = checkRequest(method.input, request, ITEMS_WITH_ANSWERS[name]);
   const seesInvalid = SEE_INVALID.has(name);
   if (violations.length > 0 && !seesInvalid) throw invalidFields(violations);
-  return { request, violations };
+  return { request, violations, passedItems };
 }

@@ -10,13 +10,27 @@ import {
 } from "@bufbuild/protobuf";
 import type { MethodDefinition, ServiceDefinition } from "@grpc/grpc-js";
 import type { FieldNote } from "../../core/job/sent.ts";
-import { findWireErrors, holdsStruct } from "./find-wire-errors.ts";
+import { findPassedBound } from "./find-passed-bound.ts";
+import { findWireErrors } from "./find-wire-errors.ts";
+
+/** Methods each item of whose named field has an answer of its own, and is checked by the handler. */
+export const ITEMS_WITH_ANSWERS: Readonly<Record<string, string>> = {
+  "gangway.v1.JobService.BatchCreateJobs": "requests",
+};
 
 /** The result of decoding a request. If a deserializer threw, grpc-js would answer INTERNAL. */
 export type Decoded = { readonly bytes: number } & DecodedMessage;
 
 type DecodedMessage =
-  | { readonly kind: "message"; readonly message: Message }
+  | {
+      readonly kind: "message";
+      readonly message: Message;
+      /** Items that pass a limit, which the message has without their fields. Paths start at the item. */
+      readonly passedItems: ReadonlyMap<number, FieldNote>;
+    }
+  | Undecoded;
+
+type Undecoded =
   | { readonly kind: "invalid"; readonly notes: readonly FieldNote[] }
   | { readonly kind: "undecodable"; readonly problem: string };
 
@@ -57,7 +71,7 @@ export function encode(schema: DescMessage, message: MessageInitShape<DescMessag
 /** The server uses only `requestDeserialize` and `responseSerialize`; grpc-js demands all four. */
 function methodDefinition(method: DescMethod): MethodDefinition<Decoded, Buffer> {
   const streams = method.methodKind;
-  const decode = decoder(method.input);
+  const decode = decoder(method.input, ITEMS_WITH_ANSWERS[`${method.parent.typeName}.${method.name}`]);
   return {
     path: `/${method.parent.typeName}/${method.name}`,
     requestStream: streams === "client_streaming" || streams === "bidi_streaming",
@@ -70,12 +84,18 @@ function methodDefinition(method: DescMethod): MethodDefinition<Decoded, Buffer>
   };
 }
 
-function decoder(schema: DescMessage): (bytes: Uint8Array) => Decoded {
-  const lossy = holdsStruct(schema);
-  const decode = (bytes: Uint8Array): DecodedMessage => {
+const NO_ITEMS: ReadonlyMap<number, FieldNote> = new Map();
+/** Fields that this version does not know are not kept: a request may have millions of them. */
+const READ_OPTIONS = { readUnknownFields: false };
+
+function decoder(schema: DescMessage, itemsOf: string | undefined): (bytes: Uint8Array) => Decoded {
+  const decode = (
+    bytes: Uint8Array,
+    isLossy: boolean,
+  ): { readonly kind: "message"; readonly message: Message } | Undecoded => {
     try {
-      const message = fromBinary(schema, bytes);
-      const notes = lossy ? findWireErrors(schema, bytes) : [];
+      const message = fromBinary(schema, bytes, READ_OPTIONS);
+      const notes = isLossy ? findWireErrors(schema, bytes) : [];
       return notes.length === 0 ? { kind: "message", message } : { kind: "invalid", notes };
     } catch (cause) {
       const notes = findWireErrors(schema, bytes);
@@ -84,5 +104,12 @@ function decoder(schema: DescMessage): (bytes: Uint8Array) => Decoded {
       return { kind: "undecodable", problem: `the request is not a valid ${schema.typeName} message: ${why}` };
     }
   };
-  return (bytes) => ({ ...decode(bytes), bytes: bytes.length });
+  const within = (bytes: Uint8Array): DecodedMessage => {
+    const bounds = findPassedBound(schema, bytes, itemsOf);
+    if (bounds.kind === "passed") return { kind: "invalid", notes: [bounds.note] };
+    const { passedItems: passed, hasEmptyValue } = bounds;
+    const decoded = decode(passed?.bytes ?? bytes, hasEmptyValue);
+    return decoded.kind === "message" ? { ...decoded, passedItems: passed?.notes ?? NO_ITEMS } : decoded;
+  };
+  return (bytes) => ({ ...within(bytes), bytes: bytes.length });
 }
