@@ -30,7 +30,7 @@ type Change = { readonly key: string; readonly before: string | null; readonly a
 
 /** A reflector of the config maps of one test, with its own client. */
 function reflect(
-  client: KubeClient,
+  client: Pick<KubeClient, "request" | "watch">,
   group: string,
   options: { silenceMsMax?: number; onChange?: () => void; time?: Clock } = {},
 ) {
@@ -104,6 +104,27 @@ test("a reflector ends up with the server's objects after any faults of its conn
     }),
     { numRuns: 8 },
   );
+});
+
+test("a deletion first delivers the last state of its object, if that is newer than the kept one", async () => {
+  const object = (resourceVersion: string) => ({ metadata: { namespace: "n", name: "p", resourceVersion } });
+  const list = { metadata: { resourceVersion: "5" }, items: [object("5")] };
+  async function* events(signal: AbortSignal) {
+    yield { type: "DELETED", object: object("7") };
+    await new Promise((resolve) => signal.addEventListener("abort", resolve));
+  }
+  const client: Pick<KubeClient, "request" | "watch"> = {
+    request: async () => ({ kind: "ok", object: list }),
+    watch: async (_request, signal) => ({ kind: "open", events: events(signal) }),
+  };
+  const { reflector, changes } = reflect(client, group());
+  reflector.start();
+  await until(async () => changes.length === 3, "the deletion is told");
+  assert.deepEqual(changes.slice(1), [
+    { key: "n/p", before: "5", after: "7" },
+    { key: "n/p", before: "7", after: null },
+  ]);
+  await reflector.close();
 });
 
 test("a reflector is synced only once a list of several pages is complete", async (t) => {

@@ -4,6 +4,7 @@ import fc from "fast-check";
 import { admitted } from "../../src/core/job/admitted.ts";
 import { isConditionTrue } from "../../src/core/job/conditions.ts";
 import { type Job, liveAdmission } from "../../src/core/job/job.ts";
+import { LABEL } from "../../src/core/job/labels.ts";
 import { keptMembers, memberCount } from "../../src/core/job/roles.ts";
 import type { SentSpec } from "../../src/core/job/sent.ts";
 import type { CleanPodPolicy, RestartPolicy, RestartScope } from "../../src/core/job/spec.ts";
@@ -16,7 +17,7 @@ import { type PodView, podView } from "../../src/core/pods/pod-view.ts";
 import type { Action, Decision } from "../../src/core/reconcile/decision.ts";
 import type { Observed } from "../../src/core/reconcile/observed.ts";
 import { reconcile } from "../../src/core/reconcile/reconcile.ts";
-import { canonicalJson, type JsonObject } from "../../src/runtime/json.ts";
+import { canonicalJson, type JsonObject, objectAt, stringMapAt } from "../../src/runtime/json.ts";
 import { OWN_KINDS } from "../support/kinds.ts";
 import { admit, CONFIG, jobOf, podStatus, recorded, START_MS, TinyCluster, template } from "./world.ts";
 
@@ -115,6 +116,18 @@ const ANY: Spec = {
 };
 
 /** One job, two clusters, and all faults that may occur between them. */
+
+/** The labels of a pod that say which member it is. */
+function placeOf(manifest: JsonObject) {
+  const labels = stringMapAt(objectAt(manifest, "metadata"), "labels");
+  return {
+    admission: labels[LABEL.admission],
+    attempt: labels[LABEL.attempt],
+    role: labels[LABEL.replicaType],
+    index: labels[LABEL.replicaIndex],
+  };
+}
+
 class World {
   readonly clusters = [new TinyCluster("c1"), new TinyCluster("c2")];
   readonly container: string;
@@ -126,6 +139,8 @@ class World {
   #counted = 0;
   #late: { action: Action; untilMs: number }[] = [];
   #released = new Map<number, number>();
+  /** How members have ended, by admission, attempt and replica. */
+  #ends = new Map<string, string>();
 
   constructor({ shape, restartPolicy, cleanPodPolicy, restartScope, backoffLimit, minAvailable, ttl }: Spec) {
     this.container = shape.container;
@@ -166,8 +181,10 @@ class World {
     else if (one.do === "undo") this.undo();
     else if (one.do === "preempt") this.preempt();
     else if (one.do === "nominate") this.nominate(this.job, []);
-    else if (one.do === "scale") this.change({ replicas: { Worker: one.workers } });
-    else if (one.do === "collect") for (const cluster of this.clusters) cluster.collect();
+    else if (one.do === "scale") {
+      this.change({ replicas: { Worker: one.workers } });
+      this.#ends.clear();
+    } else if (one.do === "collect") for (const cluster of this.clusters) cluster.collect();
     else if (one.do === "cancel")
       this.job = { ...this.job, cancel: this.job.cancel ?? { reason: "r", atMs: this.nowMs } };
     else if (one.do === "delete") this.job = { ...this.job, deleteTimeMs: this.job.deleteTimeMs ?? this.nowMs };
@@ -380,6 +397,12 @@ class World {
       .flatMap((seen) => (seen.cluster === live.cluster ? seen.pods : []))
       .filter(({ admission }) => admission === live.number);
     const up = pods.filter(({ phase, deleting }) => (phase === "Running" && !deleting) || phase === "Succeeded");
+    // Members that have ended count as before once their pods are gone.
+    const gone = Object.entries(live.ended ?? {}).filter(([key]) => {
+      return !pods.some(({ role, index }) => `${role}/${index}` === key.toLowerCase());
+    });
+    const goneUp = gone.filter(([, end]) => end === "SUCCEEDED").length;
+    const goneOver = gone.length - goneUp;
     const members = keptMembers(this.job, live);
     const over = Object.entries(members).flatMap(([role, count]) =>
       Array.from({ length: count }, (_, index) => index).filter((index) => {
@@ -394,12 +417,29 @@ class World {
       }),
     );
     const { minAvailable } = this.job.spec.runPolicy.schedulingPolicy;
-    if (up.length >= Math.min(minAvailable, memberCount(members) - over.length)) return;
+    if (up.length + goneUp >= Math.min(minAvailable, memberCount(members) - over.length - goneOver)) return;
     assert.notEqual(live.belowMinSinceMs, null, `${up.length} run of ${minAvailable}, but belowMinSinceMs is null`);
+  }
+
+  /** A member that has ended is not made again within its admission and attempt, unless the job was scaled. */
+  checkEnds(decision: Decision): void {
+    for (const action of decision.actions) {
+      if (action.kind !== "createPod") continue;
+      const { admission = "", attempt = "", role = "", index = "" } = placeOf(action.manifest);
+      const end = this.#ends.get(`${admission} ${attempt} ${role}/${index}`);
+      assert.equal(end, undefined, `${role}/${index} has ${end}, and is made again`);
+    }
+    const { status, admissions } = decision.record ?? this.job;
+    const live = admissions.find(({ state }) => state === "live");
+    for (const [key, end] of Object.entries(live?.ended ?? {})) {
+      const attempt = status.attempts.byReplica[key] ?? 1;
+      this.#ends.set(`${live?.number} ${attempt} ${key.toLowerCase()}`, end);
+    }
   }
 
   checkDecision(decision: Decision, observed: Observed): void {
     this.checkMinimum(decision, observed);
+    this.checkEnds(decision);
     const status = decision.record?.status ?? this.job.status;
     const live = this.job.admissions.find(({ state }) => state === "live");
     const own = observed.flatMap(({ cluster, pods }) => (cluster === live?.cluster ? pods : []));

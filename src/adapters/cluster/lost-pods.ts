@@ -1,4 +1,4 @@
-import type { PodView } from "../../core/pods/pod-view.ts";
+import { hasEnded, type PodView } from "../../core/pods/pod-view.ts";
 import type { KeptPod } from "./kept-objects.ts";
 
 /**
@@ -8,8 +8,9 @@ import type { KeptPod } from "./kept-objects.ts";
 const KEPT_MS = 300_000;
 
 /**
- * The last state of pods that their cluster has disrupted and removed. A worker often sees such a pod too late:
- * Kubernetes' collector of pods without a node marks a pod as disrupted and removes it at once.
+ * The last state of removed pods that their cluster has disrupted, or that had ended before. A worker often sees such
+ * a pod too late: Kubernetes' collector of pods without a node marks a pod as disrupted and removes it at once, and
+ * others delete pods as soon as they have ended.
  */
 export class LostPods {
   readonly #nowMs: () => number;
@@ -20,11 +21,13 @@ export class LostPods {
     this.#nowMs = nowMs;
   }
 
-  /** Keeps the last state of a pod that is gone, if it was disrupted. */
+  /** Keeps the last state of a pod that is gone, if its end is known. */
   heard({ view, jobUid }: KeptPod): void {
     this.#expire();
-    if (view === null || jobUid === null || !view.disrupted || view.phase === "Succeeded") return;
-    const pod = { ...view, deleting: true };
+    if (view === null || jobUid === null) return;
+    const endedFirst = hasEnded(view) && (!view.deleting || view.endedFirst);
+    if (!endedFirst && (!view.disrupted || view.phase === "Succeeded")) return;
+    const pod = { ...view, deleting: true, endedFirst };
     this.#byJob.set(jobUid, [...(this.#byJob.get(jobUid) ?? []), { pod, endMs: this.#nowMs() + KEPT_MS }]);
   }
 

@@ -259,7 +259,7 @@ export class Reflector<T> {
       this.#remember(keyOf(object), this.#reduce(object));
       if (this.#budget.chars > this.#budget.charsMax) return TOO_LARGE;
     }
-    if (type === "DELETED") this.#forget(keyOf(object));
+    if (type === "DELETED") this.#forgetLast(keyOf(object), object);
     const version = versionOf(object);
     if (version !== "") this.#version = version;
     return null;
@@ -272,6 +272,12 @@ export class Reflector<T> {
     this.#kept.set(key, kept);
     this.#failuresInRow = 0;
     this.#tell(key, before, after);
+  }
+
+  /** The watch delivers an object's last state together with its deletion. The state may be newer than the kept one. */
+  #forgetLast(key: string, last: JsonObject): void {
+    if (this.store.get(key) !== undefined) this.#remember(key, this.#reduce(last));
+    this.#forget(key);
   }
 
   #forget(key: string): void {

@@ -86,6 +86,9 @@ export type Attempts = {
   readonly restartsSeen: Readonly<Record<string, number>>;
 };
 
+/** How a member has ended. `FAILED`: for good; a failure that is retried is no end. */
+export type MemberEnd = "SUCCEEDED" | "FAILED";
+
 /**
  * The state of an admission. `live`: it starts or runs. `ended`: the job has ended. `undone`: the job waits again or is
  * suspended.
@@ -107,6 +110,11 @@ export type Admission = {
   /** The node labels of each resource's flavor. Pods that request the resource require them. */
   readonly flavorLabels: FlavorLabels;
   readonly state: AdmissionState;
+  /**
+   * While live: how members have ended that are not started again under this admission. A new attempt of a member and a
+   * scale-down remove its entry. Omitted: none has ended.
+   */
+  readonly ended?: Readonly<Record<ReplicaKey, MemberEnd>>;
   /** When its tokens were released. Null while it holds them. */
   readonly tokensReleasedMs: number | null;
   /** When its cluster was seen without any of its objects. Null while some exist or may exist. */

@@ -113,7 +113,8 @@ function seenPod({ kind }: Of, { role, index }: Member, pod: PodView, nowMs: num
 /** A member of which no pod exists: it has ended and was deleted, or it is not created yet. */
 function missingPod(of: Of, admission: Admission, member: Member, nowMs: number): ShownPod {
   const recorded = recordedPod(of, admission, member);
-  if (admission.state !== "live" || recorded.phase === "Succeeded") return recorded;
+  const hasEnded = admission.ended?.[replicaKey(member.role, member.index)] !== undefined;
+  if (admission.state !== "live" || hasEnded || recorded.phase === "Succeeded") return recorded;
   const why = whyMissing(of.job, member, nowMs);
   return { ...recorded, phase: "NotCreated", node: "", ready: false, restarts: 0, ...why };
 }

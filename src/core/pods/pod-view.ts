@@ -51,6 +51,8 @@ export type PodView = {
   readonly deleting: boolean;
   /** When the grace time of its deletion ends. Null unless it is being deleted. */
   readonly deletionTimeMs: number | null;
+  /** True if it is being deleted and all its containers had ended before, so that its end is its program's. */
+  readonly endedFirst: boolean;
   /** True if the cluster is known to have no node of the name that the pod is bound to. */
   readonly nodeGone: boolean;
   readonly phase: PodPhase;
@@ -102,6 +104,7 @@ export function podView(pod: JsonObject): PodView {
     createTimeMs: timeAt(metadata, "creationTimestamp") ?? 0,
     deleting: stringAt(metadata, "deletionTimestamp") !== undefined,
     deletionTimeMs: timeAt(metadata, "deletionTimestamp"),
+    endedFirst: hasEndedFirst(metadata, status),
     nodeGone: false,
     phase: podPhase(stringAt(status, "phase")),
     ready: isTrue(conditions, "Ready"),
@@ -120,6 +123,11 @@ export function podView(pod: JsonObject): PodView {
   };
 }
 
+/** True for a pod that Kubernetes reports as ended. */
+export function hasEnded({ phase }: Pick<PodView, "phase">): boolean {
+  return phase === "Succeeded" || phase === "Failed";
+}
+
 /** How often containers of a pod were restarted, init containers included. */
 export function containerRestarts({ containers, initRestarts }: PodView): number {
   return containers.reduce((sum, { restarts }) => sum + restarts, initRestarts);
@@ -131,6 +139,18 @@ export function controllerUid(metadata: JsonObject): string | null {
     (reference) => isJsonObject(reference) && reference["controller"] === true,
   );
   return stringAt(owner, "uid") ?? null;
+}
+
+/**
+ * True if every container ended before the deletion was requested. Kubernetes sets the deletion time to the request
+ * plus the grace time, and counts both in seconds. An end in the second of the request counts as caused by it.
+ */
+function hasEndedFirst(metadata: JsonObject, status: JsonObject): boolean {
+  const deletionTimeMs = timeAt(metadata, "deletionTimestamp");
+  if (deletionTimeMs === null) return false;
+  const requestedMs = deletionTimeMs - (numberAt(metadata, "deletionGracePeriodSeconds") ?? 0) * 1000;
+  const states = arrayAt(status, "containerStatuses").map((one) => objectAt(objectAt(one, "state"), "terminated"));
+  return states.length > 0 && states.every((end) => (timeAt(end, "finishedAt") ?? Infinity) < requestedMs);
 }
 
 function podPhase(phase: string | undefined): PodPhase {

@@ -6,7 +6,7 @@ import { compareText } from "../../runtime/compare-text.ts";
 import type { Job } from "../job/job.ts";
 import { LABEL } from "../job/labels.ts";
 import { keptMembers, replicaKey, rolesOf } from "../job/roles.ts";
-import type { Admission, Attempts, ReplicaKey } from "../job/status.ts";
+import type { Admission, Attempts, MemberEnd, ReplicaKey } from "../job/status.ts";
 import type { Kind } from "../kinds/kind.ts";
 import { podName } from "../kinds/pod-name.ts";
 import { delaysPods, type GangScheduler, gangSchedulerOf } from "../pods/pod-group.ts";
@@ -29,7 +29,9 @@ export type Slot = {
   readonly name: string;
   /** The attempt that the record names. */
   readonly attempt: number;
-  /** The pod of that attempt, also if the platform has just removed it. Null: none is seen. */
+  /** How the member has ended under this admission, by the record. Null: it has not. Its pod may be gone. */
+  readonly ended: MemberEnd | null;
+  /** The pod of that attempt, also if it was just removed and its end is known. Null: none is seen. */
   readonly pod: PodView | null;
   /** Pods of earlier attempts. */
   readonly stale: readonly PodView[];
@@ -120,7 +122,9 @@ function roleSlots({ job, kind, admission, role, byName, ours, lost }: RolePods)
     ours.filter((pod) => pod.role === role.toLowerCase()),
     members,
   );
-  return slices.slice(0, members).map((pods, index) => slotOf({ job, kind, role, index, pods, byName, lost }));
+  return slices
+    .slice(0, members)
+    .map((pods, index) => slotOf({ job, kind, admission, role, index, pods, byName, lost }));
 }
 
 /**
@@ -144,6 +148,7 @@ function isOurs(pod: PodView, job: Job, admission: Admission): boolean {
 type SlotPods = {
   readonly job: Job;
   readonly kind: Kind;
+  readonly admission: Admission;
   readonly role: string;
   readonly index: number;
   readonly pods: readonly PodView[];
@@ -151,7 +156,7 @@ type SlotPods = {
   readonly lost: readonly PodView[];
 };
 
-function slotOf({ job, kind, role, index, pods, byName, lost }: SlotPods): Slot {
+function slotOf({ job, kind, admission, role, index, pods, byName, lost }: SlotPods): Slot {
   const key = replicaKey(role, index);
   const attempt = attemptOf(job.status.attempts, key);
   const name = podName({ job, kind, role, index });
@@ -166,6 +171,7 @@ function slotOf({ job, kind, role, index, pods, byName, lost }: SlotPods): Slot 
     index,
     name,
     attempt,
+    ended: admission.ended?.[key] ?? null,
     pod,
     stale: pods.filter((one) => one.attempt < attempt),
     taken: holders.length > 0 || pods.length > 0,

@@ -16,6 +16,7 @@ import { containerRestarts, type PodView } from "../pods/pod-view.ts";
 import type { Slot } from "./arrange-gang.ts";
 import type { Inputs } from "./decision-draft.ts";
 import type { JudgedSlot } from "./judge-pods.ts";
+import { failedForGood, hasSucceeded } from "./member-ends.ts";
 
 const BACKOFF = { firstMs: 10_000, longestMs: 360_000 };
 /** Disruptions of one admission that come within this time of the first have one cause, and count once. */
@@ -42,12 +43,12 @@ export function newFailures(slots: readonly JudgedSlot[], inputs: Inputs): reado
 
 /**
  * How the pod in a slot has failed; null if it has not. A pod that is being deleted has not failed, however its
- * containers end, unless the platform has marked it as disrupted: that mark is the only sign of evictions, preemptions
- * and taints.
+ * containers end, unless they had ended before, or the platform has marked it as disrupted: that mark is the only sign
+ * of evictions, preemptions and taints.
  */
 function failureIn({ pod, reading }: JudgedSlot, { defaultContainer }: Kind): PodFailure | null {
   if (pod === null) return null;
-  if (!pod.deleting) return reading?.kind === "failed" ? reading.failure : null;
+  if (!pod.deleting || pod.endedFirst) return reading?.kind === "failed" ? reading.failure : null;
   const isTaken = pod.disrupted && pod.phase !== "Succeeded";
   return isTaken ? podFailure(pod, pod.primaryContainer ?? defaultContainer) : null;
 }
@@ -96,20 +97,20 @@ export function roleStates(
       role,
       members: own.length,
       active: own.filter(({ pod }) => isActive(pod)).length,
-      succeeded: own.filter(({ pod }) => hasSucceeded(pod)).length,
-      failedForGood: failures.filter(({ slot, retried }) => slot.role === role && !retried).length,
-      firstExitedZero: first !== undefined && hasSucceeded(first.pod) && exitCodeIn(first, inputs) === 0,
+      succeeded: own.filter(hasSucceeded).length,
+      failedForGood: failedForGood(own, failures).length,
+      firstExitedZero: first !== undefined && exitedZero(first, inputs),
     };
   });
 }
 
-export function isActive(pod: PodView | null): boolean {
-  return pod !== null && !pod.deleting && pod.phase === "Running";
+/** A member without a pod has succeeded by the record, which needs exit code 0. */
+function exitedZero(slot: Slot, inputs: Inputs): boolean {
+  return hasSucceeded(slot) && (slot.pod === null || exitCodeIn(slot, inputs) === 0);
 }
 
-/** A pod that succeeded stays a success while it is being deleted. */
-export function hasSucceeded(pod: PodView | null): boolean {
-  return pod !== null && pod.phase === "Succeeded";
+export function isActive(pod: PodView | null): boolean {
+  return pod !== null && !pod.deleting && pod.phase === "Running";
 }
 
 /** The attempts after new failures were counted. */

@@ -79,7 +79,10 @@ function timeLimits(draft: Draft, { spec }: Pick<Job, "spec">): readonly TimeLim
 /** The failure of a job that was admitted for its whole maximum run time. */
 export const MAX_RUNTIME_EXCEEDED = "MaxRuntimeExceeded";
 
-/** The admission as it is stopped, with the time until which its pods were requested (`Admission.belowMinSinceMs`). */
+/**
+ * The admission as it is stopped: without the ends of its members, and with the time until which pods were requested
+ * (`Admission.belowMinSinceMs`).
+ */
 export function stopAdmission(
   admission: Admission,
   {
@@ -88,7 +91,8 @@ export function stopAdmission(
     nowMs,
   }: { readonly state: "ended" | "undone"; readonly arranged: Arrangement; readonly nowMs: number },
 ): Admission {
-  return { ...admission, state, belowMinSinceMs: requestedUntilMs(arranged, nowMs) };
+  const { ended: _over, ...stopped } = admission;
+  return { ...stopped, state, belowMinSinceMs: requestedUntilMs(arranged, nowMs) };
 }
 
 /**

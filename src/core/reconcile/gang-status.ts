@@ -3,15 +3,16 @@
  * and PodsReady. It serves users who watch a job or read `gangway get` and `gangway events`.
  */
 import type { JobEvent } from "../job/event.ts";
-import type { PodFacts, PodPhases, ReplicaStatus } from "../job/status.ts";
+import type { MemberEnd, PodFacts, PodPhases, ReplicaStatus } from "../job/status.ts";
 import { PODS_TOLD_MAX, type TaskPhase } from "../job/task-info.ts";
 import { podFacts } from "../pods/pod-facts.ts";
 import type { PodView } from "../pods/pod-view.ts";
 import type { Arrangement, Slot } from "./arrange-gang.ts";
-import { exitCodeIn, hasSucceeded, isActive, roleStates, type SlotFailure } from "./count-failures.ts";
+import { exitCodeIn, isActive, roleStates, type SlotFailure } from "./count-failures.ts";
 import { changeCondition, type Draft, type Inputs, reasonOf } from "./decision-draft.ts";
 import { failedText } from "./end-gang.ts";
 import type { JudgedArrangement, JudgedSlot } from "./judge-pods.ts";
+import { hasSucceeded } from "./member-ends.ts";
 
 /** Writes how many pods are active or have ended, and the phases of the first pods. */
 export function showPods(
@@ -69,7 +70,8 @@ function factsOf({ pod, reading }: JudgedSlot, hasPhase: boolean, nowMs: number)
 
 function phaseOf(slot: JudgedSlot, forGood: (slot: JudgedSlot) => boolean): TaskPhase | null {
   const { pod } = slot;
-  if (pod?.phase === "Succeeded") return "SUCCESS";
+  if (hasSucceeded(slot)) return "SUCCESS";
+  if (slot.ended === "FAILED") return "PERMANENT_FAILURE";
   if (pod === null || pod.deleting) return null;
   if (pod.phase === "Running") return "RUNNING";
   if (pod.phase !== "Failed") return null;
@@ -82,21 +84,23 @@ function phaseOf(slot: JudgedSlot, forGood: (slot: JudgedSlot) => boolean): Task
  */
 function replicaStatuses({ slots, strays }: Arrangement): Record<string, ReplicaStatus> {
   const statuses: Record<string, ReplicaStatus> = {};
-  const count = (role: string, pod: PodView | null) => {
+  const count = (role: string, pod: PodView | null, ended: MemberEnd | null) => {
     const before = statuses[role] ?? { active: 0, succeeded: 0, failed: 0 };
+    const failed = ended === "FAILED" || (pod?.phase === "Failed" && !pod.deleting);
     statuses[role] = {
       active: before.active + Number(isActive(pod)),
-      succeeded: before.succeeded + Number(hasSucceeded(pod)),
-      failed: before.failed + Number(pod?.phase === "Failed" && !pod.deleting),
+      succeeded: before.succeeded + Number(hasSucceeded({ pod, ended })),
+      failed: before.failed + Number(failed),
     };
   };
-  for (const { role, pod, stale } of slots) {
-    for (const one of [pod, ...stale.filter(({ phase }) => phase === "Failed")]) count(role, one);
+  for (const { role, pod, ended, stale } of slots) {
+    count(role, pod, ended);
+    for (const one of stale.filter(({ phase }) => phase === "Failed")) count(role, one, null);
   }
   for (const pod of strays) {
     const places = slots.filter(({ role }) => role.toLowerCase() === pod.role);
     const role = places[0]?.role;
-    if (role !== undefined && pod.index !== null && pod.index >= places.length) count(role, pod);
+    if (role !== undefined && pod.index !== null && pod.index >= places.length) count(role, pod, null);
   }
   return statuses;
 }
@@ -156,7 +160,7 @@ export function showRunning(draft: Draft, { job, nowMs }: Inputs): void {
 }
 
 function showReadiness(draft: Draft, { nowMs }: Inputs, slots: readonly Slot[]): void {
-  const ready = slots.every(({ pod }) => hasSucceeded(pod) || (isActive(pod) && pod?.ready === true));
+  const ready = slots.every((slot) => hasSucceeded(slot) || (isActive(slot.pod) && slot.pod?.ready === true));
   const foreign = slots.find((slot) => slot.foreign && slot.pod === null);
   if (ready) {
     changeCondition(

@@ -4,12 +4,13 @@ import type { Job } from "../job/job.ts";
 import type { Admission, GangAdmission } from "../job/status.ts";
 import { type GangScheduler, namesOtherScheduler } from "../pods/pod-group.ts";
 import { type Arrangement, arrangeGang, isDelayed } from "./arrange-gang.ts";
-import { hasSucceeded, isActive, newFailures, type SlotFailure } from "./count-failures.ts";
+import { isActive, newFailures, type SlotFailure } from "./count-failures.ts";
 import { changeAdmission, type Draft, type Inputs, OUTSTANDING_MS, reasonOf } from "./decision-draft.ts";
 import { endByBudget, endByRefusal, endByVerdict } from "./end-gang.ts";
 import { endByDeadline } from "./finish-job.ts";
 import { exitEvents, showPods, showProgress } from "./gang-status.ts";
 import { awaitGrace, judgePods } from "./judge-pods.ts";
+import { failedForGood, hasSucceeded, noteEnds } from "./member-ends.ts";
 import { giveUpMembers } from "./scale-down.ts";
 import { showProblems } from "./show-problems.ts";
 import { forgetStartProblem } from "./start-problem.ts";
@@ -44,7 +45,9 @@ export function runGang(draft: Draft, inputs: Inputs, live: Admission): void {
   const arranged = judgePods(arrangeGang({ ...inputs, job: counted }, admission), inputs);
   showPods(draft, inputs, { admission, arranged, failures });
   showProgress(draft, inputs, { arranged, failures });
-  const noted = noteMinimum(draft, inputs, { admission, arranged, failures });
+  const { byReplica: before } = inputs.job.status.attempts;
+  const ends = noteEnds(draft, { admission, slots: arranged.slots, failures, before });
+  const noted = noteMinimum(draft, inputs, { admission: ends, arranged, failures });
   if (undoAdmission(draft, inputs, { admission: noted, arranged })) return;
   giveUpMembers(draft, inputs, { admission: noted, arranged });
   syncObjects(draft, inputs, noted, arranged);
@@ -62,8 +65,8 @@ function noteMinimum(
   of: { readonly admission: GangAdmission; readonly arranged: Arrangement; readonly failures: readonly SlotFailure[] },
 ): GangAdmission {
   const { admission, arranged } = of;
-  const over = of.failures.filter(({ retried }) => !retried).length;
-  const up = arranged.slots.filter(({ pod }) => isActive(pod) || hasSucceeded(pod)).length;
+  const over = failedForGood(arranged.slots, of.failures).length;
+  const up = arranged.slots.filter((slot) => isActive(slot.pod) || hasSucceeded(slot)).length;
   const below = up < Math.min(job.spec.runPolicy.schedulingPolicy.minAvailable, arranged.slots.length - over);
   const noted = { ...admission, belowMinSinceMs: below ? (admission.belowMinSinceMs ?? nowMs) : null };
   if (!below) {

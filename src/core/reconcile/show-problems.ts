@@ -94,5 +94,5 @@ function problemIn(
     const message = `a pod that does not belong to this job has the name ${slot.name}`;
     return { reason: "NameTaken", message };
   }
-  return !slot.taken && lacking?.isConcerned(slot) ? lacking.why : null;
+  return !slot.taken && slot.ended === null && lacking?.isConcerned(slot) ? lacking.why : null;
 }

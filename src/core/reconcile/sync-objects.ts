@@ -63,7 +63,7 @@ function creations(draft: Draft, target: BuildTarget, arranged: Arrangement, now
     .filter((action) => action !== null);
   const gang = target.job.spec.runPolicy.restartScope === "GANG";
   const leaving = gang && arranged.slots.some(({ stale }) => stale.length > 0);
-  const missing = arranged.slots.filter((slot) => slot.pod === null && !slot.taken);
+  const missing = arranged.slots.filter(({ pod, taken, ended }) => pod === null && !taken && ended === null);
   const due = leaving ? [] : missing.filter((slot) => isDue(draft, slot, nowMs));
   const parts = partActions(target, arranged, due.length > 0);
   return [...grouped, ...services, ...parts, ...due.map((slot) => createPod(target, slot))];
