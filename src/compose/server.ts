@@ -8,6 +8,7 @@ import type { Config } from "../config.ts";
 import { followPodConfig } from "../intake/follow-pod-config.ts";
 import { createIntake } from "../intake/intake.ts";
 import type { ServerTls } from "../runtime/server-tls.ts";
+import { createPruner } from "../watch/pruner.ts";
 import { createWatch } from "../watch/watch.ts";
 import { connectAuthentication, connectAuthorization, connectRobots } from "./access.ts";
 import { type Base, runLoops } from "./base.ts";
@@ -38,7 +39,7 @@ export async function startServer(
     telemetry,
   );
   heard.appended = watch.hint;
-  runLoops(parts, watch.run);
+  runLoops(parts, watch.run, createPruner({ clock, store: store.watch, lease }, telemetry).run);
   const random = (count: number) => getRandomValues(new Uint8Array(count));
   const wakes = { wakePlanner: tell.planner, wakeJob: tell.job };
   const podConfig = followPodConfig({ clock, telemetry, readFile: (path) => readFile(path, "utf8") }, config);

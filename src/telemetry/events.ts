@@ -109,6 +109,8 @@ export type Telemetry = {
   readonly pluginsWait: (facts: { readonly kind: string; readonly pool: string; readonly jobs: number }) => void;
   /** Changes got their positions in the event log. `lagMs` is how long the oldest of them waited. */
   readonly changesSequenced: (facts: { readonly lagMs: number }) => void;
+  /** A page of rows that are older than they are kept was deleted. */
+  readonly rowsPruned: (facts: { readonly kind: string; readonly rows: number }) => void;
   readonly quota: QuotaTelemetry;
 };
 
@@ -219,6 +221,7 @@ function measurements(meter: Meter) {
     pluginAsked: (labels) => meter.record("pluginAllocations", 1, labels),
     pluginsWait: ({ jobs, ...labels }) => meter.record("pluginTokensWaiting", jobs, labels),
     changesSequenced: ({ lagMs }) => meter.record("watchLag", seconds(lagMs)),
+    rowsPruned: ({ kind, rows }) => meter.record("rowsPruned", rows, { kind }),
   } satisfies Partial<Telemetry>;
 }
 

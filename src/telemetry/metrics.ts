@@ -138,6 +138,12 @@ export const METRICS = {
     help: "How long the oldest change of each batch waited for its position in the event log",
     labels: [],
   },
+  rowsPruned: {
+    kind: "counter",
+    name: "gangway_pruned_rows_total",
+    help: "Rows deleted because they were older than they are kept: changes of jobs, events, asks",
+    labels: ["kind"],
+  },
   quotaGrants: {
     kind: "counter",
     name: "gangway_quota_grants_total",

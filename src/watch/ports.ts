@@ -1,4 +1,4 @@
-import type { JobKey, LoggedChange, WholeSpec } from "../core/job/event-log.ts";
+import type { JobKey, LoggedChange, Pruned, PrunedKind, PrunePage, WholeSpec } from "../core/job/event-log.ts";
 import type { JobFilter } from "../core/job/filter.ts";
 import type { Job } from "../core/job/job.ts";
 import type { Clock } from "../runtime/clock.ts";
@@ -46,8 +46,8 @@ export type WatchStore = {
    * of the job is gone.
    */
   readonly wholeSpecs: (uids: readonly string[]) => Promise<ReadonlyMap<string, WholeSpec | null>>;
-  /** Drops some of the events that are older than the retention. True: there may be more. */
-  readonly prune: (beforeMs: number) => Promise<boolean>;
+  /** Deletes a page of old rows. */
+  readonly prune: (kind: PrunedKind, page: PrunePage) => Promise<Pruned>;
 };
 
 export type WatchPorts = {

@@ -10,9 +10,6 @@ const REST_AFTER_MS = 5_000;
 const COLLECT_MS = 5;
 /** Looks that follow hints begin at least so far apart: each costs three round trips to the database. */
 const APART_MS = 25;
-/** Events are kept for 14 days. */
-const RETENTION_MS = 14 * 24 * 3_600_000;
-const PRUNE_EVERY_MS = 3_600_000;
 
 export type Sequencer = {
   /** Says that events may have been committed. */
@@ -36,7 +33,6 @@ export function createSequencer(
 ): Sequencer {
   let hinted = false;
   let wake = new AbortController();
-  let prunedMs = Number.NEGATIVE_INFINITY;
   let known: number | null = null;
   let movedMs = clock.monotonicMs();
   let lookedMs = Number.NEGATIVE_INFINITY;
@@ -57,13 +53,6 @@ export function createSequencer(
     }
   }
 
-  /** Prunes a part with each look, so that changes get their positions in between. */
-  async function pruneInTime(): Promise<void> {
-    if (clock.monotonicMs() - prunedMs < PRUNE_EVERY_MS) return;
-    if (await store.prune(clock.nowMs() - RETENTION_MS)) return hint();
-    prunedMs = clock.monotonicMs();
-  }
-
   async function pause(): Promise<void> {
     if (!hinted) {
       wake = new AbortController();
@@ -79,7 +68,6 @@ export function createSequencer(
     try {
       if (lease !== undefined && lease.epoch() === null) return await moveTo(await store.head());
       await runOnce();
-      await pruneInTime();
     } catch (error) {
       if (!signal.aborted) telemetry.loopFailed({ loop: "sequencer", error });
     }

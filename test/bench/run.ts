@@ -66,9 +66,11 @@ waits for 240 s without progress ends with status 1.
              --runs N           how often each start is measured (default 15)
              --postgres URL     the server for the installation's database (default: that of the tests)
   scale    every call, take-overs, and memory, in an installation with many jobs beside one with a hundredth of them
-           in the same run; sizes of tables and indexes
+           in the same run; sizes of tables and indexes; and how late changes come to a watch while the service prunes
+           what so many ended jobs have left
              --finished N --live N  the jobs that have ended, and those that wait (default 1000000, 100000)
              --runs N           how often each call is made
+             --seconds N        how long watches are measured beside pruning (default 5; 60 tell a p99)
              --postgres URL     the server for the installation's database (default: that of the tests)
   processes  the same callers on 1, 2 and 4 api processes of one database: calls a second, and the CPU time of a call in
            the api, in PostgreSQL and in the callers
@@ -215,8 +217,9 @@ async function run(name: string | undefined): Promise<void> {
     const numbers = { runs: Number(runs), seconds: Number(seconds), finished: Number(finished) };
     await benchStart({ ...numbers, running: Number(running), postgres }, print);
   } else if (name === "scale") {
-    const { runs, postgres = DEFAULT_POSTGRES, finished = "1000000", live } = values;
-    await benchScale({ runs: Number(runs), finished: Number(finished), live: Number(live), postgres }, print);
+    const { runs, postgres = DEFAULT_POSTGRES, finished = "1000000", live, seconds } = values;
+    const numbers = { runs: Number(runs), finished: Number(finished), live: Number(live), seconds: Number(seconds) };
+    await benchScale({ ...numbers, postgres }, print);
   } else if (name === "processes") {
     const { callers = "64", seconds, postgres = DEFAULT_POSTGRES } = values;
     await benchProcesses({ postgres, seconds: Number(seconds), callers: Number(callers) }, print);

@@ -14,6 +14,7 @@ import { copyJobs } from "../support/copy-jobs.ts";
 import type { ServeChild } from "../support/serve-process.ts";
 import { processMiB } from "./cpu-time.ts";
 import { type BenchFleet, jobRequest, startFleet, submitJobs } from "./fleet.ts";
+import { benchPruning } from "./prune.ts";
 
 export type ScaleBench = {
   readonly postgres: string;
@@ -22,6 +23,8 @@ export type ScaleBench = {
   readonly live: number;
   /** How often each call is made. The median counts. */
   readonly runs: number;
+  /** How long watches are measured beside pruning, and as long without. */
+  readonly seconds: number;
 };
 
 /** The small installation has this part of the jobs. */
@@ -38,6 +41,7 @@ const FIRST = 1_000;
 const RARE = 5;
 const RARE_NAMESPACE = "rare";
 const PAGE = 50;
+const PRUNING = "watch p99 while it prunes / without";
 
 type Listed = MessageInitShape<typeof ListJobsRequestSchema>;
 
@@ -90,6 +94,8 @@ export async function benchScale(
   const vacuumMs = performance.now();
   await fleet.db.query("vacuum");
   print(`a vacuum after these calls took ${seconds(performance.now() - vacuumMs)}`);
+  ratios[PRUNING] = await benchPruning(bench, print);
+  print(`${PRUNING}: ${ratios[PRUNING].toFixed(2)}`);
   return ratios;
 }
 

@@ -21,6 +21,7 @@ const MOVING_TABLES = [
   "quota_grants",
   "refusals",
   "token_tombstones",
+  "unused_asks",
   "workers",
 ];
 /** Columns that it changes without a call, and the rows that it leaves alone otherwise. */

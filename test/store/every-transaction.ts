@@ -21,6 +21,7 @@ import { OWN_KINDS } from "../support/kinds.ts";
 import { gangOfPlanned } from "../support/planned-gang.ts";
 import { FLAVOR, NO_LIMIT, NOW, newJob, plannedFor, sentOf } from "./jobs.ts";
 import { allocation, caller, freshLedger, POOL, poolChange, releaseOf } from "./ledger-fixture.ts";
+import { pruneAll } from "./prune.ts";
 
 const ALL = { namespace: "", names: [], kinds: [], phases: [], queue: "", cluster: null, labels: {} };
 const POOLS = [POOL, "ex:b", "apart"];
@@ -465,7 +466,7 @@ export async function everyTransaction(db: Db, random: () => number): Promise<Re
       await store.watch.entriesAfter(0, 9);
       await store.reads.listJobs({ filter: ALL, order: "name", pageSize: 9, after: null });
     },
-    prune: () => store.watch.prune(NOW + 1),
+    prune: () => pruneAll(store, NOW + 1),
   };
 }
 

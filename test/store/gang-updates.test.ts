@@ -10,6 +10,7 @@ import { onEachDatabase } from "../support/databases.ts";
 import { snapshotOf } from "../support/snapshot.ts";
 import { NOW, newJob, plannedFor, sentOf } from "./jobs.ts";
 import { freshPlanner, type TestPlanner } from "./planner-fixture.ts";
+import { pruneAll } from "./prune.ts";
 
 /** The gangs that a planner's state knows, in the order of their uids. */
 function gangsOf({ state }: FleetFollower): readonly PlanGang[] {
@@ -138,7 +139,7 @@ onEachDatabase((openDb) => {
     assert.equal(await follower.catchUp(), false);
     await planner.submit();
     await planner.store.watch.sequence();
-    await planner.store.watch.prune(NOW + 1);
+    await pruneAll(planner.store, NOW + 1);
     assert.equal(await follower.catchUp(), true);
     assert.deepEqual(gangsOf(follower), await gangsNow());
     assert.equal(await follower.catchUp(), false);

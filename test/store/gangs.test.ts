@@ -17,6 +17,7 @@ import { keyed } from "../support/keyed.ts";
 import { OWN_KINDS } from "../support/kinds.ts";
 import { NOW, newJob, plannedFor } from "./jobs.ts";
 import { freshPlanner, type TestPlanner } from "./planner-fixture.ts";
+import { pruneAll } from "./prune.ts";
 
 /** A job of two replica types, of which one is elastic, with a template of its own if interrupted too often. */
 function gangJob(cpu: number, more: Parameters<typeof newJob>[0] = {}): Job {
@@ -180,7 +181,7 @@ onEachDatabase((openDb) => {
     await change(third, { replicas: { Worker: 3 } });
     const smaller = await planner.load(third.uid);
     assert.deepEqual(await hashes(), [hashOf(one), hashOf(third), hashOf(smaller)].sort());
-    await planner.store.watch.prune(0);
+    await pruneAll(planner.store, 0);
     assert.deepEqual(await hashes(), [hashOf(one), hashOf(smaller)].sort());
   });
 
@@ -200,7 +201,7 @@ onEachDatabase((openDb) => {
     const job = await planner.submit(gangJob(1));
     await db.query("delete from asks");
     assert.deepEqual((await gangNow(job)).ask, askOf(job, OWN_KINDS));
-    await planner.store.watch.prune(0);
+    await pruneAll(planner.store, 0);
     assert.equal(await planner.refresh(), 1);
     assert.deepEqual(await hashes(), [hashOf(job)]);
     assert.deepEqual(await gangNow(job), gangOf(job, OWN_KINDS, { generation: 2, lastAdmission: 0 }));

@@ -6,6 +6,7 @@ import { onEachDatabase } from "../support/databases.ts";
 import { OWN_KINDS } from "../support/kinds.ts";
 import { freshStore, type TestStore } from "./db.ts";
 import { NOW, newJob, nextUid, sentOf } from "./jobs.ts";
+import { pruneAll } from "./prune.ts";
 
 onEachDatabase((openDb) => {
   let db: Db;
@@ -182,7 +183,7 @@ onEachDatabase((openDb) => {
   test("request ids are kept until they are old and their job is gone", async () => {
     const { job } = await submitted("kept");
     await store.intake.createJob({ job: newJob({ name: "kept" }), sent: sentOf(job), requestId: "r1" });
-    await store.watch.prune(NOW + 1);
+    await pruneAll(store, NOW + 1);
     assert.equal((await store.intake.createJob(request("kept", "r1"))).kind, "replayed");
   });
 

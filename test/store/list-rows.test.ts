@@ -7,6 +7,7 @@ import type { JobFilter } from "../../src/core/job/filter.ts";
 import type { JobOrder } from "../../src/core/job/list.ts";
 import { copyJobs } from "../support/copy-jobs.ts";
 import { onEachDatabase } from "../support/databases.ts";
+import { type PlanNode, rowsRead } from "../support/rows-read.ts";
 import { freshStore, type TestStore } from "./db.ts";
 import { NO_STATUS, NOW, newJob, sentOf } from "./jobs.ts";
 
@@ -120,24 +121,6 @@ onEachDatabase((openDb) => {
     assert.equal((await store.reads.getJob({ uid: youngest.job.uid }))?.position, WAITING + 1);
   });
 });
-
-type PlanNode = {
-  readonly "Node Type": string;
-  readonly "Actual Rows": number;
-  readonly "Actual Loops": number;
-  readonly "Rows Removed by Filter"?: number;
-  readonly "Rows Removed by Index Recheck"?: number;
-  readonly Plans?: readonly PlanNode[];
-};
-
-/** The rows that the scans of tables and indexes of a plan have looked at. */
-function rowsRead(node: PlanNode): number {
-  const below = (node.Plans ?? []).reduce((sum, one) => sum + rowsRead(one), 0);
-  if (!/^(Seq|Index|Bitmap).* Scan$/.test(node["Node Type"])) return below;
-  const looked =
-    node["Actual Rows"] + (node["Rows Removed by Filter"] ?? 0) + (node["Rows Removed by Index Recheck"] ?? 0);
-  return below + looked * node["Actual Loops"];
-}
 
 /** A database that notes each statement with its parameters. */
 function noting(db: Db, sent: { text: string; params: readonly unknown[] }[]): Db {

@@ -8,6 +8,7 @@ import type { JobOrder } from "../../src/core/job/list.ts";
 import { onEachDatabase } from "../support/databases.ts";
 import { freshStore, type TestStore } from "./db.ts";
 import { anyAdmissions, anyStatus, NOW, newJob, nextUid, sentOf } from "./jobs.ts";
+import { pruneAll } from "./prune.ts";
 
 const ALL: JobFilter = { namespace: "", names: [], kinds: [], phases: [], queue: "", cluster: null, labels: {} };
 
@@ -222,7 +223,7 @@ onEachDatabase((openDb) => {
 
   test("old events are pruned", async () => {
     await submit({ name: "a" });
-    await store.watch.prune(NOW + 1);
+    await pruneAll(store, NOW + 1);
     const events = await store.reads.listEvents({ namespace: "team", name: "a", pageSize: 5, after: null });
     assert.deepEqual(events, { events: [], next: null });
   });

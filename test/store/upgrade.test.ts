@@ -214,6 +214,35 @@ describe("on PGlite", () => {
     }
   });
 
+  test("an upgrade deletes request ids whose jobs have left the log, and lets unused asks be pruned", async () => {
+    const pglite = await PGlite.create();
+    const client = clientOf(pglite);
+    const query: Db["query"] = async <R>(text: string, params: readonly unknown[] = []) =>
+      (await pglite.query<R>(text, [...params])).rows;
+    try {
+      await runReleased(client);
+      await fillReleased(client);
+      const later = SCHEMA_VERSIONS.flat().filter((name) => !RELEASED_NAMES.includes(name) && name < "0031");
+      await runReleased(client, later);
+      await client.query(OLD_REQUESTS);
+      await migrate(client);
+      const ids = await query("select request_id from request_ids where namespace = 'old' order by request_id");
+      assert.deepEqual(ids, [{ request_id: "deleted-lately" }, { request_id: "exists" }]);
+      assert.deepEqual(await query("select hash from unused_asks"), [{ hash: "unused" }]);
+      // A program of the version before deletes a job and changes the ask of another one.
+      await query("update jobs set ask_hash = 'mine' where name = 'done'");
+      await query("update jobs set ask_hash = 'other' where name = 'done'");
+      await query("delete from jobs where name = 'done'");
+      assert.deepEqual(await query("select hash from unused_asks order by id"), [
+        { hash: "unused" },
+        { hash: "mine" },
+        { hash: "other" },
+      ]);
+    } finally {
+      await pglite.close();
+    }
+  });
+
   test("a data directory of the last release opens, with its jobs and tokens", async () => {
     await inReleasedDirectory(async (directory) => {
       const db = await openPglite(join(directory, "db"));
@@ -285,6 +314,16 @@ describe("on PGlite", () => {
     });
   });
 });
+
+/** Request ids of a job that exists, of one that was deleted within 14 days, and of one that was deleted before. */
+const OLD_REQUESTS = `
+insert into request_ids (namespace, request_id, sent, job_uid, create_ms)
+select 'old', 'exists', '{}'::json, uid, 1 from jobs where name = 'done'
+union all select 'old', 'deleted-lately', '{}'::json, '01900000-0000-7000-8000-00000000aaaa'::uuid, 1
+union all select 'old', 'gone', '{}'::json, '01900000-0000-7000-8000-00000000bbbb'::uuid, 1;
+insert into job_changes (job_uid, version, change, job, previous_phase, previous_cluster, at_ms)
+values ('01900000-0000-7000-8000-00000000aaaa', 2, 'DELETED', '{}', 'WAITING', '', 1);
+insert into asks (hash, ask) values ('unused', '{}')`;
 
 /** Copies the job that waits. */
 const COPIES = `

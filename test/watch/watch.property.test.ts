@@ -11,6 +11,7 @@ import { parseCursor } from "../../src/watch/cursor.ts";
 import { createWatch } from "../../src/watch/watch.ts";
 import { freshStore, type TestStore } from "../store/db.ts";
 import { NOW, newJob, sentOf } from "../store/jobs.ts";
+import { pruneAll, prunePass } from "../store/prune.ts";
 import { waitUntil } from "../support/bounded.ts";
 import { onEachDatabase } from "../support/databases.ts";
 
@@ -192,20 +193,21 @@ onEachDatabase((openDb) => {
       await store.intake.createJob({ job, sent: sentOf(job), requestId: "" });
     }
     await store.watch.sequence();
-    await store.watch.prune(NOW + 3);
+    await pruneAll(store, NOW + 3);
     assert.equal((await store.watch.entriesAfter(0, 10)).gap, true);
-    assert.equal(await store.watch.prune(NOW + 3, 1), false);
+    assert.equal(await prunePass(store, { kind: "changes", beforeMs: NOW + 3, limit: 1 }), 0);
     const kept = await store.watch.entriesAfter(1, 10);
     assert.deepEqual(
       kept.entries.map(({ job }) => job.name),
       ["b", "c"],
     );
-    assert.equal(await store.watch.prune(NOW + 4, 1), true);
+    const page = { beforeMs: NOW + 4, after: 0, limit: 1 };
+    assert.deepEqual(await store.watch.prune("changes", page), { deleted: 1, next: 2 });
     assert.deepEqual(
       (await store.watch.entriesAfter(2, 10)).entries.map(({ job }) => job.name),
       ["c"],
     );
-    while (await store.watch.prune(NOW + 4, 1));
+    await pruneAll(store, NOW + 4, 1);
     assert.deepEqual(await db.query("select from job_events"), []);
     assert.deepEqual(await store.watch.entriesAfter(3, 10), { entries: [], gap: false });
     assert.equal((await store.watch.entriesAfter(2, 10)).gap, true);

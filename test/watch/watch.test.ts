@@ -12,6 +12,7 @@ import { systemClock } from "../../src/runtime/clock.ts";
 import { createWatch, type Watch } from "../../src/watch/watch.ts";
 import { freshStore, type TestStore } from "../store/db.ts";
 import { NOW, newJob, sentOf } from "../store/jobs.ts";
+import { pruneAll } from "../store/prune.ts";
 import { onEachDatabase } from "../support/databases.ts";
 import { OWN_KINDS } from "../support/kinds.ts";
 
@@ -287,7 +288,7 @@ onEachDatabase((openDb) => {
     assert.deepEqual(brief(await reader.take(1)), ["ADDED a WAITING"]);
     await move(a, "RUNNING");
     await watch.runOnce();
-    await store.watch.prune(NOW + 2);
+    await pruneAll(store, NOW + 2);
     assert.deepEqual(brief(await reader.take(4)), ["GAP", "ADDED a RUNNING", "ADDED b WAITING", "BOOKMARK"]);
     await reader.close();
   });
@@ -314,7 +315,7 @@ onEachDatabase((openDb) => {
     await first.close();
     await move(a, "RUNNING");
     await watch.runOnce();
-    await store.watch.prune(NOW + 1);
+    await pruneAll(store, NOW + 1);
     await submit("b");
     const second = open(ALL, bookmark?.cursor, false, makeWatch());
     assert.deepEqual(brief(await second.take(4)), ["GAP", "ADDED a RUNNING", "ADDED b WAITING", "BOOKMARK"]);

@@ -10,6 +10,7 @@ import type { PriorityClassChange, PriorityClassSettings } from "../../core/admi
 import type { QuotaGrant } from "../../core/admin/quota-grant.ts";
 import type { BucketLease } from "../../core/job/bucket.ts";
 import type { JobEvent } from "../../core/job/event.ts";
+import type { PrunedKind, PrunePage } from "../../core/job/event-log.ts";
 import type { Job } from "../../core/job/job.ts";
 import type { NewJob } from "../../core/job/requests.ts";
 import type { Registry } from "../../core/kinds/registry.ts";
@@ -54,9 +55,11 @@ import { listEvents } from "./jobs/list-events.ts";
 import { listJobs } from "./jobs/list-jobs.ts";
 import { wholeSpecs } from "./jobs/load-job.ts";
 import { openJobs } from "./jobs/open-jobs.ts";
+import { pruneAsks } from "./jobs/prune-asks.ts";
+import { pruneChanges, pruneEvents } from "./jobs/prune-log.ts";
 import { logHead, sequence } from "./jobs/sequence.ts";
 import { stepGroups } from "./jobs/step-groups.ts";
-import { entriesAfter, prune, watchSnapshot } from "./jobs/watch-log.ts";
+import { entriesAfter, watchSnapshot } from "./jobs/watch-log.ts";
 import { quotaAdmin, quotaLedger } from "./ledger/quota-ledger.ts";
 import type { QuotaBounds } from "./ledger/quota-limits.ts";
 import { type FirstOfQueue, firstWaiting } from "./planning/first-waiting.ts";
@@ -216,6 +219,8 @@ function workerStore(db: Db, options: StoreOptions) {
   };
 }
 
+const PRUNINGS = { changes: pruneChanges, events: pruneEvents, asks: pruneAsks };
+
 function watchStore(db: Db) {
   return {
     sequence: () => sequence(db),
@@ -223,7 +228,7 @@ function watchStore(db: Db) {
     snapshot: (page: Parameters<typeof watchSnapshot>[1]) => watchSnapshot(db, page),
     entriesAfter: (position: number, limit: number) => entriesAfter(db, position, limit),
     wholeSpecs: (uids: readonly string[]) => wholeSpecs(db, uids),
-    prune: (beforeMs: number, limit?: number) => prune(db, beforeMs, limit),
+    prune: (kind: PrunedKind, page: PrunePage) => PRUNINGS[kind](db, page),
   };
 }
 

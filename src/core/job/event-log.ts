@@ -25,3 +25,19 @@ export type WatchRequest = { readonly filter: JobFilter; readonly cursor: string
 export type WatchItem =
   | { readonly type: LoggedChange["type"]; readonly job: Job; readonly cursor: string }
   | { readonly type: "BOOKMARK" | "GAP" | "TOO_SLOW"; readonly cursor: string };
+
+/** What grows with the life of jobs and is pruned by age: entries of the log with request ids, events, and asks. */
+export type PrunedKind = "changes" | "events" | "asks";
+
+/** A part of a pass that deletes old rows. */
+export type PrunePage = {
+  /** Rows that are younger stay. */
+  readonly beforeMs: number;
+  /** Where the page before ended, as it said. 0: the pass begins. */
+  readonly after: number;
+  /** The most rows that go. */
+  readonly limit: number;
+};
+
+/** `next`: where the pass goes on. Null: it is over. */
+export type Pruned = { readonly deleted: number; readonly next: number | null };

@@ -8,9 +8,10 @@ import { reap } from "./reap.ts";
 const COMPARE_MS = 30_000;
 /** How often it reports the use of pools. */
 const SHOW_MS = 5_000;
-/** How often the ledger deletes old releases, and how many pages at most. This is faster than tokens are released. */
+/** How often the ledger begins to delete old releases. */
 const PRUNE_MS = 60_000;
-const PRUNE_PAGES_MAX = 100;
+/** How many pages of them one round deletes: faster than tokens are released, and without delay of the next round. */
+const PRUNE_PAGES_MAX = 4;
 
 /** `epoch` is null while another process holds the lease. */
 export type ReaperLease = { readonly epoch: () => number | null };
@@ -28,6 +29,7 @@ export class Reaper {
   readonly #isTimeToShow = cadence(SHOW_MS);
   readonly #isTimeToCompare = cadence(COMPARE_MS);
   readonly #isTimeToPrune = cadence(PRUNE_MS);
+  #isPruning = false;
 
   constructor(domain: QuotaDomain, lease: ReaperLease) {
     this.#domain = domain;
@@ -48,13 +50,16 @@ export class Reaper {
     await reap(this.#domain, elapsedMs);
     if (this.#isTimeToShow(nowMs)) await this.#show();
     if (this.#isTimeToCompare(nowMs)) await this.#compare();
-    if (this.#isTimeToPrune(nowMs)) await this.#prune();
+    if (this.#isPruning || this.#isTimeToPrune(nowMs)) await this.#prune();
     return "reaped";
   }
 
+  /** The next rounds go on where there is more. After a failure they wait for the next time. */
   async #prune(): Promise<void> {
     const { ledger } = this.#domain;
+    this.#isPruning = false;
     for (let page = 0; page < PRUNE_PAGES_MAX; page += 1) if ((await ledger.pruneReleases()) === 0) return;
+    this.#isPruning = true;
   }
 
   async #show(): Promise<void> {

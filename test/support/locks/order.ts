@@ -27,6 +27,8 @@ export const LOCK_ORDER: readonly LockedTable[] = [
   { name: "installation", keys: [[]] },
   { name: "clusters", keys: [["name"]] },
   { name: "asks", keys: [["hash"]] },
+  // Triggers write it: nobody else waits for a row.
+  { name: "unused_asks", keys: [["id"]], isLog: true },
   { name: "admissions", keys: [["job_uid", "number"]], gates: ["jobs"] },
   { name: "admission_clusters", keys: [["job_uid", "admission", "cluster"]], gates: ["jobs"] },
   { name: "refusals", keys: [["job_uid"]], gates: ["jobs"] },

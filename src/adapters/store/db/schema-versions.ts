@@ -59,6 +59,7 @@ export const SCHEMA_VERSIONS: SchemaVersions = [
     "0028_listed-statistics",
     "0029_audit-partitions",
     "0030_robot-scopes",
+    "0031_pruning",
   ],
 ];
 

@@ -2,11 +2,10 @@ import type { JobKey, LoggedChange } from "../../../core/job/event-log.ts";
 import type { JobFilter } from "../../../core/job/filter.ts";
 import type { Job } from "../../../core/job/job.ts";
 import { PAGE_BYTES_MAX } from "../../../core/job/list.ts";
-import { type Db, type Executor, onlyRow, readSnapshot } from "../db/db.ts";
+import { type Db, onlyRow, readSnapshot } from "../db/db.ts";
 import { FILTER_PARAMS, filterParams } from "./job-filter.ts";
 import { JOB_READING, type JobDocument, jobOfDocument } from "./job-row.ts";
 import { ORDERS, type PageRow, pageOf } from "./list-jobs.ts";
-import { pruneAsks } from "./prune-asks.ts";
 
 /**
  * A page of the matching jobs without templates, in the order of creation; the log's head; and the newest versions of
@@ -73,48 +72,3 @@ function entryOf(row: EntryRow): LoggedChange {
     previous: phase === null || cluster === null ? null : { phase, cluster: cluster || null, labels },
   };
 }
-
-/** How many rows of a table one call of `prune` deletes: others wait for the log's row meanwhile. */
-const PRUNE_PAGE = 5_000;
-
-/**
- * Deletes entries, events and request ids that are older than `beforeMs`, a page of each, and then asks that no job
- * has. Keeps entries from the first younger one on, so that the log has no holes, and request ids whose jobs still
- * exist. Returns true if there may be more.
- */
-export async function prune(db: Db, beforeMs: number, limit = PRUNE_PAGE): Promise<boolean> {
-  const entries = await db.tx((tx) => pruneEntries(tx, beforeMs, limit));
-  const events = await db.query(PRUNE_EVENTS, [beforeMs, limit]);
-  const requests = await db.query(PRUNE_REQUESTS, [beforeMs, limit]);
-  if (Math.max(entries, events.length, requests.length) >= limit) return true;
-  await pruneAsks(db);
-  return false;
-}
-
-/** Returns the number of entries. */
-async function pruneEntries(tx: Executor, beforeMs: number, limit: number): Promise<number> {
-  await tx.query("select head from job_log for update");
-  const { upTo } = onlyRow(await tx.query<{ upTo: number | null }>(OLD_ENTRIES, [beforeMs, limit]));
-  if (upTo === null) return 0;
-  const deleted = await tx.query("delete from job_changes where position <= $1 returning 1", [upTo]);
-  await tx.query("update job_log set pruned_to = greatest(pruned_to, $1)", [upTo]);
-  return deleted.length;
-}
-
-/** The last old entry before the first younger one, of those that a page holds. */
-const OLD_ENTRIES = `
-select coalesce(min(position) filter (where at_ms >= $1) - 1, max(position)) as "upTo"
-  from (select position, at_ms from job_changes where position is not null order by position limit $2) first`;
-
-const PRUNE_EVENTS = `
-with old as (select id from job_events where at_ms < $1 order by at_ms, id limit $2 for update)
-delete from job_events where id in (select id from old) returning 1`;
-
-const PRUNE_REQUESTS = `
-with old as (
-  select namespace, request_id from request_ids r
-   where r.create_ms < $1 and not exists (select from jobs where uid = r.job_uid)
-   order by namespace, request_id limit $2
-     for update
-)
-delete from request_ids where (namespace, request_id) in (select namespace, request_id from old) returning 1`;
