@@ -1,5 +1,6 @@
 import type { Job } from "../core/job/job.ts";
 import { QUEUE_LABEL } from "../core/job/labels.ts";
+import { joinNotes } from "../core/job/notes.ts";
 import type { EndOutcome, JobName, UpdateOutcome } from "../core/job/requests.ts";
 import type { FieldNote, SentJob } from "../core/job/sent.ts";
 import { type AskedChange, changeJob, type WantedChange } from "../core/kinds/change-job.ts";
@@ -57,12 +58,18 @@ function decide(
   const labels = [...(wanted.labels === undefined ? [] : labelNotes(job, wanted.labels)), ...of.notes];
   if (decided.kind === "invalid") {
     const named = { replicaSpecs: { ...job.spec.replicaSpecs, ...wanted.replicas } };
-    return { kind: "invalid", violations: [...labels, ...decided.errors.map((error) => toNote(error, named))] };
+    return {
+      kind: "invalid",
+      violations: joinNotes(
+        labels,
+        decided.errors.map((error) => toNote(error, named)),
+      ),
+    };
   }
   if (decided.kind === "unchanged" && of.notes.length > 0) return { kind: "invalid", violations: of.notes };
   if (decided.kind !== "changed") return decided;
   const policy = asksForMore(job, decided.job) ? policyNotes(of.sent, rules) : [];
-  const violations = [...labels, ...nameNotes(decided.job), ...policy];
+  const violations = joinNotes(labels, nameNotes(decided.job), policy);
   return violations.length > 0 ? { kind: "invalid", violations } : decided;
 }
 

@@ -58,17 +58,17 @@ function own<T>(map: Readonly<Record<string, T>>): Record<string, T> {
  * contain dots.
  */
 export function toNote(
-  { path, message }: FieldError,
+  { path, ...error }: FieldError,
   { replicaSpecs }: { readonly replicaSpecs: Readonly<Record<string, unknown>> },
 ): FieldNote {
   const role = Object.keys(replicaSpecs).find((name) => {
     const prefix = `spec.replicaSpecs.${name}`;
     return path === prefix || path.startsWith(`${prefix}.`);
   });
-  if (role === undefined) return { field: requestPath(path.split(".")), message };
+  if (role === undefined) return { field: requestPath(path.split(".")), ...error };
   const rest = path.slice(`spec.replicaSpecs.${role}.`.length);
   const steps: PathStep[] = ["spec", "replicaSpecs", role, ...(rest === "" ? [] : rest.split("."))];
-  return { field: requestPath(steps), message };
+  return { field: requestPath(steps), ...error };
 }
 
 /** Refuses names of pods that would have to be shortened: pods are found by their names. */

@@ -1,3 +1,4 @@
+import { joinErrors, joinNotes, NoteList } from "../core/job/notes.ts";
 import type { FieldError, FieldNote, SentJob } from "../core/job/sent.ts";
 import { shapeReplica } from "../core/kinds/shape-replica.ts";
 import { checkAnnotations } from "../core/pods/shape-template.ts";
@@ -19,31 +20,35 @@ type TemplateNotes = { readonly violations: readonly FieldNote[]; readonly warni
  * and the pod policy of its namespace.
  */
 export function checkTemplates(job: SentJob, rules: IntakeRules): TemplateNotes {
-  const violations: FieldNote[] = [];
-  const warnings: FieldNote[] = [];
+  const violations = new NoteList<FieldNote>();
+  const warnings = new NoteList<FieldNote>();
   for (const [role, { template = {} }] of Object.entries(job.spec.replicaSpecs)) {
     const at = requestPath(["spec", "replicaSpecs", role, "template"]);
-    const within = ({ path, message }: FieldError) => ({ field: path === "" ? at : `${at}.${path}`, message });
+    const within = ({ path, ...error }: FieldError) => ({ field: path === "" ? at : `${at}.${path}`, ...error });
     const tooLarge = checkTemplateSize(template);
     if (tooLarge.length > 0) {
-      violations.push(...tooLarge.map(within));
+      violations.addAll(tooLarge.map(within));
       continue;
     }
     const findings = findingsOf(template, { job, role, rules });
-    violations.push(...checkReserved(template, at), ...findings.errors.map(within));
-    warnings.push(...findings.warnings.map(within));
+    violations.addAll(checkReserved(template, at));
+    violations.addAll(findings.errors.map(within));
+    warnings.addAll(findings.warnings.map(within));
   }
-  return { violations, warnings };
+  return { violations: violations.list(ofRequest), warnings: warnings.list(ofRequest) };
 }
+
+const ofRequest = (rest: Omit<FieldNote, "field">): FieldNote => ({ field: "", ...rest });
 
 /** The errors of a job's templates by the pod policy of its namespace. The templates have no other errors. */
 export function policyNotes(job: SentJob, rules: IntakeRules): readonly FieldNote[] {
-  return Object.entries(job.spec.replicaSpecs).flatMap(([role, { template = {} }]) => {
+  const notes = Object.entries(job.spec.replicaSpecs).map(([role, { template = {} }]) => {
     const at = requestPath(["spec", "replicaSpecs", role, "template"]);
     const built = shape(template, job, rules).template;
     const { errors } = checkPodPolicy(job, { role, sent: template, built }, rules);
-    return errors.map(({ path, message }) => ({ field: `${at}.${path}`, message }));
+    return errors.map(({ path, ...error }) => ({ field: `${at}.${path}`, ...error }));
   });
+  return joinNotes(...notes);
 }
 
 type Context = { readonly job: SentJob; readonly role: string; readonly rules: IntakeRules };
@@ -57,8 +62,8 @@ function findingsOf(template: JsonObject, { job, role, rules }: Context): Templa
   const shapeErrors = shaped?.errors ?? checkAnnotations(template, { namespace, config: rules.podConfig });
   const policy = checkPodPolicy(job, { role, sent: template, built: shaped?.template ?? null }, rules);
   return {
-    errors: [...own.errors, ...placeholders.errors, ...shapeErrors, ...policy.errors],
-    warnings: [...own.warnings, ...placeholders.warnings, ...policy.warnings],
+    errors: joinErrors("", own.errors, placeholders.errors, shapeErrors, policy.errors),
+    warnings: joinErrors("", own.warnings, placeholders.warnings, policy.warnings),
   };
 }
 

@@ -1,5 +1,6 @@
 import { queueOf } from "../core/job/defaults.ts";
 import type { Job } from "../core/job/job.ts";
+import { joinNotes } from "../core/job/notes.ts";
 import type { JobPriorityClass } from "../core/job/priority-class.ts";
 import type {
   CreateOutcome,
@@ -65,7 +66,7 @@ export async function prepare(ports: IntakePorts, submission: Submission): Promi
   const { podConfig, podPolicy } = rules;
   // Not findings, which `strict` would refuse: nothing is wrong with the job.
   const simulated = warnSimulated(sent, facts, { kinds: ports.kinds, seesCluster });
-  const all = [...warnings, ...simulated, ...warnPodGroupClass(sent), ...warnNeverEnding(sent, ports.kinds)];
+  const all = joinNotes(warnings, simulated, warnPodGroupClass(sent), warnNeverEnding(sent, ports.kinds));
   const keepsUnknown = podPolicy.level === "privileged";
   return { kind: "ready", facts, priorityClass, warnings: all, podConfig, keepsUnknown };
 }
@@ -149,7 +150,7 @@ async function findings(of: {
 }): ReturnType<typeof validate> {
   const { sent, facts, strict, rules } = of;
   const found = await validate(sent, facts, rules);
-  return strict ? { ...found, violations: [...found.violations, ...found.warnings], warnings: [] } : found;
+  return strict ? { ...found, violations: joinNotes(found.violations, found.warnings), warnings: [] } : found;
 }
 
 /** Creates the job. If a generated name is taken, tries another one. */

@@ -1,5 +1,6 @@
 import { queueOf } from "../core/job/defaults.ts";
 import { QUEUE_LABEL } from "../core/job/labels.ts";
+import { joinNotes } from "../core/job/notes.ts";
 import type { FieldNote, SentJob } from "../core/job/sent.ts";
 import { checkMetadata, isDnsLabel } from "./check-metadata.ts";
 import { classOfNew, type FoundClass } from "./check-priority.ts";
@@ -24,14 +25,14 @@ export async function validate(sent: SentJob, facts: IntakeFacts | null, rules: 
   const { priorityClass, notes } = facts === null ? NO_CLASS : await classOfNew(sent.spec, facts);
   const resources = facts === null ? [] : await checkResources(sent, facts);
   return {
-    violations: [
-      ...checkMetadata(sent, rules.isReserved),
-      ...checkSpec(sent, rules.kinds),
-      ...templates.violations,
-      ...queue,
-      ...notes,
-    ],
-    warnings: [...templates.warnings, ...resources, ...ignoredSpec(sent, rules.kinds)],
+    violations: joinNotes(
+      checkMetadata(sent, rules.isReserved),
+      checkSpec(sent, rules.kinds),
+      templates.violations,
+      queue,
+      notes,
+    ),
+    warnings: joinNotes(templates.warnings, resources, ignoredSpec(sent, rules.kinds)),
     priorityClass,
   };
 }

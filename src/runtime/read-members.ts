@@ -1,9 +1,16 @@
 /** Reads the members of a file that operators write. Each error names a member and says what is allowed. */
 import { isJsonObject, type Json, type JsonObject } from "./json.ts";
 
+/** More unknown members of one object are not named. */
+const UNKNOWN_NAMED_MAX = 20;
+
 export function known(of: JsonObject, at: string, members: readonly string[], errors: string[]): void {
   const unknown = Object.keys(of).filter((member) => !members.includes(member));
-  errors.push(...unknown.map((member) => `${at}${member} is unknown; known are ${members.join(", ")}`));
+  for (const member of unknown.slice(0, UNKNOWN_NAMED_MAX)) {
+    errors.push(`${at}${member} is unknown; known are ${members.join(", ")}`);
+  }
+  const more = unknown.length - UNKNOWN_NAMED_MAX;
+  if (more > 0) errors.push(`${at}* has ${more} more unknown members; known are ${members.join(", ")}`);
 }
 
 export function listOf(value: Json, at: string, errors: string[]): readonly Json[] {

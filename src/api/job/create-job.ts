@@ -57,7 +57,7 @@ export async function checkSubmission(
   const more = sent === null ? [] : await intake.check({ job: sent, ...queueAccess });
   // With `strict`, warnings are errors.
   const isError = ({ isWarning }: FieldNote) => strict || isWarning !== true;
-  const errors = more.filter(isError).map(({ field, message }) => ({ field, message }));
+  const errors = more.filter(isError).map(({ isWarning: _, ...note }) => note);
   const warnings = more.filter((note) => !isError(note));
   // A warning must not take the place of an error about the same field.
   throw invalidFields(mergeNotes(mergeNotes(errors, violations), warnings));

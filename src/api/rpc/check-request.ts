@@ -1,6 +1,7 @@
 import type { DescMessage, Message } from "@bufbuild/protobuf";
 import type { Path } from "@bufbuild/protobuf/reflect";
 import { createValidator, type Violation } from "@bufbuild/protovalidate";
+import { joinNotes } from "../../core/job/notes.ts";
 import type { FieldNote } from "../../core/job/sent.ts";
 import { checkValues } from "./check-values.ts";
 
@@ -24,7 +25,10 @@ export function checkRequest(schema: DescMessage, message: Message, except?: str
 /** Returns the notes of `first`, then those of `second` whose fields `first` does not name. */
 export function mergeNotes(first: readonly FieldNote[], second: readonly FieldNote[]): readonly FieldNote[] {
   const fields = new Set(first.map((note) => note.field));
-  return [...first, ...second.filter((note) => !fields.has(note.field))];
+  return joinNotes(
+    first,
+    second.filter((note) => note.more !== undefined || !fields.has(note.field)),
+  );
 }
 
 function toNote(violation: Violation): FieldNote {

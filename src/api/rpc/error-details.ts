@@ -1,5 +1,6 @@
 import { create, type DescMessage, type MessageInitShape, toBinary } from "@bufbuild/protobuf";
 import { type Any, anyPack, durationFromMs } from "@bufbuild/protobuf/wkt";
+import { countNotes, restText } from "../../core/job/notes.ts";
 import type { FieldNote } from "../../core/job/sent.ts";
 import {
   BadRequestSchema,
@@ -55,15 +56,18 @@ export function retryInfo(delayMs: number): Detail {
 
 /** Lists the violations that fit into `bytesMax`, and how many more there are. */
 export function badRequest(notes: readonly FieldNote[], bytesMax: number): Detail {
-  const all = notes.map((note) => ({
-    field: cutText(note.field, FIELD_CHARS_MAX),
-    description: cutText(note.message, DESCRIPTION_CHARS_MAX),
-    // A warning alone refuses nothing, but it is often the cause of an error.
-    ...(note.isWarning === true ? { reason: "WARNING" } : {}),
-  }));
+  const count = countNotes(notes);
+  const all = notes
+    .filter(({ more }) => more === undefined)
+    .map((note) => ({
+      field: cutText(note.field, FIELD_CHARS_MAX),
+      description: cutText(note.message, DESCRIPTION_CHARS_MAX),
+      // A warning alone refuses nothing, but it is often the cause of an error.
+      ...(note.isWarning === true ? { reason: "WARNING" } : {}),
+    }));
   for (let shown = all.length; ; shown--) {
-    const more = all.length - shown;
-    const rest = more === 0 ? [] : [{ field: "", description: `… and ${more} more` }];
+    const more = count - shown;
+    const rest = more === 0 ? [] : [{ field: "", description: `… ${restText(more)}` }];
     const detail = pack(BadRequestSchema, { fieldViolations: [...all.slice(0, shown), ...rest] });
     if (detail.value.length <= bytesMax || shown === 0) return detail;
     if (shown > 100) shown = Math.ceil(shown / 2);

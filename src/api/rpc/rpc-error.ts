@@ -1,4 +1,5 @@
 import { Metadata, type StatusObject, status } from "@grpc/grpc-js";
+import { countNotes, joinNotes, restText } from "../../core/job/notes.ts";
 import type { FieldNote } from "../../core/job/sent.ts";
 import { UnavailableError } from "../../runtime/unavailable-error.ts";
 import {
@@ -37,17 +38,18 @@ export class RpcError extends Error {
 
 /** INVALID_ARGUMENT with every violation. The message names the first fields, because many clients show only that. */
 export function invalidFields(notes: readonly FieldNote[]): RpcError {
-  const errors = notes.filter(({ isWarning }) => isWarning !== true);
+  const errors = joinNotes(notes.filter(({ isWarning }) => isWarning !== true));
+  const count = countNotes(errors);
   const first = errors
     .slice(0, FIELDS_NAMED_MAX)
     .map((note) => (note.field === "" ? note.message : `${note.field}: ${note.message}`));
-  const more = errors.length > FIELDS_NAMED_MAX ? [`and ${errors.length - FIELDS_NAMED_MAX} more`] : [];
+  const more = count > first.length ? [restText(count - first.length)] : [];
   const details = [
     badRequest(
       [...errors, ...notes.filter(({ isWarning }) => isWarning === true)],
       DETAILS_BYTES_MAX - BESIDE_BAD_REQUEST_BYTES,
     ),
-    errorInfo("INVALID_FIELDS", { violations: String(errors.length) }),
+    errorInfo("INVALID_FIELDS", { violations: String(count) }),
   ];
   return new RpcError(status.INVALID_ARGUMENT, [...first, ...more].join("; "), details);
 }

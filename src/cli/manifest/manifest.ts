@@ -60,7 +60,7 @@ export function readManifest(
   }
   const read = fromManifest(document, kinds);
   if (read.kind === "refused")
-    return invalid(...read.errors.map(({ path, message }) => ({ field: path === "kind" ? "" : path, message })));
+    return invalid(...read.errors.map(({ path, ...error }) => ({ field: path === "kind" ? "" : path, ...error })));
   const { metadata, spec } = read.manifest;
   const errors = [...metadataErrors(metadata, namespace), ...specErrors(document, spec, kinds.kindOf(spec.kind))];
   if (errors.length > 0) return invalid(...errors);
@@ -107,11 +107,11 @@ function metadataErrors(metadata: Manifest["metadata"], namespace: DefaultNamesp
 function specErrors(document: JsonObject, spec: SentSpec, kind: Kind | undefined): FieldNote[] {
   if (kind === undefined) return [];
   const isKubeflow = document["apiVersion"] === KUBEFLOW_VERSION;
-  const spelled = ({ path, message }: FieldError): FieldNote => {
+  const spelled = ({ path, ...error }: FieldError): FieldNote => {
     const field = isKubeflow
       ? path.replace(/^spec\.kindSpec\./, "spec.").replace(/^spec\.replicaSpecs\b/, `spec.${kind.replicaSpecsField}`)
       : path;
-    return { field, message };
+    return { field, ...error };
   };
   return checkSent(kind, spec).map(spelled);
 }

@@ -1,4 +1,6 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
+import { NoteList } from "../../core/job/notes.ts";
+import type { FieldNote } from "../../core/job/sent.ts";
 import type { Registry } from "../../core/kinds/registry.ts";
 import type { Job } from "../../gen/gangway/v1/job_pb.ts";
 import { arrayAt, isJsonObject } from "../../runtime/json.ts";
@@ -19,6 +21,7 @@ export type ReadyManifest = {
 /** The manifests that can be sent, and the errors and warnings of all, each with its place. */
 type ManifestsRead = {
   readonly ready: readonly ReadyManifest[];
+  /** The first ones; the last says how many more there are. */
   readonly errors: readonly string[];
   readonly warnings: readonly string[];
   /** The documents that are no jobs, such as a Service, each with its kind and name. */
@@ -36,25 +39,36 @@ type ReadOptions = {
 /** Reads the manifests that the paths name. */
 export async function readManifests(paths: readonly string[], options: ReadOptions): Promise<ManifestsRead> {
   const ready: ReadyManifest[] = [];
-  const errors: string[] = [];
-  const warnings: string[] = [];
+  const errors = new NoteList<Line>();
+  const warnings = new NoteList<Line>();
   const foreign: string[] = [];
   const take = ({ where, value }: ManifestDocument) => {
     const other = foreignName(value);
     if (other !== null) foreign.push(`${where}: ${other}`);
     if (other !== null && options.ignoresForeign === true) return;
     const manifest = readManifest(value, options);
-    if (manifest.kind === "invalid") errors.push(...manifest.errors.map((note) => noteLine(where, note)));
+    if (manifest.kind === "invalid") errors.addAll(manifest.errors.map((note) => line(where, note)));
     else {
       ready.push({ where, job: manifest.job, spelled: manifest.spelled });
-      warnings.push(...manifest.warnings.map((note) => noteLine(where, note)));
+      warnings.addAll(manifest.warnings.map((note) => line(where, note)));
     }
   };
   for await (const step of readSteps(await readSources(paths, options.io), options.io)) {
-    if ("error" in step) errors.push(step.error);
+    if ("error" in step) errors.add(() => ({ message: step.error }));
     else for (const document of itemsOfList(step)) take(document);
   }
-  return { ready, errors: [...errors, ...duplicates(ready)], warnings, foreign };
+  errors.addAll(duplicates(ready));
+  return { ready, errors: textsOf(errors), warnings: textsOf(warnings), foreign };
+}
+
+type Line = { readonly message: string; readonly more?: number };
+
+function line(where: string, note: FieldNote): Line {
+  return { ...note, message: noteLine(where, note) };
+}
+
+function textsOf(lines: NoteList<Line>): readonly string[] {
+  return lines.list((rest) => rest).map(({ message }) => message);
 }
 
 /** Yields the documents of all sources. Gives the event loop a turn now and then, in which an interruption is heard. */
@@ -80,16 +94,16 @@ export function noteLine(where: string, note: { readonly field: string; readonly
 }
 
 /** Refuses two manifests of one name: they would be the same job. */
-function duplicates(ready: readonly ReadyManifest[]): string[] {
+function duplicates(ready: readonly ReadyManifest[]): readonly Line[] {
   const takenBy = new Map<string, string>();
-  const errors: string[] = [];
+  const errors: Line[] = [];
   for (const { where, job } of ready) {
     const { name = "", namespace = "" } = job.metadata ?? {};
     const key = `${namespace}/${name}`;
     const taken = takenBy.get(key);
     if (name === "") continue;
     if (taken === undefined) takenBy.set(key, where);
-    else errors.push(noteLine(where, { field: "metadata.name", message: `${name} is also the name of ${taken}` }));
+    else errors.push(line(where, { field: "metadata.name", message: `${name} is also the name of ${taken}` }));
   }
   return errors;
 }

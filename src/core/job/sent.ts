@@ -62,8 +62,16 @@ export type SentJob = {
   readonly spec: SentSpec;
 };
 
-/** An error or, if so marked, a warning about one field of a request. `field`: its path in the request. */
-export type FieldNote = { readonly field: string; readonly message: string; readonly isWarning?: true };
+/**
+ * An error or, if so marked, a warning about one field of a request. `field`: its path in the request. `more`: how many
+ * notes this one stands for, which are not told; omitted: it is one.
+ */
+export type FieldNote = {
+  readonly field: string;
+  readonly message: string;
+  readonly isWarning?: true;
+  readonly more?: number;
+};
 
-/** An error in one field of a spec. The path is that of a manifest, from its root. */
-export type FieldError = { readonly path: string; readonly message: string };
+/** An error in one field of a spec. The path is that of a manifest, from its root. `more`: as in a `FieldNote`. */
+export type FieldError = { readonly path: string; readonly message: string; readonly more?: number };

@@ -1,4 +1,5 @@
 import { isJsonObject, type JsonObject } from "../../runtime/json.ts";
+import { joinErrors } from "../job/notes.ts";
 import type { FieldError } from "../job/sent.ts";
 import type { ClusterSpec, Verdict } from "./kind.ts";
 
@@ -72,7 +73,9 @@ export function checkedErrors(answer: unknown): readonly FieldError[] {
   const errors = listOf(answer, "the result of validate");
   const areErrors = errors.every(({ path, message }) => typeof path === "string" && typeof message === "string");
   must(areErrors, "the result of validate must be a list of { path, message }, both text");
-  return errors as unknown as readonly FieldError[];
+  // A plugin may give members of its own.
+  const plain = (errors as unknown as readonly FieldError[]).map(({ path, message }) => ({ path, message }));
+  return joinErrors("spec", plain);
 }
 
 function objectOf(value: unknown, otherwise: string): JsonObject {

@@ -1,5 +1,6 @@
 import type { Json, JsonObject } from "../../runtime/json.ts";
 import { arrayAt, isJsonObject, numberAt, objectAt, stringAt } from "../../runtime/json.ts";
+import { NoteList } from "../job/notes.ts";
 import type { FieldError } from "../job/sent.ts";
 
 /** The largest integer of Kubernetes' int32 fields. */
@@ -11,15 +12,27 @@ const INT32_MAX = 2 ** 31 - 1;
  * Null counts as omitted.
  */
 export function schemaErrors(schema: JsonObject, value: Json | undefined, path: string): readonly FieldError[] {
-  if (value === undefined || value === null) return [];
+  const errors = new NoteList<FieldError>();
+  checkValue({ schema, path, errors }, value);
+  return errors.list((rest) => ({ path, ...rest }));
+}
+
+/** Where a value stands, and what it must be. */
+type SchemaPlace = { readonly schema: JsonObject; readonly path: string; readonly errors: NoteList<FieldError> };
+
+function checkValue(place: SchemaPlace, value: Json | undefined): void {
+  const { schema, path, errors } = place;
+  if (value === undefined || value === null) return;
   const types = typesOf(schema);
   if (types.length > 0 && !types.some((type) => hasType(value, type))) {
-    return [{ path, message: `must be ${stringAt(schema, "x-allowed") ?? types.map(spoken).join(" or ")}` }];
+    const allowed = () => stringAt(schema, "x-allowed") ?? types.map(spoken).join(" or ");
+    errors.add(() => ({ path, message: `must be ${allowed()}` }));
+    return;
   }
   const wrong = scalarError(schema, value);
-  if (wrong !== null) return [{ path, message: wrong }];
-  if (Array.isArray(value)) return listErrors(schema, value, path);
-  return isJsonObject(value) ? memberErrors(schema, value, path) : [];
+  if (wrong !== null) errors.add(() => ({ path, message: wrong }));
+  else if (Array.isArray(value)) checkItems(place, value);
+  else if (isJsonObject(value)) checkMembers(place, value);
 }
 
 function scalarError(schema: JsonObject, value: Json): string | null {
@@ -48,27 +61,35 @@ function numberError(schema: JsonObject, value: number): string | null {
   return minimum === -end ? `must be at most ${maximum}` : `must be from ${minimum} to ${maximum}`;
 }
 
-function listErrors(schema: JsonObject, value: readonly Json[], path: string): readonly FieldError[] {
+function checkItems({ schema, path, errors }: SchemaPlace, value: readonly Json[]): void {
   const minItems = numberAt(schema, "minItems") ?? 0;
   if (value.length < minItems) {
-    return [{ path, message: minItems === 1 ? "must not be empty" : `must have at least ${minItems} items` }];
+    const message = minItems === 1 ? "must not be empty" : `must have at least ${minItems} items`;
+    errors.add(() => ({ path, message }));
+    return;
   }
-  return value.flatMap((item, at) => schemaErrors(objectAt(schema, "items"), item, `${path}[${at}]`));
+  const items = objectAt(schema, "items");
+  for (const [at, item] of value.entries()) checkValue({ schema: items, path: `${path}[${at}]`, errors }, item);
 }
 
-function memberErrors(schema: JsonObject, value: JsonObject, path: string): readonly FieldError[] {
+function checkMembers({ schema, path, errors }: SchemaPlace, value: JsonObject): void {
+  for (const name of missingMembers(schema, value)) {
+    errors.add(() => ({ path: `${path}.${name}`, message: "is required" }));
+  }
   const properties = objectAt(schema, "properties");
-  const missing = arrayAt(schema, "required")
-    .filter((name) => typeof name === "string" && (value[name] ?? null) === null)
-    .map((name) => ({ path: `${path}.${name}`, message: "is required" }));
-  const wrong = Object.entries(value).flatMap(([name, member]) => {
+  const isClosed = schema["additionalProperties"] === false;
+  const unknown = () => `is not a field of ${stringAt(schema, "title") ?? path}`;
+  for (const [name, member] of Object.entries(value)) {
     const inner = Object.hasOwn(properties, name) ? properties[name] : undefined;
     const at = `${path}.${name}`;
-    if (isJsonObject(inner)) return schemaErrors(inner, member, at);
-    const unknown = schema["additionalProperties"] === false && member !== undefined && member !== null;
-    return unknown ? [{ path: at, message: `is not a field of ${stringAt(schema, "title") ?? path}` }] : [];
-  });
-  return [...missing, ...wrong];
+    if (isJsonObject(inner)) checkValue({ schema: inner, path: at, errors }, member);
+    else if (isClosed && (member ?? null) !== null) errors.add(() => ({ path: at, message: unknown() }));
+  }
+}
+
+function missingMembers(schema: JsonObject, value: JsonObject): readonly string[] {
+  const required = arrayAt(schema, "required").filter((name) => typeof name === "string");
+  return required.filter((name) => (value[name] ?? null) === null);
 }
 
 function typesOf(schema: JsonObject): readonly string[] {

@@ -1,4 +1,5 @@
 import { arrayAt, isJsonObject, type JsonObject, objectAt, stringAt } from "../../runtime/json.ts";
+import { joinErrors } from "../job/notes.ts";
 import type { FieldError, SentReplicaSpec, SentSpec } from "../job/sent.ts";
 import { parseMilli } from "../pods/quantity.ts";
 import { schemaErrors } from "./check-schema.ts";
@@ -12,7 +13,8 @@ export const ROLE_NAME = /^[A-Za-z][A-Za-z0-9-]{0,29}$/;
  * Paths are those of the API, such as `spec.replicaSpecs.Worker.replicas`. `checkTemplate` checks the templates.
  */
 export function checkSent(kind: Kind, sent: SentSpec): readonly FieldError[] {
-  return [...checkRoles(kind, sent), ...checkMinimum(sent), ...checkMinResources(sent), ...checkKindSpec(kind, sent)];
+  const checks = [checkRoles(kind, sent), checkMinimum(sent), checkMinResources(sent), checkKindSpec(kind, sent)];
+  return joinErrors("spec", ...checks);
 }
 
 /** Checks the quantities of the future PodGroup. Otherwise the cluster would refuse it only after the admission. */
@@ -37,12 +39,12 @@ function checkRoles(kind: Kind, { replicaSpecs }: SentSpec): readonly FieldError
     const spelled = kind.roleName(role).toLowerCase();
     if (seen.has(spelled)) errors.push({ path, message: "is set twice: upper and lower case do not matter" });
     seen.add(spelled);
-    errors.push(...checkRole(kind, { role, replica, path }));
+    for (const error of checkRole(kind, { role, replica, path })) errors.push(error);
   }
   const missing = (kind.roles ?? []).filter(({ name, min }) => min > 0 && !seen.has(name.toLowerCase()));
-  errors.push(
-    ...missing.map((bounds) => ({ path: `spec.replicaSpecs.${bounds.name}`, message: missingRole(kind, bounds) })),
-  );
+  for (const bounds of missing) {
+    errors.push({ path: `spec.replicaSpecs.${bounds.name}`, message: missingRole(kind, bounds) });
+  }
   const total = Object.values(replicaSpecs).reduce((sum, { replicas = 1 }) => sum + Math.max(replicas, 0), 0);
   if (total === 0 && missing.length === 0 && !isService(kind))
     errors.push({ path: "spec.replicaSpecs", message: "must have at least one replica" });

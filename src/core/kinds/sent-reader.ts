@@ -1,15 +1,21 @@
 import { parseDurationMs } from "../../runtime/duration.ts";
 import { isJsonObject, type Json, type JsonObject } from "../../runtime/json.ts";
+import { NoteList } from "../job/notes.ts";
 import type { FieldError } from "../job/sent.ts";
 
 export type NumberBounds = { readonly wide?: boolean; readonly least?: number; readonly most?: number };
 
 /** Reads members of untyped JSON. Collects errors by the path of their field instead of throwing. */
 export class SentReader {
-  readonly errors: FieldError[] = [];
+  readonly #errors = new NoteList<FieldError>();
+
+  /** The first errors; the last one says how many more there are. */
+  get errors(): readonly FieldError[] {
+    return this.#errors.list((rest) => ({ path: "", ...rest }));
+  }
 
   fail(path: string, message: string): undefined {
-    this.errors.push({ path, message });
+    this.#errors.add(() => ({ path, message }));
     return undefined;
   }
 

@@ -1,4 +1,5 @@
 import { arrayAt, isJsonObject, type JsonObject, objectAt, stringMapAt } from "../../runtime/json.ts";
+import { joinErrors } from "../job/notes.ts";
 import { nearestName } from "./nearest-name.ts";
 import { annotationPath, POD_ANNOTATION } from "./pod-annotations.ts";
 import type { TemplateFindings } from "./validate-template.ts";
@@ -22,7 +23,7 @@ export function checkPlaceholders(template: JsonObject, inputs: JsonObject): Tem
   );
   const noted = (severity: "error" | "warning") =>
     found.flatMap(({ path, kind, message }) => (kind === severity ? [{ path, message }] : []));
-  return { errors: noted("error"), warnings: noted("warning") };
+  return { errors: joinErrors("", noted("error")), warnings: joinErrors("", noted("warning")) };
 }
 
 type TemplateText = { readonly path: string; readonly text: string };

@@ -1,4 +1,5 @@
 import { isJsonObject, type Json, type JsonObject, objectAt, stringAt } from "../../runtime/json.ts";
+import { NoteList } from "../job/notes.ts";
 import type { FieldError } from "../job/sent.ts";
 import { nearestName } from "./nearest-name.ts";
 import { containersOf, isSet, PROBES, partAt, partsAt, volumesOf } from "./policy/pod-parts.ts";
@@ -31,16 +32,16 @@ const PATH_SHOWN_MAX = 200;
  * JSON holds.
  */
 export function checkTemplate(template: JsonObject): TemplateFindings {
-  const errors: FieldError[] = [];
-  const warnings: FieldError[] = [];
-  walk({ errors, warnings }, { value: template, type: "Template", path: "", depth: 0 });
+  const found: FindingLists = { errors: new NoteList(), warnings: new NoteList() };
+  walk(found, { value: template, type: "Template", path: "", depth: 0 });
   const spec = objectAt(template, "spec");
-  errors.push(...checkForbidden(spec), ...checkNodeFields(spec), ...checkHostPaths(spec), ...checkGrace(spec));
-  errors.push(...checkContainers(spec));
-  return { errors, warnings };
+  for (const check of SPEC_CHECKS) found.errors.addAll(check(spec));
+  return { errors: found.errors.list(ofTemplate), warnings: found.warnings.list(ofTemplate) };
 }
 
-type FindingLists = { readonly errors: FieldError[]; readonly warnings: FieldError[] };
+type FindingLists = { readonly errors: NoteList<FieldError>; readonly warnings: NoteList<FieldError> };
+
+const ofTemplate = (rest: Omit<FieldError, "path">): FieldError => ({ path: "", ...rest });
 type TemplateObject = {
   readonly value: JsonObject;
   readonly type: string;
@@ -56,7 +57,7 @@ function walk(findings: FindingLists, { value, type, path, depth }: TemplateObje
   for (const [name, inner] of Object.entries(value)) {
     const at = path === "" ? name : `${path}.${name}`;
     const shape = fields.get(name);
-    if (shape === undefined) findings.warnings.push(...unknownMember({ name, inner, type, path: at }, fields.keys()));
+    if (shape === undefined) findings.warnings.addAll(unknownMember({ name, inner, type, path: at }, fields.keys()));
     else if (shape !== null && isSet(inner)) {
       descend(findings, { inner, list: shape.list, type: shape.type, path: at, depth: depth + 1 });
     }
@@ -89,16 +90,18 @@ type TemplateMember = {
 
 function descend(findings: FindingLists, { inner, list, type, path, depth }: TemplateMember): void {
   if (list !== Array.isArray(inner)) {
-    findings.errors.push({ path, message: list ? "must be a list" : "must be an object" });
+    findings.errors.add(() => ({ path, message: list ? "must be a list" : "must be an object" }));
     return;
   }
   const items: readonly Json[] = Array.isArray(inner) ? inner : [inner];
   for (const [index, item] of items.entries()) {
     const at = list ? `${path}[${index}]` : path;
     if (isJsonObject(item)) walk(findings, { value: item, type, path: at, depth });
-    else findings.errors.push({ path: at, message: "must be an object" });
+    else findings.errors.add(() => ({ path: at, message: "must be an object" }));
   }
 }
+
+const SPEC_CHECKS = [checkForbidden, checkNodeFields, checkHostPaths, checkGrace, checkContainers];
 
 function checkForbidden(spec: JsonObject): readonly FieldError[] {
   return FORBIDDEN.filter((name) => isSet(spec[name]) && spec[name] !== "").map((name) => ({
