@@ -19,7 +19,7 @@ import {
   type KubernetesSettings,
 } from "../core/access/authentication-settings.ts";
 import type { Authenticate } from "../core/access/identity.ts";
-import type { Clock } from "../runtime/clock.ts";
+import { type Clock, systemClock } from "../runtime/clock.ts";
 import type { FollowedFiles } from "../runtime/follow-files.ts";
 import type { Telemetry } from "../telemetry/events.ts";
 import { type Base, runLoops } from "./base.ts";
@@ -91,10 +91,10 @@ type AccessPorts = {
   ) => Promise<void>;
 };
 
-/** Makes robots, and verifies their tokens. */
-export function connectRobots({ clock, store, telemetry }: Pick<Base, "clock" | "store" | "telemetry">): RobotTokens {
+/** Makes robots, and verifies their tokens, which expire by the machine's clock. */
+export function connectRobots({ store, telemetry }: Pick<Base, "store" | "telemetry">): RobotTokens {
   const onError = (error: unknown) => telemetry.loopFailed({ loop: "uses of robots", error });
-  return createRobots({ clock, store: store.robots, randomBytes, onError });
+  return createRobots({ clock: systemClock(), store: store.robots, randomBytes, onError });
 }
 
 /** Keeps roles and bindings in memory; decides by them if callers are known. Reads them before it returns. */

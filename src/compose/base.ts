@@ -7,6 +7,7 @@ import { type NamespaceRules, reservedNamespaces } from "../core/admin/namespace
 import type { Registry } from "../core/kinds/registry.ts";
 import type { PodPolicyDefault } from "../core/pods/policy/pod-policy.ts";
 import type { Clock } from "../runtime/clock.ts";
+import type { DecisionClock } from "../runtime/decision-clock.ts";
 import type { Member } from "../runtime/member.ts";
 import type { Telemetry } from "../telemetry/events.ts";
 import type { Instrumentation } from "../telemetry/instrumentation.ts";
@@ -50,7 +51,7 @@ export async function startBase(of: {
   /** The pod policy of namespaces whose admin has set no level, unless the configuration names a level. */
   readonly podPolicyDefault: PodPolicyDefault;
   readonly takesBuckets: boolean;
-  readonly clock: Clock;
+  readonly clock: DecisionClock;
   readonly started: ProcessTelemetry;
   readonly parts: AsyncDisposableStack;
 }): Promise<Base> {

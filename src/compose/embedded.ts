@@ -1,20 +1,20 @@
 /** Connects the whole service in one process, for `gangway up`. */
 
 import { join, resolve } from "node:path";
-import { clockOffsetMs } from "../adapters/store/db/database-clock.ts";
 import { checkAddress } from "../api/server.ts";
 import type { UpOptions } from "../cli/deps.ts";
 import type { RunningService } from "../cli/up.ts";
 import type { Config, DatabaseConfig } from "../config.ts";
 import type { Registry } from "../core/kinds/registry.ts";
 import { BASELINE_DEFAULT, TRIAL_DEFAULT } from "../core/pods/policy/pod-policy.ts";
-import { systemClock } from "../runtime/clock.ts";
+import { type Clock, systemClock } from "../runtime/clock.ts";
 import type { Telemetry } from "../telemetry/events.ts";
 import { authenticates } from "./access.ts";
 import { startBase } from "./base.ts";
 import { followClusters } from "./clusters.ts";
 import { openCounters, ownCounters } from "./counters.ts";
 import { holdDirectory, migrateServer, type OpenedDatabase, openDirectory, openServer } from "./database.ts";
+import { startClock } from "./decision-clock.ts";
 import { describeParts } from "./in-use.ts";
 import { startPlanner } from "./planner.ts";
 import { startServer } from "./server.ts";
@@ -45,12 +45,16 @@ export async function startEmbedded(
   // The lock comes first: it keeps a second process away from everything in the directory.
   const openDatabase = await reserve(directory, server, parts);
   const file = join(directory, "gangway.log");
-  const started = await startProcessTelemetry({ config, kinds, file, clock: systemClock(), parts });
+  // Durations are measured by decision time as soon as there is one.
+  let decides: Clock = systemClock();
+  const measuring = { ...decides, nowMs: () => decides.nowMs() };
+  const started = await startProcessTelemetry({ config, kinds, file, clock: measuring, parts });
   const { telemetry, scrape } = started;
   const tls = followTls(config.tls, { clock: systemClock(), telemetry, parts });
   progress(server === null ? `opening the database in ${directory}` : "migrating the database");
   const { db, warnings, migrated } = await openDatabase(telemetry);
-  const clock = systemClock(server === null ? 0 : await clockOffsetMs(db, systemClock().nowMs));
+  const clock = await startClock(db, { leaseMs: config.leaseMs, telemetry, isAlone: server === null });
+  decides = clock;
   const base = await startBase({
     config,
     kinds,

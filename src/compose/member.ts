@@ -1,7 +1,8 @@
 /** Connects this process, as a member, with the store that all members share. */
 import { randomBytes } from "node:crypto";
 import { hostname } from "node:os";
-import type { Clock } from "../runtime/clock.ts";
+import { CLOCK_LEASE } from "../adapters/store/fleet/decision-clock.ts";
+import type { DecisionClock } from "../runtime/decision-clock.ts";
 import { createMember, type Member } from "../runtime/member.ts";
 import type { Telemetry } from "../telemetry/events.ts";
 import type { ServiceStore } from "./base.ts";
@@ -17,7 +18,7 @@ export function nameOfProcess(): string {
 /** Makes this process a member until the parts are closed. Resolves once it is one. */
 export async function joinAsMember(of: {
   readonly processName: string;
-  readonly clock: Clock;
+  readonly clock: DecisionClock;
   readonly store: ServiceStore;
   readonly telemetry: Telemetry;
   readonly parts: AsyncDisposableStack;
@@ -26,7 +27,10 @@ export async function joinAsMember(of: {
 }): Promise<Member> {
   const { processName: name, clock, store, telemetry, takesBuckets, leaseMs } = of;
   const onError = (error: unknown) => telemetry.loopFailed({ loop: "member", error });
-  const member = createMember({ clock, store: store.members }, { name, takesBuckets, leaseMs, onError });
+  const member = createMember(
+    { clock, store: store.members, kept: { clock, lease: CLOCK_LEASE } },
+    { name, takesBuckets, leaseMs, onError },
+  );
   await member.look();
   const stop = new AbortController();
   const running = member.run(stop.signal);

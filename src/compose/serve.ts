@@ -1,5 +1,4 @@
 /** Connects one process of a service that several processes share, for `gangway serve`. */
-import { clockOffsetMs } from "../adapters/store/db/database-clock.ts";
 import type { Db } from "../adapters/store/db/db.ts";
 import { checkAddress } from "../api/server.ts";
 import type { Role, ServeOptions } from "../cli/deps.ts";
@@ -8,12 +7,13 @@ import type { Config } from "../config.ts";
 import { isService } from "../core/kinds/kind.ts";
 import type { Registry } from "../core/kinds/registry.ts";
 import { BASELINE_DEFAULT } from "../core/pods/policy/pod-policy.ts";
-import { systemClock } from "../runtime/clock.ts";
+import { type Clock, systemClock } from "../runtime/clock.ts";
 import { authenticates } from "./access.ts";
 import { type Base, DEFAULT_QUEUE, startBase } from "./base.ts";
 import { type FollowedClusters, followClusters } from "./clusters.ts";
 import { openCounters } from "./counters.ts";
 import { openServer } from "./database.ts";
+import { startClock } from "./decision-clock.ts";
 import { describeParts } from "./in-use.ts";
 import { startPlanner } from "./planner.ts";
 import { startServer } from "./server.ts";
@@ -34,11 +34,15 @@ export async function startServe(options: ServeOptions, config: Config, kinds: R
   if (has("api"))
     await checkAddress({ listen: options.listen ?? config.listen, insecure: options.insecure, ...protection });
   await using parts = new AsyncDisposableStack();
-  const started = await startProcessTelemetry({ config, kinds, file: null, clock: systemClock(), parts });
+  // Durations are measured by decision time as soon as there is one.
+  let decides: Clock = systemClock();
+  const measuring = { ...decides, nowMs: () => decides.nowMs() };
+  const started = await startProcessTelemetry({ config, kinds, file: null, clock: measuring, parts });
   const { telemetry, scrape } = started;
   const tls = followTls(config.tls, { clock: systemClock(), telemetry, parts });
   const { db, warnings } = await openServer(server, telemetry, parts);
-  const clock = systemClock(await clockOffsetMs(db, systemClock().nowMs));
+  const clock = await startClock(db, { leaseMs: config.leaseMs, telemetry, isAlone: false });
+  decides = clock;
   const { openNamespaces } = config;
   const takesBuckets = has("worker");
   const opening = { openNamespaces, podPolicyDefault: BASELINE_DEFAULT };

@@ -7,6 +7,7 @@ import { type Api, startApi } from "../api/server.ts";
 import type { Config } from "../config.ts";
 import { followPodConfig } from "../intake/follow-pod-config.ts";
 import { createIntake } from "../intake/intake.ts";
+import { systemClock } from "../runtime/clock.ts";
 import type { ServerTls } from "../runtime/server-tls.ts";
 import { createPruner } from "../watch/pruner.ts";
 import { createWatch } from "../watch/watch.ts";
@@ -68,7 +69,8 @@ export async function startServer(
       authenticate: await connectAuthentication(
         config,
         {
-          clock,
+          // Credentials name times of the clock on the wall, which their issuers and this machine share.
+          clock: systemClock(),
           telemetry,
           verifyRobot: robots.verify,
           audit: (file, followed) => auditSettings(base, "GANGWAY_AUTHENTICATION_FILE", file, followed),

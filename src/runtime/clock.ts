@@ -1,6 +1,6 @@
 /** The time for everything outside core, which takes `nowMs` as an argument. Simulations pass a virtual clock. */
 export type Clock = {
-  /** Milliseconds since 1970 as the database counts them: shown, stored and ordered. */
+  /** Milliseconds since 1970. In a process of the service: decision time, which never goes back (`decision-time`). */
   readonly nowMs: () => number;
   /** Milliseconds of this process alone that never go backwards: for leases and timeouts. */
   readonly monotonicMs: () => number;
@@ -8,10 +8,10 @@ export type Clock = {
   readonly sleep: (delayMs: number, signal?: AbortSignal) => Promise<void>;
 };
 
-/** The machine's clock, shifted by `offsetMs` to agree with the database's. */
-export function systemClock(offsetMs = 0): Clock {
+/** The machine's clock, which may step: for the command line, for logs, and for the credentials of callers. */
+export function systemClock(): Clock {
   return {
-    nowMs: () => Date.now() + offsetMs,
+    nowMs: () => Date.now(),
     monotonicMs: () => performance.now(),
     sleep: (delayMs, signal) =>
       new Promise((resolve) => {

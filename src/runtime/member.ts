@@ -1,5 +1,7 @@
 /** Serves operators who run several processes: membership and leases, without comparing two machines' clocks. */
 import type { Clock } from "./clock.ts";
+import type { DecisionClock, RenewedTime } from "./decision-clock.ts";
+import type { SharedTime } from "./decision-time.ts";
 
 /** Another member, as the last read showed it. */
 type OtherMember = { readonly name: string; readonly counter: number; readonly leaseMs: number };
@@ -17,13 +19,23 @@ export type MemberStore = {
     readonly alive: boolean;
     readonly others: readonly OtherMember[];
     readonly leases: readonly { readonly name: string; readonly epoch: number }[];
+    readonly time: SharedTime;
   }>;
   /** Declares another member dead unless its counter has moved. */
   readonly declareDead: (seen: { readonly name: string; readonly counter: number }) => Promise<void>;
   readonly leave: (name: string) => Promise<void>;
   /** The lease's new epoch; null if a live member holds it. */
   readonly takeLease: (lease: string, holder: string) => Promise<number | null>;
+  /** Notes the correction of the clock, unless the lease of the clock has another epoch by now. */
+  readonly noteCorrection: (of: {
+    readonly epoch: number;
+    readonly correctionMs: number;
+    readonly notedMs: number;
+  }) => Promise<void>;
 };
+
+/** The clock that this member keeps right, and the lease whose holder notes its correction for all. */
+export type KeptClock = { readonly clock: Pick<DecisionClock, "renewed">; readonly lease: string };
 
 export type MemberOptions = {
   /** The beginning of the member's names. No name of another process begins with it. */
@@ -67,10 +79,15 @@ const OWN_LEASE_PART = 2 / 3;
 const SILENCE_PART = 1 / 2;
 
 export function createMember(
-  ports: { readonly clock: Clock; readonly store: MemberStore },
+  ports: {
+    readonly clock: Clock;
+    readonly store: MemberStore;
+    /** Omitted: the member keeps no clock, and notes no correction. */
+    readonly kept?: KeptClock;
+  },
   options: MemberOptions,
 ): Member {
-  const loop = new MemberLoop(ports.clock, ports.store, options);
+  const loop = new MemberLoop(ports, options);
   return {
     term: () => loop.term(),
     lease: (name, onTaken) => loop.lease(name, onTaken),
@@ -85,6 +102,7 @@ type SeenCounter = { readonly counter: number; readonly sinceMs: number };
 class MemberLoop {
   readonly #clock: Clock;
   readonly #store: MemberStore;
+  readonly #kept: KeptClock | undefined;
   readonly #options: MemberOptions;
   readonly #wanted = new Map<string, () => void>();
   /** Epochs of the leases that are held, by name. */
@@ -98,11 +116,15 @@ class MemberLoop {
   #term: { readonly name: string; readonly signal: AbortSignal; readonly end: () => void } | null = null;
   #looking: Promise<void> = Promise.resolve();
   #hasLeft = false;
+  /** Others have declared this member dead since its last renewal. */
+  #isBack = false;
 
-  constructor(clock: Clock, store: MemberStore, options: MemberOptions) {
+  constructor({ clock, store, kept }: Parameters<typeof createMember>[0], options: MemberOptions) {
     this.#clock = clock;
     this.#store = store;
+    this.#kept = kept;
     this.#options = options;
+    if (kept !== undefined) this.#wanted.set(kept.lease, () => {});
   }
 
   term(): Term | null {
@@ -155,18 +177,37 @@ class MemberLoop {
     if (this.#hasLeft) return;
     const startedMs = this.#clock.monotonicMs();
     const name = this.#name ?? (await this.#join());
-    const { alive, others, leases } = await this.#store.renew(name);
+    const sentMs = this.#clock.monotonicMs();
+    const { alive, others, leases, time } = await this.#store.renew(name);
     if (!alive) {
       // The next look joins under a new name: it must not continue what the old name held.
       this.#lose();
+      this.#isBack = true;
       return;
     }
+    // First of all: a member that stood still must not decide by the time of before.
+    const note = this.#renewClock({ read: time, sentMs, answeredMs: this.#clock.monotonicMs() }, leases);
     this.term();
     this.#renewedAtMs = startedMs;
     this.#held = new Map(leases.map((lease) => [lease.name, lease.epoch]));
     if (this.#term === null && this.#clock.monotonicMs() < this.#sureUntilMs()) this.#beginTerm(name);
+    if (note !== null) await this.#store.noteCorrection(note);
     await this.#judge(others);
     await this.#takeLeases(name);
+  }
+
+  /** Returns the correction that this member has to note. Null: another member notes it. */
+  #renewClock(
+    renewed: Pick<RenewedTime, "read" | "sentMs" | "answeredMs">,
+    leases: readonly { readonly name: string; readonly epoch: number }[],
+  ): Parameters<MemberStore["noteCorrection"]>[0] | null {
+    if (this.#kept === undefined) return null;
+    const { clock, lease } = this.#kept;
+    const { leaseMs } = this.#options;
+    const held = leases.find(({ name }) => name === lease);
+    const note = clock.renewed({ ...renewed, holds: held !== undefined, isBack: this.#isBack, leaseMs });
+    this.#isBack = false;
+    return held === undefined || note === null ? null : { epoch: held.epoch, ...note };
   }
 
   async #join(): Promise<string> {

@@ -1,12 +1,13 @@
 /** Serves on-call engineers: the log lines and the measurements of every event that the service reports. */
 import pino, { type Logger } from "pino";
 import type { AuditEntry } from "../core/admin/audit.ts";
+import type { ClockEvents } from "../runtime/decision-clock.ts";
 import { openLog } from "./log-output.ts";
 import type { Meter } from "./metrics.ts";
 import { type QuotaTelemetry, quotaTelemetry } from "./quota-telemetry.ts";
 
 /** Reports to the operator, one function for each event. An event writes a log line, measures, or both. */
-export type Telemetry = {
+export type Telemetry = ClockEvents & {
   readonly serviceStarted: (facts: { readonly address: string; readonly directory: string }) => void;
   /** A process of `gangway serve` has started. A null address: it does not serve the API. */
   readonly processStarted: (facts: { readonly roles: readonly string[]; readonly address: string | null }) => void;
@@ -167,6 +168,7 @@ function telemetryOn(log: Logger, measuring: Meter | null): Telemetry {
     audited: (audit) => log.info({ audit }, "audited"),
     servedInsecurely: (facts) => log.warn(facts, "serving without protection, because of --insecure"),
     loopFailed,
+    ...clockEvents(log, meter),
     quota: quotaTelemetry(log, meter, { monotonicMs: () => performance.now(), loopFailed }),
     callFailed: (facts) => {
       log.error(facts, "call answered with INTERNAL");
@@ -182,6 +184,21 @@ function telemetryOn(log: Logger, measuring: Meter | null): Telemetry {
       meter.record("plannerStateChecks", 1, { outcome: wrong.length === 0 ? "right" : "wrong" });
     },
     ...measurements(meter),
+  };
+}
+
+function clockEvents(log: Logger, meter: Meter): ClockEvents {
+  return {
+    clockStepped: (facts) => {
+      const use =
+        facts.clock === "database"
+          ? "decision time follows it by at most 10 % of the time that passes"
+          : "only credentials and certificates are judged by it";
+      log.warn(facts, `the clock of the ${facts.clock} stepped: ${use}`);
+      meter.record("clockSteps", 1, { clock: facts.clock });
+    },
+    clockJumped: (facts) => log.info(facts, "the machine slept, or this process stood still"),
+    clockMeasured: ({ aheadMs }) => meter.record("decisionTimeAhead", aheadMs / 1000),
   };
 }
 

@@ -228,6 +228,18 @@ export const METRICS = {
     help: "Held tokens beyond a pool's quota: above 0 after the quota was lowered, until tokens are released",
     labels: ["pool"],
   },
+  clockSteps: {
+    kind: "counter",
+    name: "gangway_clock_steps_total",
+    help: "Steps of more than a second of the database's clock, or of this machine's, against a monotonic clock",
+    labels: ["clock"],
+  },
+  decisionTimeAhead: {
+    kind: "gauge",
+    name: "gangway_decision_time_ahead_seconds",
+    help: "Decision time minus the time of the database's clock: far from 0 while decisions follow a step",
+    labels: [],
+  },
   loopFailures: {
     kind: "counter",
     name: "gangway_loop_failures_total",

@@ -8,6 +8,7 @@ const KEPT: Readonly<Record<string, string>> = {
   bucket_leases: "update bucket_leases set worker = '', epoch = 0 where worker <> '' or epoch <> 0",
   job_log: "update job_log set head = 0, pruned_to = 0",
   counters_holder: "update counters_holder set holder = '', counter = 0",
+  decision_clock: "update decision_clock set correction_ms = 0, noted_ms = 0",
   installation: "",
   migrations: "",
 };

@@ -3,6 +3,7 @@
  * and shapes; the functions themselves have a file each.
  */
 
+import type { RobotBounds } from "../../core/access/robot.ts";
 import type { AuditEntry, AuditNote } from "../../core/admin/audit.ts";
 import { NAMESPACES_MAX } from "../../core/admin/bounds.ts";
 import type { Reseal } from "../../core/admin/credential-keys.ts";
@@ -42,6 +43,7 @@ import * as simulated from "./admin/simulated-clusters.ts";
 import * as tenants from "./admin/tenant-limits.ts";
 import type { Db } from "./db/db.ts";
 import { bucketsOf, giveBuckets, takeBuckets } from "./fleet/buckets.ts";
+import { noteCorrection } from "./fleet/decision-clock.ts";
 import { takeLease } from "./fleet/leases.ts";
 import * as members from "./fleet/members.ts";
 import { changeJob, type DecideChange } from "./jobs/change-job.ts";
@@ -331,17 +333,18 @@ function memberStore(db: Db) {
     leave: (name: string) => members.leaveMembers(db, name),
     forgetAll: () => members.forgetMembers(db),
     takeLease: (name: string, holder: string) => takeLease(db, name, holder),
+    noteCorrection: (noted: Parameters<typeof noteCorrection>[1]) => noteCorrection(db, noted),
   };
 }
 
 function robotStore(db: Db, { clock }: StoreOptions) {
   return {
-    makeRobot: (robot: Parameters<typeof robots.makeRobot>[1], bounds: Parameters<typeof robots.makeRobot>[2]) =>
-      robots.makeRobot(db, robot, bounds),
+    makeRobot: (robot: Parameters<typeof robots.makeRobot>[1], bounds: RobotBounds & { readonly nowMs: number }) =>
+      robots.makeRobot(db, robot, { ...bounds, auditMs: clock.nowMs() }),
     findRobot: (hash: Buffer) => robots.findRobot(db, hash),
     noteUse: (name: string, nowMs: number) => robots.noteUse(db, name, nowMs),
     getRobot: (name: string) => robots.getRobot(db, name),
-    revokeRobot: (name: string, nowMs: number) => robots.revokeRobot(db, name, nowMs),
+    revokeRobot: (name: string, nowMs: number) => robots.revokeRobot(db, name, { nowMs, auditMs: clock.nowMs() }),
     listRobots: (page: Parameters<typeof robots.listRobots>[1]) => robots.listRobots(db, page, clock.nowMs()),
   };
 }

@@ -16,6 +16,7 @@ export const LOCK_ORDER: readonly LockedTable[] = [
   { name: "workers", keys: [["name"]] },
   { name: "counters_holder", keys: [[]] },
   { name: "leases", keys: [["name"]] },
+  { name: "decision_clock", keys: [[]] },
   { name: "bucket_leases", keys: [["bucket"]] },
   { name: "request_ids", keys: [["namespace", "request_id"]] },
   { name: "namespaces", keys: [["name"]] },

@@ -21,11 +21,14 @@ revoked_ms as "revokedMs"`;
 type Home = { readonly namespace: string | null; readonly project: string | null };
 type Row = Omit<RobotToken, "scope"> & Home;
 
-/** Keeps the hash of a new token. Robots are made one after the other, so that each call counts those before it. */
+/**
+ * Keeps the hash of a new token. Robots are made one after the other, so that each call counts those before it.
+ * `nowMs`: the machine's clock, by which tokens expire. `auditMs`: the time of the entry of the audit log.
+ */
 export function makeRobot(
   db: Db,
   robot: NewRobot & { readonly expiresAtMs: number; readonly hash: Buffer },
-  { nowMs, max, ownedMax }: RobotBounds & { readonly nowMs: number },
+  { nowMs, auditMs, max, ownedMax }: RobotBounds & { readonly nowMs: number; readonly auditMs: number },
 ): Promise<RobotOutcome> {
   const { name, owner, scope, expiresAtMs, hash } = robot;
   return db.tx(async (tx) => {
@@ -41,7 +44,7 @@ export function makeRobot(
     const params = [name, owner, nowMs, expiresAtMs, hash.toString("hex"), home.namespace, home.project];
     const made = onlyRow(await tx.query<Row>(MAKE, params));
     await appendAudit(tx, {
-      timeMs: nowMs,
+      timeMs: auditMs,
       action: "CreateRobotToken",
       subject: name,
       details: { before: null, after: settingsOf(made) },
@@ -111,12 +114,16 @@ update robot_tokens set last_use_ms = $2::bigint
  where name = $1 and (last_use_ms is null or last_use_ms < $2::bigint)`;
 
 /** Ends a token for ever. Null: there is no such robot. Revoking again changes nothing. */
-export function revokeRobot(db: Db, name: string, nowMs: number): Promise<RobotToken | null> {
+export function revokeRobot(
+  db: Db,
+  name: string,
+  { nowMs, auditMs }: { readonly nowMs: number; readonly auditMs: number },
+): Promise<RobotToken | null> {
   return db.tx(async (tx) => {
     const [robot] = await tx.query<Row>(REVOKE, [name, nowMs]);
     if (robot === undefined) return getRobot(tx, name);
     const details = { before: settingsOf(robot), after: null };
-    await appendAudit(tx, { timeMs: nowMs, action: "RevokeRobotToken", subject: name, details });
+    await appendAudit(tx, { timeMs: auditMs, action: "RevokeRobotToken", subject: name, details });
     return toRobot(robot);
   });
 }

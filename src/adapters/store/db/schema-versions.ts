@@ -60,6 +60,7 @@ export const SCHEMA_VERSIONS: SchemaVersions = [
     "0029_audit-partitions",
     "0030_robot-scopes",
     "0031_pruning",
+    "0032_decision-clock",
   ],
 ];
 

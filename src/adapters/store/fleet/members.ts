@@ -1,4 +1,6 @@
+import type { SharedTime } from "../../../runtime/decision-time.ts";
 import { type Executor, onlyRow, storable } from "../db/db.ts";
+import { SHARED_TIME } from "./decision-clock.ts";
 import type { LeaseEpoch } from "./leases.ts";
 
 /** The counter of a member at some moment. A member that renews raises its counter. */
@@ -17,6 +19,7 @@ export type Renewal = {
   readonly others: readonly (MemberCounter & { readonly leaseMs: number })[];
   /** The leases that the member holds, without those of buckets. */
   readonly leases: readonly LeaseEpoch[];
+  readonly time: SharedTime;
 };
 
 /** Makes a process a member. Its name must be new: a member that was declared dead never uses its name again. */
@@ -29,7 +32,7 @@ export async function joinMembers(executor: Executor, member: NewMember): Promis
   ]);
 }
 
-/** Raises a member's counter, and reads the leases that it holds and the counters of the others. */
+/** Raises a member's counter, and reads the leases that it holds, the counters of the others, and the time. */
 export async function renewMember(executor: Executor, name: string): Promise<Renewal> {
   return onlyRow(await executor.query<Renewal>(RENEW, [storable(name)]));
 }
@@ -45,7 +48,8 @@ select exists (select from renewed) as alive,
        ), '[]') as others,
        coalesce((
          select json_agg(json_build_object('name', name, 'epoch', epoch)) from leases where holder = $1
-       ), '[]') as leases`;
+       ), '[]') as leases,
+       ${SHARED_TIME} as time`;
 
 /**
  * Declares a member dead, unless it has renewed since it was seen. It loses its row, which its next renewal notices.
