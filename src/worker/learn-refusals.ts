@@ -1,6 +1,7 @@
 import type { Job } from "../core/job/job.ts";
 import { LABEL } from "../core/job/labels.ts";
 import { type PodRefusal, readRefusal } from "../core/pods/refusal.ts";
+import { remedyOf } from "../core/pods/refusal-remedy.ts";
 import { actionName } from "../core/reconcile/action-name.ts";
 import type { Action } from "../core/reconcile/decision.ts";
 import { objectAt, stringMapAt } from "../runtime/json.ts";
@@ -54,9 +55,10 @@ function rememberRefusal(
   const [held] = of.held;
   if (refused !== undefined) {
     const code = refused.refusal.kind === "permanent" ? refused.refusal.code : null;
-    memory.refuse(uid, { ...objectOf(refused.action), code, message: refused.message });
+    memory.refuse(uid, { ...objectOf(refused.action), ...withRemedy(refused.remedy), code, message: refused.message });
   } else if (held !== undefined) {
-    memory.refuse(uid, { ...objectOf(held.action), code: null, message: held.why });
+    const remedy = held.isQuota ? remedyOf({ reason: "Forbidden", message: held.why }) : null;
+    memory.refuse(uid, { ...objectOf(held.action), ...withRemedy(remedy), code: null, message: held.why });
   } else if (of.acted.some(({ action }) => isCreate(action))) {
     memory.refuseNothing(uid);
   }
@@ -83,7 +85,12 @@ type RefusedAction = ReturnType<typeof refusalOf>[number];
 function refusalOf({ action, outcome }: Acted) {
   if (outcome.kind !== "failed") return [];
   const refusal: PodRefusal = action.kind === "createPod" ? readRefusal(outcome) : { kind: "transient" };
-  return [{ action, refusal, message: outcome.message, retryAfterMs: outcome.retryAfterMs ?? null }];
+  const { message, retryAfterMs = null } = outcome;
+  return [{ action, refusal, remedy: remedyOf(outcome), message, retryAfterMs }];
+}
+
+function withRemedy(remedy: string | null): { readonly remedy?: string } {
+  return remedy === null ? {} : { remedy };
 }
 
 function objectOf(action: Action) {

@@ -7,8 +7,8 @@ import { isCreate } from "./carry-out.ts";
 /** A quota's refusal of a pod: what is left below it, and the server's words. */
 type Refusal = { readonly ceilings: Resources; readonly message: string };
 
-/** An action that is not tried, and why it has to wait. */
-export type HeldAction = { readonly action: Action; readonly why: string };
+/** An action that is not tried, and why it has to wait. `isQuota` false: its server has asked us to wait. */
+export type HeldAction = { readonly action: Action; readonly why: string; readonly isQuota: boolean };
 
 /** The most namespaces that are remembered. A namespace that is not remembered is simply asked again. */
 const NAMESPACES_MAX = 10_000;
@@ -28,11 +28,14 @@ export class QuotaMemory {
 
   /** Tells the actions that may be tried now from those that must wait. */
   sort(actions: readonly Action[], monotonicMs: number): { wanted: readonly Action[]; held: readonly HeldAction[] } {
-    const asked = actions.map((action) => ({ action, why: this.whyHeld(action, monotonicMs) }));
-    return {
-      wanted: asked.flatMap(({ action, why }) => (why === null ? [action] : [])),
-      held: asked.flatMap(({ action, why }) => (why === null ? [] : [{ action, why }])),
-    };
+    const wanted: Action[] = [];
+    const held: HeldAction[] = [];
+    for (const action of actions) {
+      const why = this.whyHeld(action, monotonicMs);
+      if (why === null) wanted.push(action);
+      else held.push({ action, why, isQuota: !this.#hasRoom(action, monotonicMs) });
+    }
+    return { wanted, held };
   }
 
   /**

@@ -43,6 +43,8 @@ export type RefusedCreate = {
   readonly message: string;
   /** The code of the job's failure, if the server would always refuse the pod. Null: a retry may succeed. */
   readonly code: string | null;
+  /** What has to change before the cluster takes the object. Omitted: a retry may succeed. */
+  readonly remedy?: string;
 };
 
 /** A decision in the making. It starts as a copy of the record, and each rule changes it in turn. */

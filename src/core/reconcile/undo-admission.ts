@@ -1,4 +1,5 @@
-import { problemsText } from "../job/pod-problems.ts";
+import { cutText } from "../../runtime/cut-text.ts";
+import { PROBLEM_CHARS_MAX, problemsText } from "../job/pod-problems.ts";
 import type { AdmissionBackoff, GangAdmission } from "../job/status.ts";
 import { afterStartTimeout } from "./admission-backoff.ts";
 import type { Arrangement } from "./arrange-gang.ts";
@@ -17,6 +18,7 @@ export function undoAdmission(
   { admission, arranged }: { readonly admission: GangAdmission; readonly arranged: Arrangement },
 ): boolean {
   const { job, nowMs } = inputs;
+  if (undoRefused(draft, inputs, { admission, arranged })) return true;
   const seconds = job.spec.runPolicy.schedulingPolicy.scheduleTimeoutSeconds;
   if (admission.belowMinSinceMs === null || seconds <= 0) return false;
   const atMs = admission.belowMinSinceMs + seconds * 1000;
@@ -35,6 +37,35 @@ export function undoAdmission(
   const backoff = afterStartTimeout(draft.status.backoff, { cluster: admission.cluster, why, reason, nowMs });
   if (endByStarts(draft, inputs, { backoff, why: permanent?.message ?? why })) return true;
   waitAgain(draft, inputs, { admission, reason: "StartTimeout", waitsFor: "Backoff", message, arranged, backoff });
+  return true;
+}
+
+/** How long a cluster may refuse a gang's objects: others may be about to make what is missing. */
+const REFUSED_MS = 60_000;
+
+/**
+ * Undoes an admission whose cluster refuses the gang's objects until somebody changes the cluster. The gang holds
+ * nothing while it waits, and another cluster is tried first. Returns true if it did.
+ */
+function undoRefused(
+  draft: Draft,
+  inputs: Inputs,
+  { admission, arranged }: { readonly admission: GangAdmission; readonly arranged: Arrangement },
+): boolean {
+  const { refused, nowMs } = inputs;
+  if (refused?.remedy === undefined || refused.admission !== admission.number) return false;
+  const known = draft.status.podProblems?.problems.find(({ reason }) => reason === refused.reason);
+  if (known === undefined || admission.belowMinSinceMs === null) return false;
+  const atMs = known.sinceMs + REFUSED_MS;
+  if (nowMs < atMs) {
+    draft.recheckAtMs.push(atMs);
+    return false;
+  }
+  const { cluster, number } = admission;
+  const why = `${cluster} refuses its pods: ${cutText(refused.message, PROBLEM_CHARS_MAX)}; ${refused.remedy}`;
+  const message = `Admission ${number} is undone: ${why}.`;
+  const backoff = afterStartTimeout(draft.status.backoff, { cluster, why, reason: null, nowMs });
+  waitAgain(draft, inputs, { admission, reason: "ClusterRefused", waitsFor: "Backoff", message, arranged, backoff });
   return true;
 }
 
