@@ -297,17 +297,24 @@ function postgresUrl(env: Environment, name: VariableName): string | null {
 }
 
 /** The parts of an image's name, before its tag and digest. Source: the grammar of distribution/reference. */
+const SEGMENT = "[a-z0-9]+(?:(?:[._]|__|-+)[a-z0-9]+)*";
 const IMAGE = new RegExp(
-  [
-    "^(?:[A-Za-z0-9][A-Za-z0-9.-]*(?::[0-9]+)?/)?[a-z0-9]+(?:(?:[._]|__|-+)[a-z0-9]+)*",
-    "(?:/[a-z0-9]+(?:(?:[._]|__|-+)[a-z0-9]+)*)*(?::[A-Za-z0-9_][A-Za-z0-9_.-]{0,127})?",
-    "(?:@[A-Za-z][A-Za-z0-9]*:[0-9a-fA-F]{32,})?$",
-  ].join(""),
+  `^(?:[A-Za-z0-9][A-Za-z0-9.-]*(?::[0-9]+)?/)?${SEGMENT}(?:/${SEGMENT})*` +
+    "(?::([A-Za-z0-9_][A-Za-z0-9_.-]*))?(?:@[A-Za-z][A-Za-z0-9]*:([0-9a-fA-F]+))?$",
 );
+const TAG_CHARS_MAX = 128;
+const DIGEST_CHARS_MIN = 32;
+
+function isImage(text: string): boolean {
+  const [found, tag = "", digest] = IMAGE.exec(text) ?? [];
+  return (
+    found !== undefined && tag.length <= TAG_CHARS_MAX && (digest === undefined || digest.length >= DIGEST_CHARS_MIN)
+  );
+}
 
 function readImage(env: Environment, name: NameWith<"default">): string {
   const image = textOf(env, name);
-  if (IMAGE.test(image)) return image;
+  if (isImage(image)) return image;
   throw new Error(`${name} is "${image}"; allowed is an image such as registry.example:5000/tools/kubectl:1.36`);
 }
 

@@ -1,7 +1,9 @@
 /** Warns of resources that no node has, such as a misspelt `nvidia.co/gpu`: a gang would wait for them for ever. */
 import { meantResource } from "../core/admin/flavor-nodes.ts";
 import type { FieldNote, SentJob } from "../core/job/sent.ts";
+import { nameHelp } from "../core/pods/nearest-name.ts";
 import { readResources } from "../core/pods/resources.ts";
+import { compareText } from "../runtime/compare-text.ts";
 import { arrayAt, isJsonObject, type Json, objectAt } from "../runtime/json.ts";
 import type { IntakeFacts } from "./ports.ts";
 import { requestPath } from "./request-path.ts";
@@ -23,10 +25,12 @@ export async function checkResources({ spec }: SentJob, facts: IntakeFacts): Pro
   if (requested.length === 0) return [];
   const known = await facts.nodeResources(requested.map(({ resource }) => resource));
   if (known === null) return [];
+  const names = [...known].sort(compareText);
+  const help = nameHelp();
   return requested
     .filter(({ resource }) => !known.has(resource))
     .map(({ resource, field }) => {
-      return { field, message: `no node of any cluster has ${resource}${meantResource(resource, known)}` };
+      return { field, message: `no node of any cluster has ${resource}${meantResource(resource, names, help)}` };
     });
 }
 

@@ -53,6 +53,24 @@ function own<T>(map: Readonly<Record<string, T>>): Record<string, T> {
   return Object.fromEntries(Object.entries(map).filter(([name]) => !isInherited(name)));
 }
 
+/** A name that is refused may contain dots; the names of replica types do not. */
+const DOTS_TRIED_MAX = 8;
+const ROLES = "spec.replicaSpecs.";
+
+/** The replica type that a path of a manifest is about. Undefined: none. Its cost does not depend on their number. */
+function roleIn(path: string, replicaSpecs: Readonly<Record<string, unknown>>): string | undefined {
+  if (!path.startsWith(ROLES)) return undefined;
+  const rest = path.slice(ROLES.length);
+  if (Object.hasOwn(replicaSpecs, rest)) return rest;
+  let dot = rest.indexOf(".");
+  for (let tried = 0; dot >= 0 && tried < DOTS_TRIED_MAX; tried++) {
+    const role = rest.slice(0, dot);
+    if (Object.hasOwn(replicaSpecs, role)) return role;
+    dot = rest.indexOf(".", dot + 1);
+  }
+  return undefined;
+}
+
 /**
  * Converts a path of a manifest, `spec.replicaSpecs.Worker.replicas`, to a path of a request. Names of roles may
  * contain dots.
@@ -61,12 +79,9 @@ export function toNote(
   { path, ...error }: FieldError,
   { replicaSpecs }: { readonly replicaSpecs: Readonly<Record<string, unknown>> },
 ): FieldNote {
-  const role = Object.keys(replicaSpecs).find((name) => {
-    const prefix = `spec.replicaSpecs.${name}`;
-    return path === prefix || path.startsWith(`${prefix}.`);
-  });
+  const role = roleIn(path, replicaSpecs);
   if (role === undefined) return { field: requestPath(path.split(".")), ...error };
-  const rest = path.slice(`spec.replicaSpecs.${role}.`.length);
+  const rest = path.slice(ROLES.length + role.length + 1);
   const steps: PathStep[] = ["spec", "replicaSpecs", role, ...(rest === "" ? [] : rest.split("."))];
   return { field: requestPath(steps), ...error };
 }

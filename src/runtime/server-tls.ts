@@ -1,6 +1,7 @@
 /** The TLS of this process' listeners: their certificate, and whether clients show one too. */
 import { X509Certificate } from "node:crypto";
 import { createSecureContext, type SecureContextOptions } from "node:tls";
+import { certificatesIn, isClosedCertificate } from "./scan-text.ts";
 
 /** `required`: a client without a certificate that the authorities signed gets no connection. */
 export type ClientCertificates = "none" | "optional" | "required";
@@ -42,11 +43,9 @@ export function tlsContext(files: TlsFiles, [cert = "", key = "", ca]: readonly 
   return context;
 }
 
-const CERTIFICATE = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g;
-
 /** Node ignores what it cannot read of a file with authorities. */
 function requireCertificates(path: string, text: string): void {
-  const certificates = text.match(CERTIFICATE) ?? [];
+  const certificates = certificatesIn(text).filter(isClosedCertificate);
   if (certificates.length === 0) throw new Error(`${path} has no certificate in PEM`);
   for (const one of certificates) {
     try {

@@ -28,9 +28,14 @@ function wordsOf(error: unknown): string {
     : String(error);
 }
 
+/** The end of a line of a stack: `step.ts:12:34)`. */
+const FRAME_END = /^([^/\s:]+:\d+(?::\d+)?)\)?$/;
+
 /** In brackets, file and line without the folders, which a submitter of jobs need not see. */
 function placeOf(thrown: unknown): string {
   if (!(thrown instanceof Error) || !SLIPS.some((slip) => thrown instanceof slip)) return "";
-  const [, place] = /file:\/\/\S*?([^/\s]+:\d+(?::\d+)?)\)?$/m.exec(thrown.stack ?? "") ?? [];
+  const frames = (thrown.stack ?? "").split("\n").filter((line) => line.startsWith("    at "));
+  const frame = frames.find((line) => line.includes("file://")) ?? "";
+  const [, place] = FRAME_END.exec(frame.slice(frame.lastIndexOf("/") + 1)) ?? [];
   return place === undefined ? "" : ` (${place})`;
 }

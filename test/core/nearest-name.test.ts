@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { nearestName } from "../../src/core/pods/nearest-name.ts";
+import { nameHelp, nearestName } from "../../src/core/pods/nearest-name.ts";
 
 const cases: Record<string, readonly [name: string, known: readonly string[], nearest: string | null]> = {
   "a letter is missing": ["contaners", ["volumes", "containers"], "containers"],
@@ -24,3 +24,10 @@ const cases: Record<string, readonly [name: string, known: readonly string[], ne
 for (const [name, [misspelt, known, nearest]] of Object.entries(cases)) {
   test(`${name}: ${nearest ?? "none"}`, () => assert.equal(nearestName(misspelt, known), nearest));
 }
+
+test("only the first unknown names of an answer get help, and only names that are short", () => {
+  const help = nameHelp();
+  const helped = Array.from({ length: 12 }, () => help("imag", ["image"]));
+  assert.deepEqual(helped, [...Array.from({ length: 10 }, () => "image"), null, null]);
+  assert.equal(nearestName("a".repeat(81), ["a".repeat(80)]), null);
+});

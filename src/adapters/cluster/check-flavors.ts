@@ -2,6 +2,7 @@
 import type { ClusterFinding } from "../../core/admin/cluster.ts";
 import { flavorProblem } from "../../core/admin/flavor-nodes.ts";
 import type { ClusterFlavor, NodeCapacity } from "../../core/plan/snapshot.ts";
+import { nameHelp } from "../../core/pods/nearest-name.ts";
 import { readResources } from "../../core/pods/resources.ts";
 import type { Json } from "../../runtime/json.ts";
 import { arrayAt, objectAt, stringAt, stringMapAt } from "../../runtime/json.ts";
@@ -21,8 +22,9 @@ export async function flavorFindings(
   if (flavors.length === 0) return [];
   const nodes = await listNodes(client);
   if (nodes === null) return [];
+  const help = nameHelp();
   return flavors.flatMap((flavor) => {
-    const problem = flavorProblem(flavor, nodes);
+    const problem = flavorProblem(flavor, nodes, help);
     if (problem === null) return [];
     return [{ severity: "WARNING", code: "FlavorWithoutNodes", message: `flavor ${flavor.name}: ${problem}` }];
   });

@@ -3,6 +3,7 @@ import { type Cluster, HttpMethod, KubeConfig, RequestContext, type User } from 
 import { Agent, type Dispatcher, ProxyAgent } from "undici";
 import { invariant } from "../../runtime/assert.ts";
 import { type JsonObject, stringAt } from "../../runtime/json.ts";
+import { withoutTrailing } from "../../runtime/scan-text.ts";
 import { type AllowedHosts, DEFAULT_CLUSTER_HOSTS, parseAllowedHosts } from "./allowed-hosts.ts";
 import { guardedConnector, guardedLookup, HostRefused } from "./guarded-connector.ts";
 import { pickContext } from "./kubeconfig.ts";
@@ -116,7 +117,7 @@ function clusterOf(picked: JsonObject): Cluster {
   const [caData, tlsServerName] = [stringAt(picked, "certificate-authority-data"), stringAt(picked, "tls-server-name")];
   return {
     name: "cluster",
-    server: (stringAt(picked, "server") ?? "").replace(/\/+$/, ""),
+    server: withoutTrailing(stringAt(picked, "server") ?? "", "/"),
     skipTLSVerify: picked["insecure-skip-tls-verify"] === true,
     ...(caData === undefined ? {} : { caData }),
     ...(tlsServerName === undefined ? {} : { tlsServerName }),

@@ -2,8 +2,9 @@
 import { X509Certificate } from "node:crypto";
 import { isIP } from "node:net";
 import { createSecureContext } from "node:tls";
-import { nearestName } from "../../core/pods/nearest-name.ts";
+import { type NameHelp, nameHelp } from "../../core/pods/nearest-name.ts";
 import { isJsonObject, type Json, type JsonObject, stringAt } from "../../runtime/json.ts";
+import { certificatesIn } from "../../runtime/scan-text.ts";
 
 /** A member of a kubeconfig's object. */
 type Member = {
@@ -84,10 +85,11 @@ export function memberProblems(
   { members, allowLocal }: { readonly members: Members; readonly allowLocal: boolean },
 ): readonly string[] {
   const allowed = Object.keys(members).filter((name) => allowLocal || members[name]?.reach === undefined);
+  const help = nameHelp();
   const problemOf = (name: string, value: Json): string | null => {
     const member = Object.hasOwn(members, name) ? members[name] : undefined;
     if (Object.hasOwn(NEVER, name)) return ` ${NEVER[name]}`;
-    if (member === undefined) return ` is not allowed${suggestion(name, allowed)}`;
+    if (member === undefined) return ` is not allowed${suggestion(name, allowed, help)}`;
     const { reach } = member;
     return reach === undefined || allowLocal ? valueProblem(value, member) : ` ${reach}${NOT_ALLOWED[reach] ?? ""}`;
   };
@@ -118,8 +120,8 @@ export function typeName(value: Json | undefined): string {
   return typeof value === "string" ? "text" : `a ${typeof value === "boolean" ? "true or false" : "number"}`;
 }
 
-function suggestion(name: string, allowed: readonly string[]): string {
-  const near = name.length > NAME_SHOWN_MAX ? null : nearestName(name, allowed);
+function suggestion(name: string, allowed: readonly string[], help: NameHelp): string {
+  const near = name.length > NAME_SHOWN_MAX ? null : help(name, allowed);
   return near === null ? `: allowed are ${allowed.join(", ")}` : `: did you mean ${near}?`;
 }
 
@@ -201,12 +203,10 @@ function base64Problem(text: string): string | null {
   return isBase64 && decoded(joined).includes("-----BEGIN ") ? null : "must be a PEM file in base64";
 }
 
-const CERTIFICATE = /-----BEGIN CERTIFICATE-----[\s\S]*?-----END CERTIFICATE-----/g;
-
 function certificatesProblem(text: string): string | null {
   const problem = base64Problem(text);
   if (problem !== null) return problem;
-  const blocks = decoded(text).match(CERTIFICATE) ?? [];
+  const blocks = certificatesIn(decoded(text));
   if (blocks.length === 0) return "must hold a certificate in PEM";
   const broken = blocks.findIndex((block) => !isCertificate(block));
   return broken < 0 ? null : `must hold valid certificates, but number ${broken + 1} is not one`;

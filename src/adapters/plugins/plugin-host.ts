@@ -9,9 +9,14 @@ import { UnavailableError } from "../../runtime/unavailable-error.ts";
 
 const NAME = /^[^\p{Cc}\p{Cs}]{1,253}$/u;
 /** The resource manager's API checks the names of pools in the same way. */
-const POOL_NAME =
-  /^(?=.{1,128}$)[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?([/:][A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)*$/;
+const POOL_NAME = /^[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?([/:][A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)*$/;
 const SECRET_NAME = /^[A-Za-z0-9][-A-Za-z0-9._]{0,252}$/;
+
+const POOL_NAME_CHARS_MAX = 128;
+
+function isPoolName(text: string): boolean {
+  return text.length <= POOL_NAME_CHARS_MAX && POOL_NAME.test(text);
+}
 
 /** A task's name that is too long is shortened to a hash of this length. */
 const NAME_LENGTH_MIN = 14;
@@ -83,7 +88,7 @@ function setupOf<Holder>(
     enqueueOwner: wakeJob,
     secrets,
     registerResourceQuota: async (pool, amount) => {
-      if (typeof pool !== "string" || !POOL_NAME.test(pool)) {
+      if (typeof pool !== "string" || !isPoolName(pool)) {
         throw new Error(
           "a pool's name must be like gpu/h100 or ex:warehouse: letters, digits, - _ . and / or : between them",
         );

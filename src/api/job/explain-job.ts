@@ -89,12 +89,15 @@ function summaryOf(shown: ShownJob, refusal: Refusal | null, hasNoPods: boolean)
   return more === "" ? `${name} ${said}` : `${name} ${said.replace(/\.$/, "")}${more}`;
 }
 
+const UNDONE = "is undone: ";
+
 /** Says for whom a job was preempted, until it is admitted again: it may wait for something else by then. */
 function preemptedText({ status }: Job, said: string): string {
   const condition = status.conditions.find(({ type, status }) => type === "Preempted" && status === "True");
   if (condition === undefined) return "";
   const { reason, message } = condition;
-  const why = /is undone: (.*)\.$/s.exec(message)?.[1] ?? message;
+  const at = message.indexOf(UNDONE);
+  const why = at >= 0 && message.endsWith(".") ? message.slice(at + UNDONE.length, -1) : message;
   return said.includes(why) ? "" : `; ${why} (${reason})`;
 }
 

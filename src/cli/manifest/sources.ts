@@ -1,3 +1,4 @@
+import { withoutTrailing } from "../../runtime/scan-text.ts";
 import type { CliIo, ReadLimit } from "../deps.ts";
 import { usageFailure } from "../exit.ts";
 
@@ -57,5 +58,5 @@ async function filesOf(path: string, io: CliIo): Promise<readonly string[]> {
   if (entry.kind === "file") return [path];
   const names = entry.names.filter((name) => MANIFEST.test(name)).sort();
   if (names.length === 0) throw usageFailure(`folder ${path} has no *.yaml, *.yml or *.json file`);
-  return names.map((name) => `${path.replace(/\/+$/, "")}/${name}`);
+  return names.map((name) => `${withoutTrailing(path, "/")}/${name}`);
 }

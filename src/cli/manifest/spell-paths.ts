@@ -1,7 +1,7 @@
 /** A field of a CreateJobRequest, as the service names it: `job.spec.replica_specs[Master].template.spec`. */
 const REQUEST_PATH = /\bjob\.(spec|metadata)((?:\.[\w-]+|\[[^\]\s]*\])*)/g;
 /** From these members on, names are those of the manifest already. */
-const VERBATIM = /^(.*?)(\.template\b.*|\.inputs\b.*|\.labels\b.*|\.annotations\b.*|\.kind_spec\b.*)?$/s;
+const VERBATIM = /\.(?:template|inputs|labels|annotations|kind_spec)\b/;
 
 /**
  * Returns a function that renames the service's fields in a text to those of a manifest, such as
@@ -15,7 +15,8 @@ export function pathSpeller(manifest: {
   const { replicaSpecsField, liftsKindSpec } = manifest;
   return (text) =>
     text.replaceAll(REQUEST_PATH, (_, root: string, path: string) => {
-      const [, ours = "", verbatim = ""] = VERBATIM.exec(path) ?? [];
+      const at = path.search(VERBATIM);
+      const [ours, verbatim] = at < 0 ? [path, ""] : [path.slice(0, at), path.slice(at)];
       const camel = ours.replaceAll(/_([a-z])/g, (_part, letter: string) => letter.toUpperCase());
       const named = camel.replace(/^\.replicaSpecs(?:\[([^\]]*)\])?/, (_part, type?: string) =>
         type === undefined ? `.${replicaSpecsField}` : `.${replicaSpecsField}.${type}`,

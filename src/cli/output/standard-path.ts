@@ -48,7 +48,7 @@ function quoted(name: string): string {
 function bracket(segment: string): string {
   if (!/^\[\s*\?/.test(segment)) return segment;
   return segment.replaceAll(
-    /'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*"|@((?:\.(?:\\.|[\w-])+)+)/gs,
+    /'(?:\\.|[^'\\])*'?|"(?:\\.|[^"\\])*"?|@((?:\.(?:\\.|[\w-])+)+)/gs,
     (found, members: string | undefined) =>
       members === undefined
         ? found

@@ -4,6 +4,7 @@
  */
 import { compile, type JSONPathQuery, type JSONValue } from "json-p3";
 import type { Json } from "../../runtime/json.ts";
+import { splitOutside } from "../../runtime/scan-text.ts";
 import { usageFailure } from "../exit.ts";
 import type { Template, TemplateSource } from "../options.ts";
 import { toStandardPath } from "./standard-path.ts";
@@ -99,7 +100,7 @@ function renderPart(part: Part, root: Json, current: Json): string {
 
 /** A row for each item of a list, or one for a single object. */
 function columnsTemplate(text: string): Template {
-  const columns = text.split(/,(?![^[]*\])/).map((column) => {
+  const columns = splitOutside(text, { open: "[", close: "]" }).map((column) => {
     const [, title = "", path = ""] = /^([^:]+):(.+)$/s.exec(column) ?? [];
     if (title === "")
       throw usageFailure(`--output: a column must be TITLE:PATH, such as NAME:.metadata.name, not ${column}`);

@@ -33,10 +33,13 @@ export function certificateIdentity(
 }
 
 /** SPIFFE-ID, 2: a trust domain and segments, without a port, query, encoded characters, `.` and `..`. */
-const SPIFFE_ID = /^spiffe:\/\/[a-z0-9._-]{1,255}(\/[A-Za-z0-9._-]+)*$/;
+const SPIFFE_ID = /^spiffe:\/\/([a-z0-9._-]+)(?:\/[A-Za-z0-9._-]+)*$/;
+const TRUST_DOMAIN_CHARS_MAX = 255;
 
 function isSpiffeId(uri: string): boolean {
-  return SPIFFE_ID.test(uri) && !uri.slice(SPIFFE.length).split("/").some(isDots);
+  const [, trustDomain] = SPIFFE_ID.exec(uri) ?? [];
+  if (trustDomain === undefined || trustDomain.length > TRUST_DOMAIN_CHARS_MAX) return false;
+  return !uri.slice(SPIFFE.length).split("/").some(isDots);
 }
 
 function isDots(segment: string): boolean {

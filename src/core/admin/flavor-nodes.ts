@@ -5,7 +5,7 @@
 import { compareText } from "../../runtime/compare-text.ts";
 import { carries } from "../plan/fit.ts";
 import type { ClusterFlavor, NodeCapacity } from "../plan/snapshot.ts";
-import { nearestName } from "../pods/nearest-name.ts";
+import { type NameHelp, nearestName } from "../pods/nearest-name.ts";
 
 /** The nodes that carry the labels of a flavor, and how much of its resource they have, in thousandths. */
 export type FlavorNodes = {
@@ -26,25 +26,29 @@ export function flavorNodes({ resource, nodeLabels }: ClusterFlavor, nodes: read
 type LabelledNode = Pick<NodeCapacity, "labels" | "allocatable">;
 
 /** Why no node of a cluster belongs to a flavor, with what was probably meant. Null: a node does. */
-export function flavorProblem(flavor: ClusterFlavor, nodes: readonly LabelledNode[]): string | null {
+export function flavorProblem(
+  flavor: ClusterFlavor,
+  nodes: readonly LabelledNode[],
+  help: NameHelp = nearestName,
+): string | null {
   const { resource, nodeLabels } = flavor;
   const own = nodes.filter(({ labels }) => carries(labels, nodeLabels));
   if (own.some((node) => has(node, resource))) return null;
   const labels = Object.entries(nodeLabels).map(([key, value]) => `${key}=${value}`);
   const withLabels = labels.length === 0 ? "no node" : `no node with label ${labels.join(" and ")}`;
-  if (own.length > 0) return `${withLabels} has ${resource}${meantResource(resource, resourcesOf(own))}`;
+  if (own.length > 0) return `${withLabels} has ${resource}${meantResource(resource, resourcesOf(own), help)}`;
   if (nodes.length === 0) return "the cluster has no nodes";
-  return `no node carries label ${labels.join(" and ")}${meantLabel(flavor, nodes)}`;
+  return `no node carries label ${labels.join(" and ")}${meantLabel(flavor, nodes, help)}`;
 }
 
-/** The resource that was probably meant by one that no node has, as the end of a sentence. Empty: none is close. */
-export function meantResource(resource: string, known: Iterable<string>): string {
-  const meant = nearestName(resource, [...known].sort(compareText));
+/** The resource of `known` that was probably meant, as the end of a sentence. Empty: none is close. */
+export function meantResource(resource: string, known: readonly string[], help: NameHelp): string {
+  const meant = help(resource, known);
   return meant === null ? "" : `; did you mean ${meant}?`;
 }
 
-function resourcesOf(nodes: readonly LabelledNode[]): ReadonlySet<string> {
-  return new Set(nodes.flatMap(({ allocatable }) => Object.keys(allocatable)));
+function resourcesOf(nodes: readonly LabelledNode[]): readonly string[] {
+  return [...new Set(nodes.flatMap(({ allocatable }) => Object.keys(allocatable)))].sort(compareText);
 }
 
 function has({ allocatable }: LabelledNode, resource: string): boolean {
@@ -55,7 +59,7 @@ function has({ allocatable }: LabelledNode, resource: string): boolean {
 const VALUES_NAMED = 3;
 
 /** The values that nodes with the resource have for the first label that no node carries, or a key that is close. */
-function meantLabel({ resource, nodeLabels }: ClusterFlavor, nodes: readonly LabelledNode[]): string {
+function meantLabel({ resource, nodeLabels }: ClusterFlavor, nodes: readonly LabelledNode[], help: NameHelp): string {
   const wrong = Object.entries(nodeLabels).find(([key, value]) => !nodes.some(({ labels }) => labels[key] === value));
   if (wrong === undefined) return "";
   const [key] = wrong;
@@ -67,6 +71,6 @@ function meantLabel({ resource, nodeLabels }: ClusterFlavor, nodes: readonly Lab
     return `; there is ${key}=${named}${values.length > VALUES_NAMED ? ", …" : ""}`;
   }
   const keys = new Set(candidates.flatMap(({ labels }) => Object.keys(labels)));
-  const meant = nearestName(key, [...keys].sort(compareText));
+  const meant = help(key, [...keys].sort(compareText));
   return meant === null ? "" : `; did you mean the label ${meant}?`;
 }

@@ -18,7 +18,8 @@ const TEXTS = {
   },
 } as const;
 const CONTAINER = /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/;
-const PORT_NAME = /^(?=.*[a-z])[a-z0-9]([-a-z0-9]{0,13}[a-z0-9])?$/;
+const PORT_NAME = /^[a-z0-9]([-a-z0-9]{0,13}[a-z0-9])?$/;
+const LETTER = /[a-z]/;
 const FUNCTIONS = ["roleName", "validate", "clusterSpec", "objects", "isMaster", "verdict"] as const;
 const MEMBERS: readonly (keyof Kind | "elasticRoles" | "runs")[] = [
   "name",
@@ -70,7 +71,10 @@ function checkContainer(
   if (defaultPort === null) return;
   its(isJsonObject(defaultPort), "defaultPort must be null or { name, number }");
   const { name, number } = defaultPort as Record<string, unknown>;
-  its(matches(name, PORT_NAME), "defaultPort.name must be up to 15 lower-case letters, digits and dashes");
+  its(
+    matches(name, PORT_NAME) && matches(name, LETTER),
+    "defaultPort.name must be up to 15 lower-case letters, digits and dashes",
+  );
   its(isWhole(number, 1) && Number(number) <= 65_535, "defaultPort.number must be a whole number of 1 to 65535");
 }
 

@@ -1,5 +1,6 @@
 import type { Json, JsonObject } from "../../runtime/json.ts";
 import { arrayAt, isJsonObject, numberAt, objectAt, stringAt } from "../../runtime/json.ts";
+import { compileLinear } from "../../runtime/linear-pattern.ts";
 import { NoteList } from "../job/notes.ts";
 import type { FieldError } from "../job/sent.ts";
 
@@ -42,7 +43,7 @@ function scalarError(schema: JsonObject, value: Json): string | null {
   }
   if (typeof value === "number") return numberError(schema, value);
   const pattern = stringAt(schema, "pattern");
-  if (typeof value === "string" && pattern !== undefined && !new RegExp(pattern, "u").test(value)) {
+  if (typeof value === "string" && pattern !== undefined && compileLinear(pattern)?.test(value) !== true) {
     return `must be ${stringAt(schema, "x-allowed") ?? `text that matches ${pattern}`}`;
   }
   const minLength = numberAt(schema, "minLength") ?? 0;

@@ -238,8 +238,9 @@ type KindBasics = {
   /**
    * A JSON Schema for each member of `kindSpec`. Jobs with other members are refused. Supported keywords: `type` (one
    * or several), `enum`, `pattern`, `minLength`, `minimum`, `maximum`, `minItems`, `items`, `properties`, `required`
-   * and `additionalProperties: false`. Use `validate` for all other rules. An integer without bounds must fit 32 bits.
-   * `x-allowed` describes the allowed values in words. `x-ignored` says why a member has no effect.
+   * and `additionalProperties: false`. A `pattern` has the syntax of RE2, which takes linear time: no look-around and
+   * no references back. Use `validate` for all other rules. An integer without bounds must fit 32 bits. `x-allowed`
+   * describes the allowed values in words. `x-ignored` says why a member has no effect.
    */
   readonly kindSpec?: JsonObject;
   /** Members of `kindSpec` that every job must set. */

@@ -1,4 +1,5 @@
 import { isJsonObject } from "../../runtime/json.ts";
+import { compileLinear } from "../../runtime/linear-pattern.ts";
 
 const TYPES = ["array", "object", "integer", "number", "boolean", "string", "null"];
 /** The keywords that `schemaErrors` checks, each with the check of its value. */
@@ -72,10 +73,6 @@ function isCount(value: unknown): boolean {
 
 function patternFault(value: unknown): string | null {
   if (typeof value !== "string") return "a regular expression";
-  try {
-    new RegExp(value, "u");
-    return null;
-  } catch {
-    return `a regular expression in Unicode mode, not ${value}`;
-  }
+  if (compileLinear(value) !== null) return null;
+  return `a regular expression of RE2, without look-around and references back, not ${value}`;
 }

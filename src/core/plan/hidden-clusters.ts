@@ -5,9 +5,10 @@ import type { ClusterRefusal } from "./plan-types.ts";
 /** Decides which clusters a caller may see. */
 export type MaySeeCluster = (name: string) => boolean;
 
-/** Where a message names the cluster of another gang's reservation. */
-const RESERVED_ON = /(is kept for the reservation of .* on )cluster (\S+)(?=; )/s;
-const REPEATED = /(another cluster cannot be used)(?:; \1)+/g;
+/** Where a message names the cluster of another gang's reservation: the last one after these words. */
+const RESERVED = "is kept for the reservation of ";
+const ON_CLUSTER = / on cluster (\S+); /g;
+const REPEATED = /another cluster cannot be used(?:; another cluster cannot be used)+/g;
 
 /**
  * The message without the clusters of these refusals that the caller may not see, their nodes, labels and taints. How
@@ -26,10 +27,18 @@ export function messageWithoutClusters(
       [one.message, wordsFor(one)] as const,
     ])
     .sort(([one], [other]) => other.length - one.length);
-  return told
+  const shown = told
     .reduce((text, [words, instead]) => text.replaceAll(words, instead), message)
-    .replace(REPEATED, "$1")
-    .replace(RESERVED_ON, (all, before: string, name: string) => (maySee(name) ? all : `${before}another cluster`));
+    .replace(REPEATED, "another cluster cannot be used");
+  return withoutReserved(shown, maySee);
+}
+
+function withoutReserved(message: string, maySee: MaySeeCluster): string {
+  const from = message.indexOf(RESERVED);
+  const last = from < 0 ? undefined : [...message.slice(from).matchAll(ON_CLUSTER)].at(-1);
+  if (last === undefined || maySee(last[1] ?? "")) return message;
+  const at = from + last.index;
+  return `${message.slice(0, at)} on another cluster; ${message.slice(at + last[0].length)}`;
 }
 
 function wordsFor({ reason, need, have }: ClusterRefusal): string {
@@ -47,7 +56,6 @@ function wordsFor({ reason, need, have }: ClusterRefusal): string {
 const RECORDED: readonly (readonly [words: RegExp, instead: string])[] = [
   [/( fit now on )(\S+?)(?: \(simulated\))?(;.*)?$/s, "$1another cluster"],
   [/(; )(\S+?)(?: \(simulated\))?( takes \d+ even when it is empty)(; .*)?$/s, "$1another cluster$3"],
-  [/(no node of )cluster (\S+?)(?: \(simulated\))?( can ever take an? [^:]*): .*$/s, "$1another cluster$3"],
   [/(; )cluster (\S+?)(?: \(simulated\))?( has no nodes)/, "$1another cluster$3"],
 ];
 /** Each of the clusters follows, with words of any kind. */
@@ -59,5 +67,17 @@ export function recordedWithoutClusters(message: string, maySee: MaySeeCluster):
     (text, [words, instead]) => (maySee(words.exec(text)?.[2] ?? "") ? text : text.replace(words, instead)),
     message,
   );
-  return messageWithoutClusters(told.replace(EACH, "$1"), [], maySee);
+  return messageWithoutClusters(withoutNodes(told, maySee).replace(EACH, "$1"), [], maySee);
+}
+
+const NO_NODE = /no node of cluster (\S+?)(?: \(simulated\))?( can ever take an? )/;
+
+/** Where `blocked-words` says which nodes of a cluster do not take a pod. Up to the first colon, the words stay. */
+function withoutNodes(message: string, maySee: MaySeeCluster): string {
+  const found = NO_NODE.exec(message);
+  if (found === null || maySee(found[1] ?? "")) return message;
+  const rest = found.index + found[0].length;
+  const colon = message.indexOf(":", rest);
+  if (colon < 0 || message[colon + 1] !== " ") return message;
+  return `${message.slice(0, found.index)}no node of another cluster${found[2]}${message.slice(rest, colon)}`;
 }

@@ -9,10 +9,10 @@ export type MayName = (holder: string) => boolean;
 
 const OTHER_JOB = "another job";
 /** Where a message names one job. */
-const NAMED = /(waits behind |preempted for |member\(s\) for )([^\s,/]+\/[^\s,]+)(?=, (?:the head |which |whose ))/g;
+const NAMED = /(waits behind |preempted for |member\(s\) for )([^\s,/]+\/[^\s,]+)(, (?:the head |which |whose ))/g;
 /** Where it lists jobs, up to its end. */
 const LISTED = /(preempted for it have ended: )(.*)$/s;
-const JOB_NAME = /[^\s,;:()/]+\/[^\s,;:()/]+/g;
+const WORD = /[^\s,;:()]+/g;
 /** Where it lists the jobs that have reservations, or that one waits for, up to the next words. */
 const RESERVING = /(the reservation of |these jobs have ended: )([^;]*)/g;
 
@@ -21,9 +21,7 @@ const RESERVING = /(the reservation of |these jobs have ended: )([^;]*)/g;
  * also numbers of other flavors.
  */
 export function withoutNames(message: string, mayName: MayName): string {
-  return withoutJobs(message, mayName)
-    .replace(/ \(held by .*$/s, " (held by others)")
-    .replace(/, and keeps (\d+) for (?!the first of its waiting line|nominees).*$/s, ", and keeps $1 for others");
+  return withoutKeepers(withoutJobs(message, mayName).replace(/ \(held by .*$/s, " (held by others)"));
 }
 
 /** Words about why a gang waits, with the quotas that they are about. */
@@ -42,10 +40,29 @@ export function saidWithoutNames<T extends Said>(said: T, mayName: MayName): T {
 
 function withoutJobs(message: string, mayName: MayName): string {
   const shown = (name: string) => (mayName(name) ? name : OTHER_JOB);
+  const shownWord = (word: string) => (isJobName(word) ? shown(word) : word);
   return message
-    .replace(NAMED, (_, before: string, name: string) => before + shown(name))
-    .replace(LISTED, (_, before: string, names: string) => before + names.replace(JOB_NAME, shown))
-    .replace(RESERVING, (_, before: string, names: string) => before + names.replace(JOB_NAME, shown));
+    .replace(NAMED, (_, before: string, name: string, after: string) => before + shown(name) + after)
+    .replace(LISTED, (_, before: string, names: string) => before + names.replace(WORD, shownWord))
+    .replace(RESERVING, (_, before: string, names: string) => before + names.replace(WORD, shownWord));
+}
+
+/** True for `namespace/name`, and for a word with more slashes, which names no job and is hidden. */
+function isJobName(word: string): boolean {
+  const slash = word.indexOf("/");
+  return slash > 0 && slash < word.length - 1;
+}
+
+const KEEPS = /, and keeps (\d+) for /g;
+/** For whom a pool keeps tokens, in words that name nobody. */
+const UNNAMED = ["the first of its waiting line", "nominees"];
+
+function withoutKeepers(message: string): string {
+  for (const { index, 0: words } of message.matchAll(KEEPS)) {
+    const end = index + words.length;
+    if (!UNNAMED.some((one) => message.startsWith(one, end))) return `${message.slice(0, end)}others`;
+  }
+  return message;
 }
 
 function wordFor(holder: string): string {

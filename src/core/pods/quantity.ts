@@ -13,7 +13,7 @@ const BINARY_SUFFIXES = ["", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei"];
 const DECIMAL = { n: -9, u: -6, m: -3, "": 0, k: 3, M: 6, G: 9, T: 12, P: 15, E: 18 };
 /** More digits than any amount needs. The time to read a number grows with the square of its length. */
 const CHARS_MAX = 128;
-const SYNTAX = /^([+-]?)(\d+\.?\d*|\.\d+)(?:([KMGTPE]i)|([numkMGTPE]?)|[eE]([+-]?\d{1,2}))$/;
+const SYNTAX = /^([+-]?)(\d+(?:\.\d*)?|\.\d+)(?:([KMGTPE]i)|([numkMGTPE]?)|[eE]([+-]?\d{1,2}))$/;
 
 /**
  * Reads a quantity. Null if the text is not one. Rounds up to whole billionths, away from zero, so that a small amount

@@ -10,7 +10,8 @@ export type PodRefusal =
   /** A retry may succeed: too many requests, an error of the server, a missing permission. */
   | { readonly kind: "transient" };
 
-const QUOTA = /exceeded quota: .*?requested: (.*?), used: (.*?), limited: (.*)$/s;
+/** The words of a refusal by a quota, in order, before the amounts that each names. */
+const QUOTA_WORDS = ["exceeded quota: ", "requested: ", ", used: ", ", limited: "] as const;
 
 /** Reads the answer of an API server to the creation of a pod. Never throws, whatever the answer says. */
 export function readRefusal({ reason, message }: { readonly reason: string; readonly message: string }): PodRefusal {
@@ -18,8 +19,19 @@ export function readRefusal({ reason, message }: { readonly reason: string; read
     return { kind: "permanent", code: "EntityTooLarge" };
   if (reason === "Invalid" || reason === "BadRequest") return { kind: "permanent", code: "BadTaskFormat" };
   if (reason !== "Forbidden" || !message.includes("exceeded quota")) return { kind: "transient" };
-  const [, requested = "", used = "", limited = ""] = QUOTA.exec(message) ?? [];
+  const [, requested = "", used = "", limited = ""] = piecesAfter(message, QUOTA_WORDS);
   return { kind: "quota", ceilings: ceilingsOf(readAmounts(requested), readAmounts(used), readAmounts(limited)) };
+}
+
+/** The text after each of these words, up to the next of them. Empty if the text lacks one of them in this order. */
+function piecesAfter(text: string, words: readonly string[]): readonly string[] {
+  const starts: { readonly at: number; readonly end: number }[] = [];
+  for (const word of words) {
+    const at = text.indexOf(word, starts.at(-1)?.end ?? 0);
+    if (at < 0) return [];
+    starts.push({ at, end: at + word.length });
+  }
+  return starts.map(({ end }, index) => text.slice(end, starts[index + 1]?.at));
 }
 
 /**

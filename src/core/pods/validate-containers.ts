@@ -94,7 +94,11 @@ function memberPath(path: string, name: string): string {
 }
 
 /** The resources that a container may request: those of Kubernetes, and others whose name has a domain. */
-const OF_CONTAINERS = /^(cpu|memory|ephemeral-storage|hugepages-.+|(?!kubernetes\.io\/|requests\.)[^/]+\/[^/]+)$/;
+function isOfContainers(name: string): boolean {
+  if (["cpu", "memory", "ephemeral-storage"].includes(name)) return true;
+  if (/^hugepages-.+$/.test(name)) return true;
+  return /^[^/]+\/[^/]+$/.test(name) && !/^(kubernetes\.io\/|requests\.)/.test(name);
+}
 
 /**
  * Finds names of resources that no container can have. Call it on a shaped template: a platform may replace some names
@@ -105,7 +109,7 @@ export function checkResourceNames(podSpec: JsonObject): readonly FieldError[] {
     arrayAt(podSpec, list).flatMap((container, index) =>
       (["limits", "requests"] as const).flatMap((member) =>
         Object.keys(objectAt(objectAt(container, "resources"), member))
-          .filter((name) => !OF_CONTAINERS.test(name))
+          .filter((name) => !isOfContainers(name))
           .map((name) => ({
             path: `spec.${list}[${index}].resources.${member}[${JSON.stringify(name.slice(0, 80))}]`,
             message:

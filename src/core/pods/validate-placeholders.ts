@@ -1,9 +1,10 @@
 import { arrayAt, isJsonObject, type JsonObject, objectAt, stringMapAt } from "../../runtime/json.ts";
 import { joinErrors } from "../job/notes.ts";
-import { nearestName } from "./nearest-name.ts";
+import { type NameHelp, nameHelp } from "./nearest-name.ts";
+import { type Placeholder, placeholdersIn } from "./placeholders.ts";
 import { annotationPath, POD_ANNOTATION } from "./pod-annotations.ts";
 import type { TemplateFindings } from "./validate-template.ts";
-import { PLACES, placeholdersOf, VARIABLES } from "./variables.ts";
+import { PLACES, VARIABLES } from "./variables.ts";
 
 /** Placeholders that only Flyte supports. They are errors, because Gangway would not fill them in. */
 const FLYTE_ONLY = ["TaskTemplatePath", "PrevCheckpointPrefix", "CheckpointOutputPrefix"];
@@ -18,8 +19,12 @@ const NAMES_SHOWN_MAX = 20;
  */
 export function checkPlaceholders(template: JsonObject, inputs: JsonObject): TemplateFindings {
   const annotations = stringMapAt(objectAt(template, "metadata"), "annotations");
+  const help = nameHelp();
   const found = textsOf(template, annotations).flatMap(({ path, text }) =>
-    placeholdersOf(text).map(({ name, key }) => ({ path, ...judge({ name, key }, annotations, inputs) })),
+    [...placeholdersIn(text)].map(({ name, key }) => ({
+      path,
+      ...judge({ name, key }, { annotations, inputs, help }),
+    })),
   );
   const noted = (severity: "error" | "warning") =>
     found.flatMap(({ path, kind, message }) => (kind === severity ? [{ path, message }] : []));
@@ -50,23 +55,24 @@ function commandTexts(container: JsonObject, path: string): readonly TemplateTex
 }
 
 type Judgement = { readonly kind: "fine" | "error" | "warning"; readonly message: string };
+type Judging = {
+  readonly annotations: Readonly<Record<string, string>>;
+  readonly inputs: JsonObject;
+  readonly help: NameHelp;
+};
 const FINE: Judgement = { kind: "fine", message: "" };
 
-function judge(
-  { name, key }: { readonly name: string; readonly key: string | undefined },
-  annotations: Readonly<Record<string, string>>,
-  inputs: JsonObject,
-): Judgement {
+function judge({ name, key }: Pick<Placeholder, "name" | "key">, { annotations, inputs, help }: Judging): Judgement {
   const is = (known: string) => known.toLowerCase() === name.toLowerCase();
   if (key !== undefined)
-    return is("Inputs") ? judgeInput(key, inputs) : is("Annotations") ? FINE : unknown(`${name}.${key}`);
+    return is("Inputs") ? judgeInput(key, inputs) : is("Annotations") ? FINE : unknown(`${name}.${key}`, help);
   const place = Object.entries(PLACES).find(([known]) => is(known));
   if (place !== undefined && !annotations[place[1]]) {
     return { kind: "error", message: `uses {{ .${place[0]} }}, so the template must have the annotation ${place[1]}` };
   }
   if (FLYTE_ONLY.some(is))
     return { kind: "error", message: `uses {{ .${name} }}, which Gangway does not support; ${allowed()}` };
-  return place !== undefined || VARIABLES.some(is) ? FINE : unknown(name);
+  return place !== undefined || VARIABLES.some(is) ? FINE : unknown(name, help);
 }
 
 function judgeInput(key: string, inputs: JsonObject): Judgement {
@@ -76,8 +82,8 @@ function judgeInput(key: string, inputs: JsonObject): Judgement {
   return { kind: "error", message: `uses {{ .Inputs.${key.slice(0, SHOWN_MAX)} }}, but ${available}` };
 }
 
-function unknown(name: string): Judgement {
-  const near = nearestName(name.slice(0, SHOWN_MAX), KNOWN);
+function unknown(name: string, help: NameHelp): Judgement {
+  const near = help(name.slice(0, SHOWN_MAX), KNOWN);
   const meant = near === null ? allowed() : `did you mean ${near}?`;
   return {
     kind: "warning",

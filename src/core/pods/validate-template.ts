@@ -1,7 +1,7 @@
 import { isJsonObject, type Json, type JsonObject, objectAt, stringAt } from "../../runtime/json.ts";
 import { NoteList } from "../job/notes.ts";
 import type { FieldError } from "../job/sent.ts";
-import { nearestName } from "./nearest-name.ts";
+import { type NameHelp, nameHelp } from "./nearest-name.ts";
 import { containersOf, isSet, PROBES, partAt, partsAt, volumesOf } from "./policy/pod-parts.ts";
 import { fieldsOf } from "./template-fields.ts";
 import { checkContainers } from "./validate-containers.ts";
@@ -32,14 +32,18 @@ const PATH_SHOWN_MAX = 200;
  * JSON holds.
  */
 export function checkTemplate(template: JsonObject): TemplateFindings {
-  const found: FindingLists = { errors: new NoteList(), warnings: new NoteList() };
+  const found: FindingLists = { errors: new NoteList(), warnings: new NoteList(), help: nameHelp() };
   walk(found, { value: template, type: "Template", path: "", depth: 0 });
   const spec = objectAt(template, "spec");
   for (const check of SPEC_CHECKS) found.errors.addAll(check(spec));
   return { errors: found.errors.list(ofTemplate), warnings: found.warnings.list(ofTemplate) };
 }
 
-type FindingLists = { readonly errors: NoteList<FieldError>; readonly warnings: NoteList<FieldError> };
+type FindingLists = {
+  readonly errors: NoteList<FieldError>;
+  readonly warnings: NoteList<FieldError>;
+  readonly help: NameHelp;
+};
 
 const ofTemplate = (rest: Omit<FieldError, "path">): FieldError => ({ path: "", ...rest });
 type TemplateObject = {
@@ -57,8 +61,10 @@ function walk(findings: FindingLists, { value, type, path, depth }: TemplateObje
   for (const [name, inner] of Object.entries(value)) {
     const at = path === "" ? name : `${path}.${name}`;
     const shape = fields.get(name);
-    if (shape === undefined) findings.warnings.addAll(unknownMember({ name, inner, type, path: at }, fields.keys()));
-    else if (shape !== null && isSet(inner)) {
+    if (shape === undefined) {
+      const meant = () => findings.help(name.slice(0, NAME_SHOWN_MAX), fields.keys());
+      findings.warnings.addAll(unknownMember({ name, inner, type, path: at }, meant));
+    } else if (shape !== null && isSet(inner)) {
       descend(findings, { inner, list: shape.list, type: shape.type, path: at, depth: depth + 1 });
     }
   }
@@ -72,10 +78,10 @@ type UnknownMember = {
 };
 
 /** Tools write metadata that is null, such as `creationTimestamp`. No user means it. */
-function unknownMember({ name, inner, type, path }: UnknownMember, known: Iterable<string>): readonly FieldError[] {
+function unknownMember({ name, inner, type, path }: UnknownMember, meant: () => string | null): readonly FieldError[] {
   if (type === "Metadata" && OTHER_METADATA.has(name)) return isSet(inner) ? [{ path, message: DROPPED }] : [];
   const shown = name.slice(0, NAME_SHOWN_MAX);
-  const near = nearestName(shown, known);
+  const near = meant();
   const message = near === null ? `unknown field ${shown}` : `unknown field ${shown}: did you mean ${near}?`;
   return [{ path: path.slice(0, PATH_SHOWN_MAX), message }];
 }

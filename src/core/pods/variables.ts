@@ -11,7 +11,9 @@ import {
   stringAt,
   stringMapAt,
 } from "../../runtime/json.ts";
+import { withoutTrailing } from "../../runtime/scan-text.ts";
 import { inputText } from "./inputs.ts";
+import { placeholdersIn } from "./placeholders.ts";
 import { POD_ANNOTATION } from "./pod-annotations.ts";
 
 /** Facts about a pod, by name: `JobName`, `Attempt`, … */
@@ -37,11 +39,6 @@ export type PlaceholderValues = {
 };
 
 const ENV_PREFIX = "GANGWAY_";
-/**
- * A placeholder, spelled as in Flyte: `{{ .Namespace }}` or `{{ $Namespace }}`, in any case, with any spaces; `{{
- * .Inputs.NAME }}`, `{{ .Annotations.KEY }}`.
- */
-const PLACEHOLDER = /\{\{\s*[.$]([A-Za-z]+)(?:\.([^}\s]+))?\s*\}\}/g;
 
 /** The variables of every pod. */
 export const VARIABLES = [
@@ -92,7 +89,7 @@ export function placesOf(template: JsonObject, known: PlaceholderValues): Variab
   const places = Object.fromEntries(named.filter(([, place]) => place !== ""));
   const { RawOutputDataPrefix: raw } = places;
   const own = known.variables["PerRetryUniqueKey"] ?? "";
-  return raw === undefined ? places : { ...places, RawOutputDataPrefix: `${raw.replace(/\/+$/, "")}/${own}` };
+  return raw === undefined ? places : { ...places, RawOutputDataPrefix: `${withoutTrailing(raw, "/")}/${own}` };
 }
 
 /**
@@ -101,11 +98,23 @@ export function placesOf(template: JsonObject, known: PlaceholderValues): Variab
  * other programs have templates too.
  */
 export function render(text: string, known: PlaceholderValues): string {
+  return renderer(known)(text);
+}
+
+function renderer(known: PlaceholderValues): (text: string) => string {
   const byName = new Map(Object.entries(known.variables).map(([name, value]) => [name.toLowerCase(), value]));
-  return text.replace(PLACEHOLDER, (whole, name: string, key: string | undefined) => {
-    const word = name.toLowerCase();
-    return (key === undefined ? byName.get(word) : valueAt(word, key, known)) ?? whole;
-  });
+  return (text) => {
+    const pieces: string[] = [];
+    let from = 0;
+    for (const { at, end, name, key } of placeholdersIn(text)) {
+      const word = name.toLowerCase();
+      const value = key === undefined ? byName.get(word) : valueAt(word, key, known);
+      if (value === undefined) continue;
+      pieces.push(text.slice(from, at), value);
+      from = end;
+    }
+    return from === 0 ? text : pieces.join("") + text.slice(from);
+  };
 }
 
 /** The value of a key of the job. Undefined: none. */
@@ -115,16 +124,12 @@ function valueAt(word: string, key: string, { annotations = {}, inputs = {} }: P
   return Object.hasOwn(annotations, key) ? annotations[key] : "";
 }
 
-/** The placeholders in a text, known and unknown, as written. */
-export function placeholdersOf(text: string): readonly { readonly name: string; readonly key: string | undefined }[] {
-  return [...text.matchAll(PLACEHOLDER)].map(([, name = "", key]) => ({ name, key }));
-}
-
 /**
  * The `command` and `args` of a container with placeholders filled in. Omits members that the container does not have.
  */
 export function renderContainer(container: JsonObject, known: PlaceholderValues): JsonObject {
-  const filled = (list: readonly Json[]) => list.map((one) => (typeof one === "string" ? render(one, known) : one));
+  const rendered = renderer(known);
+  const filled = (list: readonly Json[]) => list.map((one) => (typeof one === "string" ? rendered(one) : one));
   const members = ["command", "args"].filter((member) => Array.isArray(container[member]));
   return Object.fromEntries(members.map((member) => [member, filled(arrayAt(container, member))]));
 }

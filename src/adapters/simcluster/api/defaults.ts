@@ -87,7 +87,7 @@ function containerDefaults(container: Json): Json {
   const limits = objectAt(resources, "limits");
   const requests = { ...limits, ...objectAt(resources, "requests") };
   const image = stringAt(container, "image") ?? "";
-  const latest = !/:[^/]*$/.test(image) || image.endsWith(":latest");
+  const latest = image.lastIndexOf(":") <= image.lastIndexOf("/") || image.endsWith(":latest");
   return {
     terminationMessagePath: "/dev/termination-log",
     terminationMessagePolicy: "File",

@@ -1,4 +1,5 @@
 import { isJsonObject } from "../../../runtime/json.ts";
+import { splitOutside } from "../../../runtime/scan-text.ts";
 import type { KubeObject } from "../objects/kube-object.ts";
 import { badRequest } from "./status-error.ts";
 
@@ -31,8 +32,7 @@ function meets({ operator, values }: Requirement, actual: string | undefined): b
 }
 
 function splitOutsideParentheses(selector: string): readonly string[] {
-  return selector
-    .split(/,(?![^(]*\))/)
+  return splitOutside(selector, { open: "(", close: ")" })
     .map((part) => part.trim())
     .filter((part) => part !== "");
 }

@@ -64,7 +64,7 @@ export function exitCodeOf(script: PodScript, run: number): number {
 function parseDuration(text: string): number | undefined {
   if (!/^(\d{1,9}(\.\d{1,9})?(ms|s|m|h))+$/.test(text)) return undefined;
   let sum = 0;
-  for (const [, digits, unit] of text.matchAll(/(\d+(?:\.\d+)?)(ms|s|m|h)/g)) {
+  for (const [, digits, unit] of text.matchAll(/(\d+(?:\.\d+)?)(ms|s|m|h)/gy)) {
     sum += Number(digits) * UNIT_MS[unit as keyof typeof UNIT_MS];
   }
   return Math.round(sum);

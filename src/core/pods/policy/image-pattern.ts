@@ -12,7 +12,8 @@ const OFFICIAL = "library/";
 const HOST = /^[a-z0-9*]([-a-z0-9.*]*[a-z0-9*])?(:[0-9*]{1,5})?$/;
 const PATH = /^[a-z0-9*][-a-z0-9._/*]*$/;
 const TAG = /^[\w*][-\w.*]{0,127}$/;
-const DIGEST = /^[a-zA-Z0-9+._-]+:[0-9a-fA-F*]{1,128}$/;
+const DIGEST = /^[a-zA-Z0-9+._-]+:([0-9a-fA-F*]+)$/;
+const DIGEST_CHARS_MAX = 128;
 /** Kubernetes' own limit. */
 const REFERENCE_CHARS_MAX = 4096;
 
@@ -33,8 +34,13 @@ export function readImagePattern(text: string): ImageName | null {
     PATH.test(path) &&
     !path.split("/").some((segment) => /^\.*$/.test(segment)) &&
     (tag === null || TAG.test(tag)) &&
-    (digest === null || DIGEST.test(digest));
+    (digest === null || isDigest(digest));
   return isName ? { host, path, tag, digest } : null;
+}
+
+function isDigest(text: string): boolean {
+  const [, hex = ""] = DIGEST.exec(text) ?? [];
+  return hex !== "" && hex.length <= DIGEST_CHARS_MAX;
 }
 
 /** The first segment is a registry if it has a dot or a port, or is `localhost` or a pattern. Else the hub is meant. */
