@@ -141,6 +141,7 @@ export async function startApi(ports: ApiPorts, options: ApiOptions): Promise<Ap
     starts,
     certificateOf: (connection) => certificates.of(connection),
     onRefused: ports.callRefused ?? (() => {}),
+    messageBytesMax: RECEIVE_BYTES_MAX,
   });
   const asksCertificates = tls !== null && tls.clients !== "none";
   const server = new Server({

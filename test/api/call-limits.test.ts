@@ -142,10 +142,11 @@ test("while others make calls a caller has eight that run, and its others follow
 test("bytes of a request count as calls", async (t) => {
   const { as } = await serveLimited(t, { callsPerSecond: 1, burst: 20 });
   const { call } = await as("ann");
-  const big = { namespace: "default", name: "x".repeat(19 * 65_536) };
-  const first = await call(JobService.method.getJob, big);
-  assert.equal(first.error?.code, "NOT_FOUND", "a request within the burst is handled");
-  assert.equal((await call(JobService.method.getJob, big)).error?.reason, "TOO_MANY_CALLS");
+  const template = { spec: { containers: [{ args: ["x".repeat(15 * 65_536)] }] } };
+  const big = { job: { metadata: { name: "-" }, spec: { kind: "Job", replicaSpecs: { Worker: { template } } } } };
+  const first = await call(JobService.method.createJob, big);
+  assert.equal(first.error?.code, "INVALID_ARGUMENT", "a request within the burst is handled");
+  assert.equal((await call(JobService.method.createJob, big)).error?.reason, "TOO_MANY_CALLS");
 });
 
 test("a watch holds a place until it ends", async (t) => {

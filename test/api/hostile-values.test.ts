@@ -1,10 +1,9 @@
 import assert from "node:assert/strict";
-import { connect, type IncomingHttpHeaders } from "node:http2";
 import { type TestContext, test } from "node:test";
 import { gzipSync } from "node:zlib";
 import { create, type DescField, type DescMessage, type DescMethod, fromBinary, toBinary } from "@bufbuild/protobuf";
 import { anyUnpack } from "@bufbuild/protobuf/wkt";
-import { type Client, Metadata, type ServiceError } from "@grpc/grpc-js";
+import type { Client, ServiceError } from "@grpc/grpc-js";
 import { AccessService } from "../../src/gen/gangway/v1/access_service_pb.ts";
 import { ClusterService } from "../../src/gen/gangway/v1/cluster_service_pb.ts";
 import { BatchCreateJobsResponseSchema, JobService } from "../../src/gen/gangway/v1/job_service_pb.ts";
@@ -15,6 +14,7 @@ import { ResourceManager } from "../../src/gen/gangway/v1/resource_manager_pb.ts
 import { BadRequestSchema } from "../../src/gen/google/rpc/error_details_pb.ts";
 import { Health, HealthCheckResponse_ServingStatus as Serving } from "../../src/gen/grpc/health/v1/health_pb.ts";
 import { type Refusal, readRefusal, startFixture } from "./fixture.ts";
+import { sendRaw } from "./send-raw.ts";
 
 /** A field somewhere in a request, and how to make a request that sets only this field. */
 type Place = {
@@ -133,36 +133,6 @@ function replacedBytes(bytes: Uint8Array, part: readonly number[], by: readonly 
   const at = Buffer.from(bytes).indexOf(Buffer.from(part));
   assert.ok(at >= 0 && part.length === by.length);
   return new Uint8Array([...bytes.slice(0, at), ...by, ...bytes.slice(at + part.length)]);
-}
-
-/** Sends CreateJob with these headers. `flag` 1 says that the message is compressed. */
-function sendRaw(
-  address: string,
-  headers: Readonly<Record<string, string>>,
-  flag = 0,
-  message = Buffer.from("no gzip"),
-) {
-  const frame = Buffer.concat([Buffer.from([flag, 0, 0, 0, 0]), message]);
-  frame.writeUInt32BE(message.length, 1);
-  const session = connect(`http://${address}`);
-  const call = session.request({
-    ":method": "POST",
-    ":path": "/gangway.v1.JobService/CreateJob",
-    "content-type": "application/grpc",
-    te: "trailers",
-    ...headers,
-  });
-  return new Promise<Refusal>((resolve, reject) => {
-    const read = (received: IncomingHttpHeaders) => {
-      if (received["grpc-status"] === undefined) return;
-      const [code, details] = [Number(received["grpc-status"]), decodeURI(String(received["grpc-message"]))];
-      resolve(readRefusal({ code, details, metadata: Metadata.fromHttp2Headers(received) } as ServiceError));
-      session.close();
-    };
-    call.on("response", read).on("trailers", read).on("error", reject).resume();
-    session.on("error", reject);
-    call.end(frame);
-  });
 }
 
 const DURATIONS = {

@@ -77,6 +77,7 @@ async function serveLog(t: TestContext, text: string): Promise<string> {
       soon: setImmediate,
       idleMs: () => 0,
     }),
+    messageBytesMax: 1_000,
     onRefused: assert.fail,
     onInternalError: assert.fail,
   });

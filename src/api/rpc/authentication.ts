@@ -13,10 +13,13 @@ import {
 } from "@grpc/grpc-js";
 import type { CallPlace, LimitCalls, LimitedCall } from "../../core/access/call-limits.ts";
 import type { Authenticate, Authentication, Credentials, Identity } from "../../core/access/identity.ts";
+import { invariant } from "../../runtime/assert.ts";
 import type { Clock } from "../../runtime/clock.ts";
 import type { FairStart, FairTask } from "../../runtime/fair-start.ts";
+import { Semaphore } from "../../runtime/semaphore.ts";
 import { type Soon, whenThere } from "../../runtime/soon.ts";
 import type { ConnectionInfo } from "../peer-certificates.ts";
+import { boundDecompression, DECOMPRESSED_AT_A_TIME } from "./decompression.ts";
 import { limitedCall } from "./limited-call.ts";
 import { type OnInternalError, toStatus, unauthenticated } from "./rpc-error.ts";
 
@@ -37,6 +40,8 @@ export type AuthenticationOptions = {
   /** The certificate that the client of a connection has shown. */
   readonly certificateOf: (connection: ConnectionInfo) => Credentials["certificate"];
   readonly onInternalError: OnInternalError;
+  /** The most bytes of a message. */
+  readonly messageBytesMax: number;
   /** Called for each call that is refused. */
   readonly onRefused: (method: string) => void;
 };
@@ -61,8 +66,17 @@ export function callerOf(metadata: Metadata): Caller {
  * UNAUTHENTICATED or RESOURCE_EXHAUSTED. Handlers see no credential.
  */
 export function authenticationInterceptor(options: AuthenticationOptions): ServerInterceptor {
+  const { messageBytesMax: bytesMax, onInternalError } = options;
+  const turns = new Semaphore(DECOMPRESSED_AT_A_TIME);
   return (method, call) => {
     const held = heldPlace(call);
+    const ahead = new PaidAhead();
+    const pay = async (bytes: number) => {
+      const { subject } = ahead.caller;
+      const beyond = await ahead.pay(bytes);
+      if (beyond !== null) await refusedLater(beyond, { subject, held, clock: options.clock });
+    };
+    boundDecompression(call, { bytesMax, isStream: method.requestStream, pay, turns, onInternalError });
     const enter = (metadata: Metadata): Soon<void> => {
       const certificate = options.certificateOf(call.getConnectionInfo());
       const credentials = { authorization: metadata.get(HEADER).map(String), certificate };
@@ -70,7 +84,8 @@ export function authenticationInterceptor(options: AuthenticationOptions): Serve
       return whenThere(identify(credentials, method, options), (identity) =>
         whenThere(admit(identity, { method, held }, options), (place) => {
           const shown = identity.method === "anonymous" ? NO_CREDENTIALS : credentials;
-          callers.set(metadata, { identity, credentials: shown, keepPlace: () => held.keep(place) });
+          const paying = ahead.of(identity, place);
+          callers.set(metadata, { identity, credentials: shown, keepPlace: () => held.keep(paying) });
         }),
       );
     };
@@ -146,6 +161,29 @@ async function refusedLater(
 ): Promise<never> {
   if (limited.heldMs > 0) await clock.sleep(limited.heldMs, held.untilEnded());
   throw limitedCall(limited, subject);
+}
+
+/** What a call has paid for bytes that its handler has not got yet. */
+class PaidAhead {
+  #admitted: { readonly caller: Identity; readonly place: CallPlace } | null = null;
+  #bytes = 0;
+
+  /** Messages are read once their caller is admitted. */
+  get caller(): Identity {
+    invariant(this.#admitted !== null, "a message is read after its caller was admitted");
+    return this.#admitted.caller;
+  }
+
+  /** The place of a call whose handler pays only for the other bytes. */
+  of(caller: Identity, place: CallPlace): CallPlace {
+    this.#admitted = { caller, place };
+    return { ...place, pay: (bytes) => place.pay(Math.max(bytes - this.#bytes, 0)) };
+  }
+
+  pay(bytes: number): Soon<LimitedCall | null> {
+    this.#bytes += bytes;
+    return this.#admitted?.place.pay(bytes) ?? null;
+  }
 }
 
 function leaveOnce({ leave }: CallPlace, ended: () => void): () => void {

@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import type { DescMessage, DescMethod, MessageInitShape } from "@bufbuild/protobuf";
 import type { ServerDuplexStream, ServerUnaryCall, ServerWritableStream } from "@grpc/grpc-js";
+import type { CallPlace } from "../../core/access/call-limits.ts";
 import type { Authenticate, Identity } from "../../core/access/identity.ts";
 import type { RequestMessage } from "../../core/access/judge.ts";
 import type { FieldNote } from "../../core/job/sent.ts";
@@ -8,8 +9,9 @@ import type { Clock } from "../../runtime/clock.ts";
 import { linkedController } from "../../runtime/linked-controller.ts";
 import { type ServedCall, serving } from "../../runtime/served-call.ts";
 import type { Authorization } from "../ports.ts";
-import { callerOf, untilRefused } from "./authentication.ts";
+import { type Caller, callerOf, untilRefused } from "./authentication.ts";
 import { CallAccess } from "./call-access.ts";
+import { limitedCall } from "./limited-call.ts";
 import { credentialEnded, type OnInternalError, stalled, toStatus, unavailable } from "./rpc-error.ts";
 import { type Decoded, type Encoded, encode } from "./service-definition.ts";
 
@@ -61,6 +63,8 @@ type StreamRun = {
   readonly method: DescMethod;
   /** Null: the client streams its requests. */
   readonly request: RequestMessage | null;
+  /** The bytes of the request. */
+  readonly bytes: number;
   readonly start: (context: CallContext) => AsyncIterable<MessageInitShape<DescMessage> | Encoded>;
   readonly environment: CallEnvironment;
 };
@@ -69,7 +73,7 @@ type StreamRun = {
  * Writes the messages that the handler yields, no faster than the client reads them. The call ends when the handler
  * returns or throws, when the client leaves, or when the server stops.
  */
-export function runStream({ call, method, request, start, environment }: StreamRun): void {
+export function runStream({ call, method, request, bytes, start, environment }: StreamRun): void {
   const controller = callController(call);
   const { signal } = controller;
   let ended = false;
@@ -93,6 +97,7 @@ export function runStream({ call, method, request, start, environment }: StreamR
   const access = callAccess(method, caller.identity, environment);
   const served = servedCallOf(method, call);
   const run = async () => {
+    await payFor(bytes, { place, signal, caller, environment });
     access.check(request);
     for await (const response of start({
       signal,
@@ -129,6 +134,28 @@ export function runStream({ call, method, request, start, environment }: StreamR
       over.abort();
       environment.stopping.removeEventListener("abort", stop);
     });
+}
+
+/** Pays for the bytes of a request. Throws RESOURCE_EXHAUSTED, perhaps later, if its caller is at a limit. */
+export async function payFor(
+  bytes: number,
+  {
+    place,
+    signal,
+    caller,
+    environment,
+  }: {
+    readonly place: Pick<CallPlace, "pay">;
+    readonly signal: AbortSignal;
+    readonly caller: Pick<Caller, "identity">;
+    readonly environment: Pick<CallEnvironment, "clock">;
+  },
+): Promise<void> {
+  const paid = place.pay(bytes);
+  const beyond = paid instanceof Promise ? await paid : paid;
+  if (beyond === null) return;
+  await environment.clock.sleep(beyond.heldMs, signal);
+  throw limitedCall(beyond, caller.identity.subject);
 }
 
 /** The header with the id of a request, which the response of every unary call has too. */

@@ -22,12 +22,12 @@ import {
   type CallEnvironment,
   callAccess,
   callController,
+  payFor,
   REQUEST_ID_HEADER,
   runStream,
   servedCallOf,
 } from "./call.ts";
 import { checkRequest } from "./check-request.ts";
-import { limitedCall } from "./limited-call.ts";
 import { invalidFields, toStatus, undecodable } from "./rpc-error.ts";
 import { type Decoded, type Encoded, encode, ITEMS_WITH_ANSWERS, serviceDefinition } from "./service-definition.ts";
 
@@ -105,17 +105,13 @@ function unary(
   environment: CallEnvironment,
 ): handleUnaryCall<Decoded, Buffer> {
   return (call, callback) => {
-    const { identity, keepPlace } = callerOf(call.metadata);
-    const place = keepPlace();
+    const caller = callerOf(call.metadata);
+    const { identity } = caller;
+    const place = caller.keepPlace();
     const run = async () => {
       try {
         const { signal } = callController(call);
-        const paid = place.pay(call.request.bytes);
-        const beyond = paid instanceof Promise ? await paid : paid;
-        if (beyond !== null) {
-          await environment.clock.sleep(beyond.heldMs, signal);
-          throw limitedCall(beyond, identity.subject);
-        }
+        await payFor(call.request.bytes, { place, signal, caller, environment });
         const access = callAccess(method, identity, environment);
         access.check(membersOf(messageOf(call.request)));
         const { request, ...found } = accept(method, call.request);
@@ -161,7 +157,7 @@ function serverStreaming(
       const { request, ...found } = accept(method, call.request);
       return handler(request, { ...context, ...found });
     };
-    runStream({ call, method, request: decodedMembers(call.request), start, environment });
+    runStream({ call, method, request: decodedMembers(call.request), bytes: call.request.bytes, start, environment });
   };
 }
 
@@ -185,6 +181,7 @@ function bidiStreaming(
       call,
       method,
       request: null,
+      bytes: 0,
       start: (context) => handler(acceptEach(method, call), context),
       environment,
     });
