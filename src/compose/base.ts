@@ -36,6 +36,8 @@ export type Base = {
   /** Wakes the stage in this process; each stage sets its function when it starts. */
   readonly heard: StageHints;
   readonly member: Member;
+  /** Each returns sentences that `/readyz` shows now. Parts add theirs when they start. */
+  readonly warnings: (() => readonly string[])[];
   /** Closed in the reverse order of their start. */
   readonly parts: AsyncDisposableStack;
 };
@@ -76,7 +78,18 @@ export async function startBase(of: {
   const member = await joinAsMember({ processName, clock, store, telemetry, parts, takesBuckets, leaseMs });
   const installation = await installationId(db);
   const namespaceRules = rulesOf(config, of.podPolicyDefault);
-  const connected = { store, namespaceRules, installation, telemetry, instrumentation, tell, heard, member, parts };
+  const connected = {
+    store,
+    namespaceRules,
+    installation,
+    telemetry,
+    instrumentation,
+    tell,
+    heard,
+    member,
+    parts,
+    warnings: [],
+  };
   return { processName, clock, kinds, ...connected };
 }
 

@@ -19,7 +19,7 @@ import { describeParts } from "./in-use.ts";
 import { startPlanner } from "./planner.ts";
 import { startServer } from "./server.ts";
 import { holdSimulation, startSimulations } from "./simulated-clusters.ts";
-import { startHealth, startProcessTelemetry } from "./telemetry.ts";
+import { observed, startHealth, startProcessTelemetry } from "./telemetry.ts";
 import { followTls } from "./tls.ts";
 import { startQuota } from "./tokens.ts";
 import { startWorker } from "./worker.ts";
@@ -52,7 +52,8 @@ export async function startEmbedded(
   const { telemetry, scrape } = started;
   const tls = followTls(config.tls, { clock: systemClock(), telemetry, parts });
   progress(server === null ? `opening the database in ${directory}` : "migrating the database");
-  const { db, warnings, migrated } = await openDatabase(telemetry);
+  const { warnings, migrated, ...opened } = await openDatabase(telemetry);
+  const db = observed(opened.db, { clock: systemClock(), telemetry });
   const clock = await startClock(db, { leaseMs: config.leaseMs, telemetry, isAlone: server === null });
   decides = clock;
   const base = await startBase({
@@ -77,7 +78,8 @@ export async function startEmbedded(
   const followed = await followClusters(base, { config, listens: true, simulations });
   startPlanner(base, quota.planner, config);
   startWorker(base, followed.clusters, quota, config);
-  await startHealth({ config, clock, db, warnings, synced: followed.clusters.synced, scrape, tls, parts });
+  const says = [() => warnings, ...base.warnings];
+  await startHealth({ config, clock, db, warnings: says, synced: followed.clusters.synced, scrape, tls, parts });
   const api = await startServer(base, followed, quota, { ...options, ...protection, tls }, config);
   // Takes the leases that the stages want, without waiting for the next renewal.
   await base.member.look();

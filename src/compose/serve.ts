@@ -18,7 +18,7 @@ import { describeParts } from "./in-use.ts";
 import { startPlanner } from "./planner.ts";
 import { startServer } from "./server.ts";
 import { endSimulation, NO_SIMULATIONS } from "./simulated-clusters.ts";
-import { startHealth, startProcessTelemetry } from "./telemetry.ts";
+import { observed, startHealth, startProcessTelemetry } from "./telemetry.ts";
 import { followTls } from "./tls.ts";
 import { type Quota, startQuota } from "./tokens.ts";
 import { startWorker } from "./worker.ts";
@@ -40,7 +40,8 @@ export async function startServe(options: ServeOptions, config: Config, kinds: R
   const started = await startProcessTelemetry({ config, kinds, file: null, clock: measuring, parts });
   const { telemetry, scrape } = started;
   const tls = followTls(config.tls, { clock: systemClock(), telemetry, parts });
-  const { db, warnings } = await openServer(server, telemetry, parts);
+  const { warnings, ...opened } = await openServer(server, telemetry, parts);
+  const db = observed(opened.db, { clock: systemClock(), telemetry });
   const clock = await startClock(db, { leaseMs: config.leaseMs, telemetry, isAlone: false });
   decides = clock;
   const { openNamespaces } = config;
@@ -58,7 +59,8 @@ export async function startServe(options: ServeOptions, config: Config, kinds: R
       ? await startServer(base, followed, quota, { ...options, ...protection, tls }, config)
       : null;
   const synced = () => !has("worker") || followed === null || followed.clusters.synced();
-  await startHealth({ config, clock, db, warnings, synced, scrape, tls, parts });
+  const says = [() => warnings, ...base.warnings];
+  await startHealth({ config, clock, db, warnings: says, synced, scrape, tls, parts });
   await base.member.look();
   telemetry.processStarted({ roles: options.roles, address: api?.address ?? null });
   const clusters = (await base.store.admin.listClusters()).filter(({ simulated }) => !simulated);

@@ -1,10 +1,14 @@
 /** Connects a process with its operator: log lines, metrics, traces, and the addresses for health and metrics. */
+
 import type { Db } from "../adapters/store/db/db.ts";
+import { type NotingDb, notingShortages } from "../adapters/store/db/shortage.ts";
 import type { Config } from "../config.ts";
 import type { Registry } from "../core/kinds/registry.ts";
 import type { Clock } from "../runtime/clock.ts";
 import type { ServerTls } from "../runtime/server-tls.ts";
-import { startHttp } from "../telemetry/http.ts";
+import { ShortageError, shortageWords } from "../runtime/unavailable-error.ts";
+import type { Telemetry } from "../telemetry/events.ts";
+import { type ReadyCheck, startHttp } from "../telemetry/http.ts";
 import { startTelemetry } from "../telemetry/start.ts";
 
 export type ProcessTelemetry = Awaited<ReturnType<typeof startProcessTelemetry>>;
@@ -24,24 +28,54 @@ export async function startProcessTelemetry(of: {
   return started;
 }
 
+/** A database whose shortages are counted, and shown in `/readyz`. */
+export function observed(
+  db: Db,
+  { clock, telemetry }: { readonly clock: Clock; readonly telemetry: Telemetry },
+): NotingDb {
+  const onShortage = (shortage: string) => telemetry.databaseShort({ shortage });
+  return notingShortages(db, { monotonicMs: clock.monotonicMs, onShortage });
+}
+
 /** Serves `/livez`, `/readyz` and `/metrics` at the addresses that the configuration names, if any. */
 export async function startHealth(of: {
   readonly config: Config;
   readonly clock: Clock;
-  readonly db: Db;
-  readonly warnings: readonly string[];
+  readonly db: NotingDb;
+  /** Each returns sentences that `/readyz` shows now. */
+  readonly warnings: readonly (() => readonly string[])[];
   readonly synced: () => boolean;
   readonly tls: ServerTls | null;
   readonly scrape: ProcessTelemetry["scrape"];
   readonly parts: AsyncDisposableStack;
 }): Promise<void> {
   const { config, clock, db, warnings, synced, scrape, tls, parts } = of;
-  const checks = [
-    { name: "database", ready: () => db.query("select 1").then(() => true) },
+  let lately: readonly string[] = [];
+  const checks: readonly ReadyCheck[] = [
+    {
+      name: "database",
+      ready: async () => {
+        const lacks = await db.query("select 1").then(() => null, wordsOf);
+        if (lacks !== null) return lacks;
+        const seen = await db.shortage();
+        const words = seen === null ? null : shortageWords(seen.shortage);
+        lately = words === null || seen?.isNow === true ? [] : [`database: ${words} now and then`];
+        return words === null || seen?.isNow !== true || words;
+      },
+    },
     { name: "clusters", ready: synced },
   ];
   const listen = { health: config.httpListen, metrics: config.metricsListen, tls };
-  const http = await startHttp({ clock, checks, warnings: () => warnings, scrape }, listen);
+  const http = await startHttp(
+    { clock, checks, warnings: () => [...lately, ...warnings.flatMap((of) => of())], scrape },
+    listen,
+  );
   parts.defer(http.close);
   parts.defer(http.drain);
+}
+
+/** What the database lacks, so that it does not even read. Throws every other error. */
+function wordsOf(error: unknown): string {
+  if (error instanceof ShortageError) return error.words;
+  throw error;
 }

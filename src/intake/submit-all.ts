@@ -2,7 +2,7 @@ import type { Job } from "../core/job/job.ts";
 import type { BatchSubmitOutcome, Submission } from "../core/job/requests.ts";
 import { invariant } from "../runtime/assert.ts";
 import { mapInTurns } from "../runtime/map-in-turns.ts";
-import { UnavailableError } from "../runtime/unavailable-error.ts";
+import { wouldFailAlone } from "../runtime/unavailable-error.ts";
 import type { FactsWanted, IntakePorts, IntakeStore } from "./ports.ts";
 import { finish, makeJob, type Prepared, prepare, type Ready } from "./submit.ts";
 
@@ -121,7 +121,7 @@ async function createFree(ports: IntakePorts, items: readonly Item[]): Promise<r
   try {
     return await ports.store.createJobs(jobs);
   } catch (error) {
-    return items.map(() => (error instanceof UnavailableError ? { kind: "failed", error } : null));
+    return items.map(() => (wouldFailAlone(error) ? { kind: "failed", error } : null));
   }
 }
 

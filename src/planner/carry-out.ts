@@ -7,7 +7,7 @@ import { refuseForTokens } from "../core/plan/refuse.ts";
 import { tokensCause } from "../core/plan/state/kept-cause.ts";
 import type { AllocationRef, Caps } from "../core/quota/counters.ts";
 import { invariant } from "../runtime/assert.ts";
-import { UnavailableError } from "../runtime/unavailable-error.ts";
+import { wouldFailAlone } from "../runtime/unavailable-error.ts";
 import type { BatchSize } from "./batch-size.ts";
 import type { FleetDecision, PlannerPorts } from "./ports.ts";
 import { type ReserveOutcome, reserveAll } from "./reserve.ts";
@@ -192,7 +192,7 @@ class Batches {
       const quotaEpoch = this.#quotaEpoch;
       return await store.recordAdmissions({ records, counters, quotaEpoch, plannerEpoch, nowMs: clock.nowMs() });
     } catch (error) {
-      if (gangs.length > 1 && !(error instanceof UnavailableError)) return "notRecorded";
+      if (gangs.length > 1 && !wouldFailAlone(error)) return "notRecorded";
       this.#results.failures.push(error);
       return "unknown";
     }

@@ -1,7 +1,7 @@
 import { setImmediate } from "node:timers/promises";
 import { servingNone, waitingKey } from "./served-call.ts";
 import { Turns } from "./turns.ts";
-import { UnavailableError } from "./unavailable-error.ts";
+import { UnavailableError, wouldFailAlone } from "./unavailable-error.ts";
 
 export type GroupOptions<Request, Answer> = {
   /** The name of the requests, for error messages. */
@@ -100,7 +100,7 @@ export class GroupCommit<Request, Answer> {
 
   async #failed(group: readonly QueuedRequest<Request, Answer>[], error: unknown): Promise<void> {
     const { apart = false } = this.#options;
-    if (apart && group.length > 1 && !(error instanceof UnavailableError)) {
+    if (apart && group.length > 1 && !wouldFailAlone(error)) {
       for (const one of group) await this.#runGroup([one]);
       return;
     }

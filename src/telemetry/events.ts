@@ -1,6 +1,7 @@
 /** Serves on-call engineers: the log lines and the measurements of every event that the service reports. */
 import pino, { type Logger } from "pino";
 import type { AuditEntry } from "../core/admin/audit.ts";
+import { REDIS_STATES, type RedisState } from "../core/quota/redis-state.ts";
 import type { ClockEvents } from "../runtime/decision-clock.ts";
 import { openLog } from "./log-output.ts";
 import type { Meter } from "./metrics.ts";
@@ -108,6 +109,10 @@ export type Telemetry = ClockEvents & {
   readonly pluginAsked: (facts: { readonly kind: string; readonly pool: string; readonly outcome: string }) => void;
   /** The number of this worker's jobs that lack tokens of a pool. */
   readonly pluginsWait: (facts: { readonly kind: string; readonly pool: string; readonly jobs: number }) => void;
+  /** The database refused a query or a transaction for lack of something, such as room on its disk. */
+  readonly databaseShort: (facts: { readonly shortage: string }) => void;
+  /** Whether Redis grants tokens now: `ok`, or what it lacks. */
+  readonly redisSeen: (facts: { readonly state: RedisState }) => void;
   /** Changes got their positions in the event log. `lagMs` is how long the oldest of them waited. */
   readonly changesSequenced: (facts: { readonly lagMs: number }) => void;
   /** A page of rows that are older than they are kept was deleted. */
@@ -237,6 +242,10 @@ function measurements(meter: Meter) {
     taskPhaseReached: (labels) => meter.record("pluginPhases", 1, labels),
     pluginAsked: (labels) => meter.record("pluginAllocations", 1, labels),
     pluginsWait: ({ jobs, ...labels }) => meter.record("pluginTokensWaiting", jobs, labels),
+    databaseShort: ({ shortage }) => meter.record("databaseShortages", 1, { shortage }),
+    redisSeen: ({ state }) => {
+      for (const one of REDIS_STATES) meter.record("redisState", one === state ? 1 : 0, { state: one });
+    },
     changesSequenced: ({ lagMs }) => meter.record("watchLag", seconds(lagMs)),
     rowsPruned: ({ kind, rows }) => meter.record("rowsPruned", rows, { kind }),
   } satisfies Partial<Telemetry>;

@@ -6,8 +6,11 @@ import type { Clock } from "../runtime/clock.ts";
 import { formatAddress, parseListenAddress } from "../runtime/listen-address.ts";
 import type { ServerTls } from "../runtime/server-tls.ts";
 
-/** A condition for readiness. It fails if `ready` returns false, throws, or does not answer in time. */
-export type ReadyCheck = { readonly name: string; readonly ready: () => boolean | Promise<boolean> };
+/** A string: not ready, and why, in words for an operator. */
+type ReadyAnswer = boolean | string;
+
+/** A condition for readiness. It fails if `ready` returns false or a reason, throws, or does not answer in time. */
+export type ReadyCheck = { readonly name: string; readonly ready: () => ReadyAnswer | Promise<ReadyAnswer> };
 
 export type HttpOptions = {
   /** HOST:PORT of `/livez` and `/readyz`. Null: not served. */
@@ -83,16 +86,18 @@ export async function startHttp(ports: HttpPorts, { health, metrics, tls }: Http
 }
 
 async function readiness({ checks, warnings, clock }: HttpPorts, draining: boolean): Promise<HttpAnswer> {
-  const results = await Promise.all(
-    checks.map(async (check) => ({ name: check.name, ready: await isReady(check, clock) })),
+  const results: { name: string; ready: ReadyAnswer }[] = await Promise.all(
+    checks.map(async (check) => ({ name: check.name, ready: await answerOf(check, clock) })),
   );
   const all = draining ? [...results, { name: "not draining", ready: false }] : results;
-  const lines = all.map(({ name, ready }) => `[${ready ? "+" : "-"}] ${name}\n`);
+  const lines = all.map(({ name, ready }) => {
+    return `[${ready === true ? "+" : "-"}] ${name}${typeof ready === "string" ? `: ${ready}` : ""}\n`;
+  });
   const warned = (warnings?.() ?? []).map((warning) => `[!] ${warning}\n`);
-  return text(all.every(({ ready }) => ready) ? 200 : 503, [...lines, ...warned].join(""));
+  return text(all.every(({ ready }) => ready === true) ? 200 : 503, [...lines, ...warned].join(""));
 }
 
-async function isReady({ ready }: ReadyCheck, clock: HttpPorts["clock"]): Promise<boolean> {
+async function answerOf({ ready }: ReadyCheck, clock: HttpPorts["clock"]): Promise<ReadyAnswer> {
   const answered = new AbortController();
   const late = clock.sleep(CHECK_MS_MAX, answered.signal).then(() => false);
   try {

@@ -246,6 +246,18 @@ export const METRICS = {
     help: "Failed rounds of a stage's loop, which are repeated",
     labels: ["loop"],
   },
+  databaseShortages: {
+    kind: "counter",
+    name: "gangway_database_shortages_total",
+    help: "Queries and transactions that the database refused for lack of something, by what it lacked",
+    labels: ["shortage"],
+  },
+  redisState: {
+    kind: "gauge",
+    name: "gangway_redis_state",
+    help: "1 for the state in which this process last saw Redis, 0 for the others",
+    labels: ["state"],
+  },
   logLinesDropped: {
     kind: "counter",
     name: "gangway_log_lines_dropped_total",

@@ -17,6 +17,14 @@ export function postgresUser(): { readonly uid: number; readonly gid: number } |
   return uid === undefined || gid === undefined || Number.isNaN(uid + gid) ? null : { uid, gid };
 }
 
+/** A new folder of the user that runs the server. */
+function newFolder(within: string) {
+  const user = process.getuid?.() === 0 ? postgresUser() : null;
+  const directory = mkdtempSync(join(within, "gangway-postgres-"));
+  if (user !== null) chownSync(directory, user.uid, user.gid);
+  return { user, directory };
+}
+
 /** A PostgreSQL server for one test, on a free loopback port, in a folder that is removed at the end. */
 export class PostgresProcess {
   readonly url: string;
@@ -32,12 +40,21 @@ export class PostgresProcess {
     this.url = `postgres://postgres@127.0.0.1:${port}/postgres`;
   }
 
-  static async start(): Promise<PostgresProcess> {
-    const user = process.getuid?.() === 0 ? postgresUser() : null;
-    const directory = mkdtempSync(join(tmpdir(), "gangway-postgres-"));
-    if (user !== null) chownSync(directory, user.uid, user.gid);
+  /** `within`: the folder of its own folder. */
+  static async start(within = tmpdir()): Promise<PostgresProcess> {
+    const { user, directory } = newFolder(within);
     const data = ["-D", join(directory, "data"), "-U", "postgres", "-A", "trust", "--no-sync"];
     execFileSync("initdb", data, { ...user, cwd: directory, stdio: "pipe" });
+    const server = new PostgresProcess(await freePort(), directory, user ?? {});
+    await server.start();
+    return server;
+  }
+
+  /** A copy of a server that follows it asynchronously, until it is promoted. Needs pg_basebackup. */
+  static async replicaOf(primary: PostgresProcess): Promise<PostgresProcess> {
+    const { user, directory } = newFolder(tmpdir());
+    const copy = ["-d", primary.url, "-D", join(directory, "data"), "-R", "-X", "stream", "-c", "fast"];
+    execFileSync("pg_basebackup", copy, { ...user, cwd: directory, stdio: "pipe" });
     const server = new PostgresProcess(await freePort(), directory, user ?? {});
     await server.start();
     return server;
@@ -62,7 +79,7 @@ export class PostgresProcess {
     await new Promise<void>((resolve, reject) => {
       started.stderr?.on("data", (chunk: Buffer) => {
         output += chunk.toString();
-        if (output.includes("ready to accept connections")) resolve();
+        if (/ready to accept (read-only )?connections/.test(output)) resolve();
       });
       started.once("exit", () => reject(new Error(`postgres ended: ${output}`)));
     });

@@ -1,5 +1,6 @@
 /** Serves operators of Redis: one connection that reconnects by itself and refuses servers that could lose tokens. */
 import { Redis } from "ioredis";
+import type { RedisState } from "../../../core/quota/redis-state.ts";
 import { UnavailableError } from "../../../runtime/unavailable-error.ts";
 import { baseOptions, type Endpoint, type Timing } from "./options.ts";
 import type { Script } from "./scripts.ts";
@@ -22,6 +23,21 @@ export type NodeOptions = Timing & {
 export class RedisRefusedError extends Error {
   override readonly name = "RedisRefusedError";
 }
+
+/** Redis cannot be used for now, and in which way. */
+export class RedisUnavailableError extends UnavailableError {
+  override readonly name = "RedisUnavailableError";
+  readonly state: Exclude<RedisState, "ok">;
+
+  constructor(message: string, state: Exclude<RedisState, "ok">) {
+    super(message);
+    this.state = state;
+  }
+}
+
+/** Why a connection of this node leads to no server that takes writes. */
+const IS_REPLICA = "it is a replica";
+const TAKES_NO_WRITES = ["READONLY", "MISCONF", "NOREPLICAS"];
 
 /** Errors of a server that is temporarily unusable. It has not run the command. */
 const AWAY = new Set([
@@ -182,7 +198,7 @@ export class RedisNode {
    * to the primary.
    */
   #passOver(): void {
-    this.#lastError = "it is a replica";
+    this.#lastError = IS_REPLICA;
     if (this.#options.clustered) return;
     this.#failed(this.#lastError);
     this.reconnect();
@@ -209,7 +225,7 @@ export class RedisNode {
   }
 
   #unavailable(why: string): UnavailableError {
-    return new UnavailableError(`${this.#options.name} cannot be used now: ${why}`);
+    return new RedisUnavailableError(`${this.#options.name} cannot be used now: ${why}`, stateOf(why));
   }
 
   /**
@@ -220,7 +236,19 @@ export class RedisNode {
     if (error instanceof UnavailableError) return error;
     const message = error instanceof Error ? error.message : String(error);
     const answered = error instanceof Error && error.name === "ReplyError";
-    if (answered && !AWAY.has(message.split(" ")[0] ?? "")) return new Error(`Redis answered: ${message}`);
+    if (answered && !AWAY.has(codeOf(message))) return new Error(`Redis answered: ${message}`);
     return this.#unavailable(message);
   }
+}
+
+/** The code of an answer. Redis 6 puts the code of a script's command behind the name and line of the script. */
+function codeOf(message: string): string {
+  const [first = ""] = message.split(" ", 1);
+  return first === "ERR" ? (/@user_script: ?\d{1,9}: -?([A-Z]+) /.exec(message.slice(0, 1_000))?.[1] ?? first) : first;
+}
+
+function stateOf(why: string): Exclude<RedisState, "ok"> {
+  const code = codeOf(why);
+  if (code === "OOM") return "out_of_memory";
+  return why === IS_REPLICA || TAKES_NO_WRITES.includes(code) ? "read_only" : "away";
 }

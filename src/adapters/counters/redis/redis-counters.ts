@@ -9,6 +9,7 @@ import {
 } from "../../../core/quota/allocations.ts";
 import type { BatchedGrant, BatchedOutcome, Counters } from "../../../core/quota/counters.ts";
 import { advanceMs, SILENT_TICKS_MAX, STAND_LEASE_MS } from "../../../core/quota/lease-clock.ts";
+import type { RedisState } from "../../../core/quota/redis-state.ts";
 import { type ConnectionOptions, RedisConnection } from "./connection.ts";
 import {
   giveBackArguments,
@@ -22,6 +23,7 @@ import {
   waiterArguments,
 } from "./encoding.ts";
 import { load } from "./load.ts";
+import { RedisUnavailableError } from "./node.ts";
 import type { Secrets } from "./options.ts";
 import {
   foundTokens,
@@ -37,7 +39,7 @@ import {
   tokensOf,
   waitersOf,
 } from "./replies.ts";
-import { SCRIPTS } from "./scripts.ts";
+import { SCRIPTS, TAKE_ROOM } from "./scripts.ts";
 
 export type RedisCountersOptions = Pick<ConnectionOptions, "url" | keyof Secrets | "onError" | "onWarning"> &
   Partial<Pick<ConnectionOptions, "commandTimeoutMs" | "reconnectMsMin" | "reconnectMsMax">> & {
@@ -49,7 +51,11 @@ export type RedisCountersOptions = Pick<ConnectionOptions, "url" | keyof Secrets
     readonly keyPrefix?: string;
   };
 
-export type RedisCounters = Counters & { readonly close: () => Promise<void> };
+export type RedisCounters = Counters & {
+  /** Writes to the server of the domain, to see whether it can count. */
+  readonly state: () => Promise<RedisState>;
+  readonly close: () => Promise<void>;
+};
 
 const DEFAULTS = { commandTimeoutMs: 2_000, reconnectMsMin: 50, reconnectMsMax: 2_000, keyPrefix: "gangway" };
 
@@ -94,6 +100,14 @@ export async function redisCounters(given: RedisCountersOptions): Promise<RedisC
       return (await ask("setLimits", epoch, [...bounds, ...limitPairs(limits)])) as "set" | "older" | "closed";
     },
     onOffer: (listener) => connection.subscribe(channel, (waiter) => listener(nameOf(waiter))),
+    state: async () => {
+      try {
+        await connection.run(TAKE_ROOM, [`{${tag}}:room`], (runId) => [runId]);
+        return "ok";
+      } catch (error) {
+        return error instanceof RedisUnavailableError ? error.state : "away";
+      }
+    },
     close: () => connection.close(),
   };
 }

@@ -48,7 +48,7 @@ export function lockDirectory(directory: string): DirectoryLock {
       continue;
     }
     removeBelow(path, mine);
-    return { release: () => replace(path, mine, { ...held, released: true }) };
+    return { release: () => release(path, mine, held) };
   }
   throw new Error(`cannot lock ${path}: other processes keep locking it; stop them`);
 }
@@ -104,6 +104,18 @@ function make(path: string, number: number): Owner | null {
     rmSync(draft, { force: true });
   }
 }
+
+/** A lock that cannot be released, as on a full disk, ends with this process: a later one finds its holder dead. */
+function release(path: string, number: number, held: Owner): void {
+  try {
+    replace(path, number, { ...held, released: true });
+  } catch (error) {
+    rmSync(`${path}.lock.draft-${held.id}`, { force: true });
+    if (!NO_ROOM.includes((error as NodeJS.ErrnoException).code ?? "")) throw error;
+  }
+}
+
+const NO_ROOM: readonly string[] = ["ENOSPC", "EDQUOT", "EIO", "EFBIG"];
 
 function replace(path: string, number: number, owner: Owner): void {
   const draft = `${path}.lock.draft-${owner.id}`;

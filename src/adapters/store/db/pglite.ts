@@ -1,10 +1,11 @@
 import { PGlite, type Transaction, types } from "@electric-sql/pglite";
 import { makeDirectory } from "../../../runtime/make-directory.ts";
-import { UnavailableError } from "../../../runtime/unavailable-error.ts";
+import { ShortageError, UnavailableError } from "../../../runtime/unavailable-error.ts";
 import { type Db, type Executor, withPending } from "./db.ts";
 import { type DirectoryLock, lockDirectory } from "./directory-lock.ts";
 import { parseInt8 } from "./int8.ts";
 import { type MigrationClient, migrate, readSchema } from "./migrate.ts";
+import { shortageOf, translated } from "./postgres-error.ts";
 import { SchemaError, schemaAdvice, schemaFit } from "./schema.ts";
 
 /**
@@ -25,11 +26,12 @@ export async function openPglite(directory: string | null, image?: Blob): Promis
 }
 
 async function start(directory: string | null, lock: DirectoryLock | null, image?: Blob): Promise<Db> {
-  const pglite = await PGlite.create({
+  const pglite = new GuardedPglite({
     dataDir: directory ?? "memory://",
     ...(image === undefined ? {} : { loadDataDir: image }),
     parsers: { [types.INT8]: parseInt8 },
   });
+  await pglite.waitReady;
   await migratePglite(pglite).catch(async (error: unknown) => {
     await pglite.close();
     throw error;
@@ -39,21 +41,67 @@ async function start(directory: string | null, lock: DirectoryLock | null, image
     if (closing) throw new UnavailableError("the database is closed");
     return pglite;
   };
+  const translating = <T>(work: Promise<T>): Promise<T> =>
+    work.catch((error: unknown) => {
+      throw translated(error);
+    });
   return {
-    query: async (text, params) => executor(open()).query(text, params),
+    query: async (text, params) => translating(executor(open()).query(text, params)),
     tx: async (fn) =>
-      open().transaction(async (transaction) => {
-        const tx = withPending(executor(transaction));
-        const result = await fn(tx);
-        await tx.settled();
-        return result;
-      }),
+      translating(
+        open().transaction(async (transaction) => {
+          const tx = withPending(executor(transaction));
+          const result = await fn(tx);
+          await tx.settled();
+          return result;
+        }),
+      ),
     close: async () => {
       closing = true;
-      await pglite.close();
+      if (!pglite.hasPanicked) await pglite.close();
       lock?.release();
     },
   };
+}
+
+/** The severity of an error after which a server ends. */
+const ENDING = ["PANIC", "FATAL"];
+
+/**
+ * A PGlite that is not called again once it has panicked, for example because its disk has no room for the log of
+ * changes: each later call would never return, and would stop this process. The next start recovers the database.
+ */
+class GuardedPglite extends PGlite {
+  #panic: Error | null = null;
+
+  get hasPanicked(): boolean {
+    return this.#panic !== null;
+  }
+
+  override async execProtocol(...of: Parameters<PGlite["execProtocol"]>) {
+    return this.#noting(super.execProtocol(...of));
+  }
+
+  override async execProtocolStream(...of: Parameters<PGlite["execProtocolStream"]>) {
+    return this.#noting(super.execProtocolStream(...of));
+  }
+
+  override execProtocolRawSync(message: Uint8Array): Uint8Array {
+    if (this.#panic !== null) {
+      const why = shortageOf(this.#panic) ?? "io_error";
+      throw new ShortageError(why, { cause: this.#panic, advice: "start the service again once that is repaired" });
+    }
+    return super.execProtocolRawSync(message);
+  }
+
+  async #noting<T>(work: Promise<T>): Promise<T> {
+    try {
+      return await work;
+    } catch (error) {
+      if (ENDING.includes((error as { readonly severity?: string }).severity ?? "")) this.#panic ??= error as Error;
+      throw error;
+    }
+  }
 }
 
 async function migratePglite(pglite: PGlite): Promise<void> {

@@ -1,13 +1,19 @@
-import { UnavailableError } from "../../../runtime/unavailable-error.ts";
+import { type Shortage, ShortageError, UnavailableError } from "../../../runtime/unavailable-error.ts";
 
 /** The transaction lost a race against another one, and may succeed when it is run again. */
 const LOST_RACE = new Set(["40001", "40P01"]);
 
 /**
- * The server is stopping, starting, recovering, full or only a replica now, or a statement took too long. Codes of
- * class 08, a broken connection, count too.
+ * The server has too many connections or is only a replica now, or the statement, transaction or session took too long.
+ * Classes 08, a broken connection, and 57, an intervention such as a shutdown or a crash of the server, count too.
  */
-const SERVER_AWAY = new Set(["57P01", "57P02", "57P03", "57P05", "53300", "25006", "57014", "25P03"]);
+const SERVER_AWAY = new Set(["53300", "25006", "25P03", "25P04"]);
+const CLASSES_AWAY = /^(08|57)...$/;
+
+/** Classes 53, insufficient resources, and 58, errors of the system that the server runs on. The session goes on. */
+const SHORTAGES: Readonly<Record<string, Shortage>> = { "53100": "disk_full", "53200": "out_of_memory" };
+const CLASS_LIMITS = /^53...$/;
+const CLASS_SYSTEM = /^58...$/;
 
 /** Codes of sockets and name servers. Errors of a TLS handshake are not among them: waiting does not repair those. */
 const NETWORK = new Set([
@@ -41,21 +47,32 @@ export function lostRace(error: unknown): boolean {
   return LOST_RACE.has(codeOf(error));
 }
 
+/** What the server lacks. Null: the error has another cause. */
+export function shortageOf(error: unknown): Shortage | null {
+  const code = codeOf(error);
+  if (SERVER_AWAY.has(code)) return null;
+  return SHORTAGES[code] ?? (CLASS_LIMITS.test(code) ? "limit_reached" : CLASS_SYSTEM.test(code) ? "io_error" : null);
+}
+
 /** True if the server cannot be reached. Then it is unknown whether a running statement took effect. */
 export function isAway(error: unknown): boolean {
-  if (error instanceof UnavailableError) return true;
+  if (error instanceof UnavailableError) return !(error instanceof ShortageError);
   if (!(error instanceof Error)) return false;
   const code = codeOf(error);
-  if (SERVER_AWAY.has(code) || NETWORK.has(code) || /^08...$/.test(code)) return true;
+  if (SERVER_AWAY.has(code) || NETWORK.has(code) || CLASSES_AWAY.test(code)) return true;
   if (error instanceof AggregateError) return error.errors.some(isAway);
   return DRIVER.some((words) => error.message.startsWith(words));
 }
 
 /**
- * An error as callers see it: `UnavailableError` with its cause if the server cannot be reached, else the same error.
+ * An error as callers see it: `UnavailableError` with its cause if the server cannot be reached, `ShortageError` if it
+ * lacks something, else the same error.
  */
 export function translated(error: unknown): unknown {
-  if (error instanceof UnavailableError || !isAway(error)) return error;
+  if (error instanceof UnavailableError) return error;
+  const shortage = shortageOf(error);
+  if (shortage !== null) return new ShortageError(shortage, { cause: error });
+  if (!isAway(error)) return error;
   const why = reasonOf(error);
   return new UnavailableError(`the database does not answer${why === "" ? "" : `: ${why}`}`, { cause: error });
 }

@@ -1,5 +1,6 @@
 import type { AllocationRef } from "../../../core/quota/counters.ts";
 import { type RaisedEpoch, registeredDomain } from "../../../core/quota/ledger.ts";
+import { UnavailableError } from "../../../runtime/unavailable-error.ts";
 import { type Db, type Executor, onlyRow } from "../db/db.ts";
 import { prepared } from "../db/prepared.ts";
 import { LEDGER_COLUMNS, type LedgerColumns, ledgerRow, REFS, refColumns } from "./ledger-row.ts";
@@ -9,10 +10,10 @@ import { IS_TELLABLE } from "./settle-turn-overs.ts";
 import { takePools } from "./sums.ts";
 
 /**
- * Raises a domain's epoch if it equals `expected` (null: always), and reads the state to rebuild the counters from. The
- * raise waits for grants that began under the old epoch, so the rows include them. It confirms all earlier releases,
- * since the new counters never held those tokens. It also recomputes the sums, because a program of the previous
- * version keeps fewer of them and may have granted until now.
+ * Raises a domain's epoch, by one or to the first of the server's timeline, if it equals `expected` (null: always).
+ * Reads the state to rebuild the counters from. The raise waits for grants that began under the old epoch, so the rows
+ * include them. It confirms all earlier releases, since the new counters never held those tokens. It also recomputes
+ * the sums, because a program of the previous version keeps fewer of them and may have granted until now.
  */
 export async function raiseEpoch(
   db: Db,
@@ -22,8 +23,9 @@ export async function raiseEpoch(
 ): Promise<RaisedEpoch> {
   const { durability } = registeredDomain(domain);
   if (durability === "REDIS") await db.query(ENSURE_EPOCH, [domain]);
+  const epochMin = await firstEpochOfTimeline(db);
   return db.tx(async (tx) => {
-    const [raised] = await tx.query<{ epoch: number }>(RAISE_EPOCH, [domain, expected]);
+    const [raised] = await tx.query<{ epoch: number }>(RAISE_EPOCH, [domain, expected, epochMin]);
     if (raised === undefined) {
       const present = await tx.query<{ epoch: number }>("select epoch from quota_domains where name = $1", [domain]);
       return { kind: "moved", epoch: onlyRow(present).epoch };
@@ -43,8 +45,30 @@ export async function raiseEpoch(
  */
 const ENSURE_EPOCH = "insert into quota_domains (name, epoch) values ($1, 0) on conflict (name) do nothing";
 
+/** More than a domain's epochs are raised between two fail-overs. */
+const EPOCHS_PER_TIMELINE = 65_536;
+
+/**
+ * A replica that is promoted may lack the last raises. It starts a new timeline, and epochs of a later timeline are
+ * higher than those of the timelines before: so no fence is given twice, even if the counters are lost too. 0 where the
+ * timeline is not known, because the role may not ask for it.
+ */
+async function firstEpochOfTimeline(db: Db): Promise<number> {
+  try {
+    const rows = await db.query<{ timeline: number }>(TIMELINE);
+    return (onlyRow(rows).timeline - 1) * EPOCHS_PER_TIMELINE;
+  } catch (error) {
+    if (error instanceof UnavailableError) throw error;
+    return 0;
+  }
+}
+
+/** The name of the file of changes that is written now begins with the timeline, as 8 hexadecimal digits. */
+const TIMELINE = `
+select ('x' || left(pg_walfile_name(pg_current_wal_lsn()), 8))::bit(32)::int as timeline`;
+
 const RAISE_EPOCH = `
-update quota_domains set epoch = epoch + 1
+update quota_domains set epoch = greatest(epoch + 1, $3::bigint)
  where name = $1 and ($2::bigint is null or epoch = $2)
 returning epoch`;
 
