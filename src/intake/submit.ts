@@ -21,6 +21,7 @@ import { generatedName, newJob, SUFFIX_LENGTH } from "./new-job.ts";
 import type { IntakeFacts, IntakePorts, IntakeRules } from "./ports.ts";
 import { rulesOf } from "./rules.ts";
 import { namespaceQueueOf, queueNamed, validate } from "./validate.ts";
+import { warnKind } from "./warn-kind.ts";
 import { warnNeverEnding } from "./warn-never-ending.ts";
 import { warnPodGroupClass } from "./warn-pod-group-class.ts";
 import { warnSimulated } from "./warn-simulated.ts";
@@ -66,7 +67,8 @@ export async function prepare(ports: IntakePorts, submission: Submission): Promi
   const { podConfig, podPolicy } = rules;
   // Not findings, which `strict` would refuse: nothing is wrong with the job.
   const simulated = warnSimulated(sent, facts, { kinds: ports.kinds, seesCluster });
-  const all = joinNotes(warnings, simulated, warnPodGroupClass(sent), warnNeverEnding(sent, ports.kinds));
+  const kept = joinNotes(warnPodGroupClass(sent), warnNeverEnding(sent, ports.kinds), warnKind(sent, ports.kinds));
+  const all = joinNotes(warnings, simulated, kept);
   const keepsUnknown = podPolicy.level === "privileged";
   return { kind: "ready", facts, priorityClass, warnings: all, podConfig, keepsUnknown };
 }

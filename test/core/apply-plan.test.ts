@@ -4,7 +4,10 @@ import type { Job } from "../../src/core/job/job.ts";
 import { applyAdmission, applyRefusal } from "../../src/core/plan/apply-plan.ts";
 import type { PlannedAdmission } from "../../src/core/plan/plan-types.ts";
 import { refuse } from "../../src/core/plan/refuse.ts";
+import { OWN_KINDS } from "../support/kinds.ts";
 import { admission, job, NOW } from "./plan-world.ts";
+
+const AT = { kinds: OWN_KINDS, nowMs: NOW };
 
 const roles = { Worker: { replicas: 2, gpus: 8 } };
 const flavors = { "nvidia.com/gpu": "gpu/h100" };
@@ -33,7 +36,7 @@ test("an admission joins the job's others, live from now on, and the job no long
   const waiting = { reason: "NoCapacity", message: "m", sinceMs: 1 };
   const made = job({ name: "a", roles, admissions: [old] });
   const before = { ...made, status: { ...made.status, waiting } };
-  const applied = applyAdmission(before, planned({}), NOW);
+  const applied = applyAdmission(before, planned({}), AT);
   assert.equal(applied?.before, before);
   assert.deepEqual(applied.admission, {
     number: 2,
@@ -58,7 +61,7 @@ test("an admission joins the job's others, live from now on, and the job no long
 test("a growth changes the members of the live admission alone", () => {
   const live = admission({ cluster: "east", number: 2, members: { Worker: 1 }, flavors });
   const before = job({ name: "a", roles, admissions: [old, live] });
-  const applied = applyAdmission(before, planned({ kind: "grow" }), NOW);
+  const applied = applyAdmission(before, planned({ kind: "grow" }), AT);
   const grown = { ...live, members: { Worker: 2 } };
   assert.deepEqual(applied, {
     before,
@@ -92,7 +95,7 @@ const late: Record<string, { job: Job; kind: PlannedAdmission["kind"] }> = {
   "a growth in another cluster": { job: runs({ cluster: "west" }), kind: "grow" },
 };
 for (const [name, { job: now, kind }] of Object.entries(late)) {
-  test(`${name} is too late`, () => assert.equal(applyAdmission(now, planned({ kind }), NOW), null));
+  test(`${name} is too late`, () => assert.equal(applyAdmission(now, planned({ kind }), AT), null));
 }
 
 test("a refusal says in the job's status why it waits", () => {

@@ -13,6 +13,7 @@ import { queueLimitsOf } from "../../src/core/quota/tree.ts";
 import type { FleetStore, PlannerStore } from "../../src/planner/ports.ts";
 import type { DomainLedger } from "../../src/tokens/ports.ts";
 import { planGang, pool, sumsOf } from "../core/plan-world.ts";
+import { OWN_KINDS } from "../support/kinds.ts";
 import { changesOf } from "../support/load-snapshot.ts";
 import { MemoryLedger, type MemoryRow } from "../tokens/memory-ledger.ts";
 
@@ -159,7 +160,7 @@ export class MemoryStore implements PlannerStore, FleetStore {
       this.#generationOf(job) !== planned.generation ||
       plannerEpoch !== this.plannerEpoch ||
       quotaEpoch !== this.tokens.epoch;
-    const applied = moved ? null : applyAdmission(job, planned, nowMs);
+    const applied = moved ? null : applyAdmission(job, planned, { kinds: OWN_KINDS, nowMs });
     if (moved || applied === null) return "stale";
     const holder: Holder = { kind: "admission", jobUid: job.uid, admission: planned.admission };
     if (allocations.length > 0) {

@@ -1,4 +1,4 @@
-import type { CleanPodPolicy, RestartPolicy, RestartScope } from "../../core/job/spec.ts";
+import type { CleanPodPolicy, PartialPolicy, RestartPolicy, RestartScope } from "../../core/job/spec.ts";
 import type { FailureKind, JobPhase } from "../../core/job/status.ts";
 import * as jobPb from "../../gen/gangway/v1/job_pb.ts";
 
@@ -18,6 +18,11 @@ const CLEAN_POD_POLICY: Readonly<Record<CleanPodPolicy, jobPb.CleanPodPolicy>> =
   All: jobPb.CleanPodPolicy.ALL,
   Running: jobPb.CleanPodPolicy.RUNNING,
   None: jobPb.CleanPodPolicy.NONE,
+};
+
+const PARTIAL_POLICY: Readonly<Record<PartialPolicy, jobPb.PartialPolicy>> = {
+  KEEP: jobPb.PartialPolicy.KEEP,
+  RESTART: jobPb.PartialPolicy.RESTART,
 };
 
 const PHASE: Readonly<Record<JobPhase, jobPb.JobPhase>> = {
@@ -40,6 +45,7 @@ const FAILURE_KIND: Readonly<Record<FailureKind, jobPb.FailureKind>> = {
 export const restartPolicyToProto = (value: RestartPolicy) => RESTART_POLICY[value];
 export const restartScopeToProto = (value: RestartScope) => RESTART_SCOPE[value];
 export const cleanPodPolicyToProto = (value: CleanPodPolicy) => CLEAN_POD_POLICY[value];
+export const partialPolicyToProto = (value: PartialPolicy) => PARTIAL_POLICY[value];
 export const phaseToProto = (value: JobPhase) => PHASE[value];
 export const failureKindToProto = (value: FailureKind) => FAILURE_KIND[value];
 
@@ -47,6 +53,7 @@ export const failureKindToProto = (value: FailureKind) => FAILURE_KIND[value];
 export const restartPolicyFromProto = (value: number) => keyOf(RESTART_POLICY, value);
 export const restartScopeFromProto = (value: number) => keyOf(RESTART_SCOPE, value);
 export const cleanPodPolicyFromProto = (value: number) => keyOf(CLEAN_POD_POLICY, value);
+export const partialPolicyFromProto = (value: number) => keyOf(PARTIAL_POLICY, value);
 export const phaseFromProto = (value: number) => keyOf(PHASE, value);
 
 function keyOf<Key extends string>(table: Readonly<Record<Key, number>>, value: number): Key | undefined {

@@ -5,7 +5,13 @@ import { cleanPodPolicyOf } from "../../core/job/clean-pod-policy.ts";
 import { currentAdmission, isDraining, type Job } from "../../core/job/job.ts";
 import { LABEL } from "../../core/job/labels.ts";
 import type { JobView, ShownJob } from "../../core/job/list.ts";
-import { type JobSpec, type ReplicaSpec, type RunPolicy, totalReplicas } from "../../core/job/spec.ts";
+import {
+  type JobSpec,
+  type ReplicaSpec,
+  type RunPolicy,
+  type SchedulingPolicy,
+  totalReplicas,
+} from "../../core/job/spec.ts";
 import type { Admission, Attempts, Condition, Failure, ReplicaStatus } from "../../core/job/status.ts";
 import { recordedPods } from "../../core/kinds/job-pods.ts";
 import type { Kind } from "../../core/kinds/kind.ts";
@@ -22,10 +28,12 @@ import {
   type ReplicaSpecSchema,
   type ReplicaStatusSchema,
   type RunPolicySchema,
+  type SchedulingPolicySchema,
 } from "../../gen/gangway/v1/job_pb.ts";
 import {
   cleanPodPolicyToProto,
   failureKindToProto,
+  partialPolicyToProto,
   phaseToProto,
   restartPolicyToProto,
   restartScopeToProto,
@@ -78,6 +86,7 @@ export function toProtoAdmission(
     simulated: admission.simulated ?? false,
     admitTime: timestampFromMs(admission.admitTimeMs),
     members: { ...admission.members },
+    ...(admission.partial === undefined ? {} : { partial: partialPolicyToProto(admission.partial) }),
     flavors: { ...admission.flavors },
     tokens: tokens.map(({ pool, amount, fence }) => ({ pool, amount: BigInt(amount), fence })),
   };
@@ -132,7 +141,16 @@ function toProtoRunPolicy(policy: RunPolicy): MessageInitShape<typeof RunPolicyS
     maxRuntime: policy.maxRuntimeMs === undefined ? undefined : durationFromMs(policy.maxRuntimeMs),
     backfill: policy.backfill,
     cacheKey: policy.cacheKey ?? "",
-    schedulingPolicy: { ...policy.schedulingPolicy, minResources: { ...policy.schedulingPolicy.minResources } },
+    schedulingPolicy: toProtoScheduling(policy.schedulingPolicy),
+  };
+}
+
+function toProtoScheduling(policy: SchedulingPolicy): MessageInitShape<typeof SchedulingPolicySchema> {
+  const { partial, minResources, ...others } = policy;
+  return {
+    ...others,
+    minResources: { ...minResources },
+    ...(partial === undefined ? {} : { partial: partialPolicyToProto(partial) }),
   };
 }
 

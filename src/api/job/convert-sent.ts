@@ -6,6 +6,7 @@ import type { JsonObject } from "../../runtime/json.ts";
 import { spanMs } from "../resource-manager/convert-quota.ts";
 import {
   cleanPodPolicyFromProto,
+  partialPolicyFromProto,
   phaseFromProto,
   restartPolicyFromProto,
   restartScopeFromProto,
@@ -86,6 +87,7 @@ function sentSchedulingPolicy(policy: jobPb.SchedulingPolicy): SentSchedulingPol
     priorityClass: policy.priorityClass || undefined,
     scheduleTimeoutSeconds: policy.scheduleTimeoutSeconds,
     maxPreemptions: policy.maxPreemptions,
+    partial: partialPolicyFromProto(policy.partial),
   });
 }
 

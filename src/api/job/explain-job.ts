@@ -8,6 +8,7 @@ import { currentAdmission, type Job } from "../../core/job/job.ts";
 import type { ShownJob } from "../../core/job/list.ts";
 import { problemsText } from "../../core/job/pod-problems.ts";
 import { memberCount } from "../../core/job/roles.ts";
+import { totalReplicas } from "../../core/job/spec.ts";
 import type { Admission, JobPhase } from "../../core/job/status.ts";
 import { isService } from "../../core/kinds/kind.ts";
 import type { Registry } from "../../core/kinds/registry.ts";
@@ -158,9 +159,9 @@ function predicate(shown: ShownJob, refusal: Refusal | null, hasNoPods: boolean)
     case "ADMITTED":
       return `was admitted${on}; its pods are about to be created${problems}`;
     case "STARTING":
-      return `starts${on}: ${podsOf(job)}, at least ${minAvailable} must run together${problems}`;
+      return `starts${on}: ${podsOf(job)}, at least ${minAvailable} must run together${partText(job)}${problems}`;
     case "RUNNING":
-      return `runs${on}: ${podsOf(job)}${problems}`;
+      return `runs${on}: ${podsOf(job)}${partText(job)}${problems}`;
     case "RESTARTING":
       return `restarts failed pods${on}: ${podsOf(job)}, ${countedText(status.attempts.user)}${problems}`;
     case "SUSPENDED":
@@ -193,6 +194,17 @@ function taskText({ status }: Job): string | null {
   const since = failed === 0 ? "" : `; since then its plugin has failed ${timesText(failed)}${lastFailureText(plugin)}`;
   const counted = attempts.user + attempts.system;
   return `${verb} at its service: ${said}${why}${since}${counted === 0 ? "" : `, ${countedText(counted)}`}`;
+}
+
+/** Says what a part of a gang does until it has the other members. */
+function partText(job: Job): string {
+  const { partial, members = {} } = currentAdmission(job) ?? {};
+  if (partial === undefined) return "";
+  const all = totalReplicas(job.spec);
+  const part = `; it has ${memberCount(members)} of ${all} members`;
+  return partial === "KEEP"
+    ? `${part}, is told ${all}, and waits for the others (partial KEEP)`
+    : `${part}, is told its own number, and restarts with all once they fit (partial RESTART)`;
 }
 
 function podsOf(job: Job): string {

@@ -4,6 +4,7 @@ import type { SentReplicaSpec, SentRunPolicy, SentSchedulingPolicy, SentSpec } f
 import {
   CleanPodPolicy,
   type JobSpecSchema,
+  PartialPolicy,
   type ReplicaSpecSchema,
   RestartPolicy,
   RestartScope,
@@ -18,6 +19,7 @@ const RESTART_POLICY = {
   Never: RestartPolicy.NEVER,
   ExitCode: RestartPolicy.EXIT_CODE,
 };
+const PARTIAL_POLICY = { KEEP: PartialPolicy.KEEP, RESTART: PartialPolicy.RESTART };
 const RESTART_SCOPE = { REPLICA: RestartScope.REPLICA, GANG: RestartScope.GANG };
 
 type Init<D extends DescMessage> = MessageInitShape<D>;
@@ -69,7 +71,7 @@ function runPolicyToProto(policy: SentRunPolicy): Init<typeof RunPolicySchema> {
 }
 
 function schedulingToProto(policy: SentSchedulingPolicy): Init<typeof SchedulingPolicySchema> {
-  const { minAvailable, queue, scheduleTimeoutSeconds, minResources, priorityClass, maxPreemptions } = policy;
+  const { minAvailable, queue, scheduleTimeoutSeconds, minResources, priorityClass, maxPreemptions, partial } = policy;
   return {
     ...(minAvailable !== undefined && { minAvailable }),
     ...(queue !== undefined && { queue }),
@@ -77,5 +79,6 @@ function schedulingToProto(policy: SentSchedulingPolicy): Init<typeof Scheduling
     ...(priorityClass !== undefined && { priorityClass }),
     ...(scheduleTimeoutSeconds !== undefined && { scheduleTimeoutSeconds }),
     ...(maxPreemptions !== undefined && { maxPreemptions }),
+    ...(partial && { partial: PARTIAL_POLICY[partial] }),
   };
 }

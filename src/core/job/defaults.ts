@@ -112,7 +112,7 @@ function defaultScheduling(
   total: number,
   context: DefaultsContext,
 ): RunPolicy["schedulingPolicy"] {
-  const { minResources, priorityClass, maxPreemptions, ...policy } = sent.schedulingPolicy ?? {};
+  const { minResources, priorityClass, maxPreemptions, partial, ...policy } = sent.schedulingPolicy ?? {};
   const { minAvailable = total, scheduleTimeoutSeconds = SCHEDULE_TIMEOUT_SECONDS } = policy;
   return {
     minAvailable,
@@ -120,6 +120,7 @@ function defaultScheduling(
     ...(minResources === undefined ? {} : { minResources }),
     ...(priorityClass ? { priorityClass } : {}),
     ...(maxPreemptions === undefined ? {} : { maxPreemptions }),
+    ...(partial === undefined ? {} : { partial }),
     scheduleTimeoutSeconds,
   };
 }

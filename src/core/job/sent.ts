@@ -1,5 +1,5 @@
 import type { JsonObject } from "../../runtime/json.ts";
-import type { CleanPodPolicy, RestartPolicy, RestartScope } from "./spec.ts";
+import type { CleanPodPolicy, PartialPolicy, RestartPolicy, RestartScope } from "./spec.ts";
 
 /** A replica spec from a client. Omitted members get the defaults of the kind. */
 export type SentReplicaSpec = {
@@ -15,6 +15,7 @@ export type SentSchedulingPolicy = {
   readonly priorityClass?: string;
   readonly scheduleTimeoutSeconds?: number;
   readonly maxPreemptions?: number;
+  readonly partial?: PartialPolicy;
 };
 
 export type SentRunPolicy = {

@@ -15,6 +15,13 @@ export type CleanPodPolicy = "All" | "Running" | "None";
  */
 export type RestartScope = "REPLICA" | "GANG";
 
+/**
+ * What a gang of a kind that is not elastic does while it has fewer members than its job has replicas. KEEP: it is told
+ * the number of all replicas, and waits for the others. RESTART: it is told its size, and restarts as a whole once it
+ * has grown to all.
+ */
+export type PartialPolicy = "KEEP" | "RESTART";
+
 export type ReplicaSpec = {
   /** The number of pods of this type. May be 0. */
   readonly replicas: number;
@@ -35,6 +42,8 @@ export type SchedulingPolicy = {
   readonly priorityClass?: string;
   /** Undo an admission that has run fewer than `minAvailable` members for this long. 0: never. */
   readonly scheduleTimeoutSeconds: number;
+  /** Omitted: KEEP. Jobs of an elastic kind have none. */
+  readonly partial?: PartialPolicy;
   /** After so many preemptions the job is not preempted any more. Omitted: as its queue says. */
   readonly maxPreemptions?: number;
 };

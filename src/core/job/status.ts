@@ -4,6 +4,7 @@
  */
 import type { FlavorLabels } from "./flavor-labels.ts";
 import type { Nomination, PreemptionReason } from "./preemption.ts";
+import type { PartialPolicy } from "./spec.ts";
 import type { PluginRecord, RecordedInfo, TaskPhase } from "./task-info.ts";
 
 /** The phase of a job. The last three are terminal. */
@@ -105,6 +106,13 @@ export type Admission = {
   readonly admitTimeMs: number;
   /** The number of members of each type: the first ones by index. */
   readonly members: Readonly<Record<string, number>>;
+  /**
+   * The rule of a gang that is not elastic and was admitted with fewer members than its job has. Removed once all have
+   * run. Omitted: all were admitted, the kind is elastic, or an older version has admitted it.
+   */
+  readonly partial?: PartialPolicy;
+  /** With RESTART: the members that the running programs were told. */
+  readonly told?: Readonly<Record<string, number>>;
   /** The flavor of each extended resource: `nvidia.com/gpu` → `gpu/h100`. Empty for a gang that requests none. */
   readonly flavors: Readonly<Record<string, string>>;
   /** The node labels of each resource's flavor. Pods that request the resource require them. */
@@ -158,6 +166,8 @@ export type AdmissionBackoff = {
   readonly lastCluster?: string;
   /** Why its pods did not run, or that they were preempted. Omitted: not known. */
   readonly why?: string;
+  /** True: a part of the gang waited in vain for the rest. Its next admission has all members. Omitted: false. */
+  readonly whole?: true;
   /** How many starts in a row have failed for one permanent reason. Omitted: the last one did not. */
   readonly failedStarts?: { readonly reason: StartReason; readonly count: number };
 };

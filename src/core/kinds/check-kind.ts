@@ -21,7 +21,7 @@ const CONTAINER = /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/;
 const PORT_NAME = /^[a-z0-9]([-a-z0-9]{0,13}[a-z0-9])?$/;
 const LETTER = /[a-z]/;
 const FUNCTIONS = ["roleName", "validate", "clusterSpec", "objects", "isMaster", "verdict"] as const;
-const MEMBERS: readonly (keyof Kind | "elasticRoles" | "runs")[] = [
+const MEMBERS: readonly (keyof Kind)[] = [
   "name",
   "runs",
   ...(Object.keys(TEXTS) as (keyof typeof TEXTS)[]),
@@ -34,6 +34,7 @@ const MEMBERS: readonly (keyof Kind | "elasticRoles" | "runs")[] = [
   "kindSpecSchema",
   "example",
   "elasticRoles",
+  "warn",
 ];
 const RESTART_POLICIES = ["Always", "OnFailure", "Never", "ExitCode"];
 const RESTART_SCOPES = ["REPLICA", "GANG"];
@@ -51,8 +52,10 @@ export function checkKind(kind: unknown, must: Must): void {
   for (const [member, { as, what }] of Object.entries(TEXTS))
     its(matches(members[member], as), `${member} must be ${what}`);
   for (const member of FUNCTIONS) its(typeof members[member] === "function", `${member} must be a function`);
-  const { elasticRoles } = members;
-  its(elasticRoles === undefined || typeof elasticRoles === "function", "elasticRoles must be a function");
+  for (const member of ["elasticRoles", "warn"]) {
+    const value = members[member];
+    its(value === undefined || typeof value === "function", `${member} must be a function`);
+  }
   checkContainer(members, its);
   checkRoles(members, its);
   checkDefaults(members["defaults"], its);

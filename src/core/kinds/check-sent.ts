@@ -1,4 +1,5 @@
 import { arrayAt, isJsonObject, type JsonObject, objectAt, stringAt } from "../../runtime/json.ts";
+import { defaultSpec } from "../job/defaults.ts";
 import { joinErrors } from "../job/notes.ts";
 import type { FieldError, SentReplicaSpec, SentSpec } from "../job/sent.ts";
 import { parseMilli } from "../pods/quantity.ts";
@@ -13,8 +14,8 @@ export const ROLE_NAME = /^[A-Za-z][A-Za-z0-9-]{0,29}$/;
  * Paths are those of the API, such as `spec.replicaSpecs.Worker.replicas`. `checkTemplate` checks the templates.
  */
 export function checkSent(kind: Kind, sent: SentSpec): readonly FieldError[] {
-  const checks = [checkRoles(kind, sent), checkMinimum(sent), checkMinResources(sent), checkKindSpec(kind, sent)];
-  return joinErrors("spec", ...checks);
+  const gang = [checkRoles(kind, sent), checkMinimum(sent), checkPartial(kind, sent), checkMinResources(sent)];
+  return joinErrors("spec", ...gang, checkKindSpec(kind, sent));
 }
 
 /** Checks the quantities of the future PodGroup. Otherwise the cluster would refuse it only after the admission. */
@@ -96,6 +97,16 @@ function checkMinimum({ replicaSpecs, runPolicy }: SentSpec): readonly FieldErro
   const total = Object.values(replicaSpecs).reduce((sum, { replicas = 1 }) => sum + Math.max(replicas, 0), 0);
   if (minimum < 1) return [{ path, message: "must be at least 1" }];
   return minimum > total ? [{ path, message: `must be at most the number of replicas, ${total}` }] : [];
+}
+
+/** An elastic gang is told no number of its own: its programs find each other by rendezvous. */
+function checkPartial(kind: Kind, sent: SentSpec): readonly FieldError[] {
+  if (sent.runPolicy?.schedulingPolicy?.partial === undefined) return [];
+  const context = { labels: {}, namespaceQueue: null, priorityClass: null };
+  const elastic = kind.elasticRoles?.(defaultSpec(sent, { ...context, kind })) ?? [];
+  if (elastic.length === 0) return [];
+  const path = "spec.runPolicy.schedulingPolicy.partial";
+  return [{ path, message: `must be omitted: the ${elastic[0]?.name} replicas of this ${kind.name} are elastic` }];
 }
 
 /** Runs `validate` only if the schema holds. */

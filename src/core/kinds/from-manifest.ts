@@ -4,7 +4,7 @@
  */
 import { canonicalJson, isJsonObject, type Json, type JsonObject, objectAt } from "../../runtime/json.ts";
 import type { FieldError, SentReplicaSpec, SentRunPolicy, SentSchedulingPolicy, SentSpec } from "../job/sent.ts";
-import type { CleanPodPolicy, RestartPolicy, RestartScope } from "../job/spec.ts";
+import type { CleanPodPolicy, PartialPolicy, RestartPolicy, RestartScope } from "../job/spec.ts";
 import { isService, type Kind } from "./kind.ts";
 import { type Registry, UNSERVED_KINDS } from "./registry.ts";
 import { SentReader, sentOnly } from "./sent-reader.ts";
@@ -24,6 +24,7 @@ type ManifestOutcome =
   | { readonly kind: "read"; readonly manifest: Manifest }
   | { readonly kind: "refused"; readonly errors: readonly FieldError[] };
 
+const PARTIAL_POLICIES: readonly PartialPolicy[] = ["KEEP", "RESTART"];
 const CLEAN_POD_POLICIES: readonly CleanPodPolicy[] = ["All", "Running", "None"];
 const RESTART_POLICIES: readonly RestartPolicy[] = ["Always", "OnFailure", "Never", "ExitCode"];
 const RESTART_SCOPES: readonly RestartScope[] = ["REPLICA", "GANG"];
@@ -53,9 +54,22 @@ export function fromManifest(doc: JsonObject, kinds: Registry): ManifestOutcome 
   checkApiVersion(reader, apiVersion, named);
   if (reader.errors.length > 0) return { kind: "refused", errors: reader.errors };
   const spec = reader.object(doc["spec"], "spec") ?? reader.fail("spec", "is required") ?? {};
-  const sent = own ? readOwn(reader, named, spec) : readKubeflow(reader, named, spec);
+  const read = own ? readOwn(reader, named, spec) : readKubeflow(reader, named, spec);
+  const sent = withPartial(reader, read, metadata);
   if (reader.errors.length > 0) return { kind: "refused", errors: reader.errors };
   return { kind: "read", manifest: { metadata, spec: sent } };
+}
+
+/** The annotation of a Kubeflow manifest for `partial`, which Kubeflow's scheduling policy does not have. */
+const PARTIAL_ANNOTATION = "gangway.dev/partial";
+
+/** The spec with the annotation's value, unless the scheduling policy has one. */
+function withPartial(reader: SentReader, spec: SentSpec, { annotations = {} }: SentMetadata): SentSpec {
+  const path = `metadata.annotations.${PARTIAL_ANNOTATION}`;
+  const partial = reader.word(annotations[PARTIAL_ANNOTATION], path, PARTIAL_POLICIES);
+  const { runPolicy } = spec;
+  if (partial === undefined || runPolicy?.schedulingPolicy?.partial !== undefined) return spec;
+  return { ...spec, runPolicy: { ...runPolicy, schedulingPolicy: { ...runPolicy?.schedulingPolicy, partial } } };
 }
 
 /** A kind that is served, and the name that a document gives it: the default kind serves other names too. */
@@ -285,6 +299,7 @@ const SCHEDULING_FIELDS = [
   "priorityClass",
   "scheduleTimeoutSeconds",
   "maxPreemptions",
+  "partial",
 ];
 
 function readScheduling(reader: SentReader, policy: JsonObject, at: string): SentSchedulingPolicy {
@@ -298,6 +313,7 @@ function readScheduling(reader: SentReader, policy: JsonObject, at: string): Sen
       least: 0,
     }),
     maxPreemptions: reader.wholeNumber(policy["maxPreemptions"], `${at}.maxPreemptions`, { least: 0 }),
+    partial: reader.word(policy["partial"], `${at}.partial`, PARTIAL_POLICIES),
   });
 }
 

@@ -8,7 +8,7 @@ import type { Kind } from "./kind.ts";
  * worker counts that as a failure of the kind.
  */
 export function guarded(kind: Kind): Kind {
-  const { roleName, isMaster, elasticRoles, validate } = kind;
+  const { roleName, isMaster, elasticRoles, validate, warn } = kind;
   return {
     ...kind,
     roleName: (role) => orElse(() => String(roleName(role)), role),
@@ -24,6 +24,7 @@ export function guarded(kind: Kind): Kind {
     clusterSpec: (replica) => checkedClusterSpec(kind.clusterSpec(replica)),
     objects: (gang) => checkedObjects(kind.objects(gang)),
     verdict: (states, kindSpec) => checkedVerdict(kind.verdict(states, kindSpec)),
+    ...(warn === undefined ? {} : { warn: (sent) => orElse(() => checkedErrors(warn(sent)), []) }),
     ...(elasticRoles === undefined ? {} : { elasticRoles: (spec) => orElse(() => listOf(elasticRoles(spec)), []) }),
   };
 }

@@ -105,6 +105,8 @@ export type Kind = {
    * Returns the errors that a schema cannot express, such as members that contradict each other. Runs after the schema.
    */
   readonly validate: (sent: SentSpec) => readonly FieldError[];
+  /** Returns probable mistakes, with which a job may run. Omitted: none are looked for. */
+  readonly warn?: (sent: SentSpec) => readonly FieldError[];
   /** A manifest that can be submitted as it is. */
   readonly example: JsonObject;
   readonly clusterSpec: (replica: Replica) => ClusterSpec;

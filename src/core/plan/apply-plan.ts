@@ -3,7 +3,9 @@ import { clusterWords } from "../job/cluster-text.ts";
 import type { JobEvent } from "../job/event.ts";
 import { isDraining, isEvicted, isSuspended, type Job, liveAdmission, shrinksTo } from "../job/job.ts";
 import { memberCount } from "../job/roles.ts";
+import { totalReplicas } from "../job/spec.ts";
 import { type Admission, type Eviction, isTerminal } from "../job/status.ts";
+import type { Registry } from "../kinds/registry.ts";
 import type { PlannedAdmission, Refusal } from "./plan-types.ts";
 
 /** A job before and after a part of a plan was applied to it, and the event that says so. */
@@ -15,11 +17,13 @@ export type AppliedAdmission = AppliedPlan & { readonly admission: Admission };
  * Applies a planned admission, or growth, to the job as it is now. Null if it is too late: for an admission, if the job
  * no longer waits or an older admission still holds tokens; for a growth, if that admission is no longer live.
  */
-export function applyAdmission(job: Job, planned: PlannedAdmission, nowMs: number): AppliedAdmission | null {
-  return planned.kind === "admit" ? admit(job, planned, nowMs) : grow(job, planned);
+export function applyAdmission(job: Job, planned: PlannedAdmission, at: AppliedAt): AppliedAdmission | null {
+  return planned.kind === "admit" ? admit(job, planned, at) : grow(job, planned);
 }
 
-function admit(job: Job, planned: PlannedAdmission, nowMs: number) {
+type AppliedAt = { readonly kinds: Registry; readonly nowMs: number };
+
+function admit(job: Job, planned: PlannedAdmission, { kinds, nowMs }: AppliedAt) {
   if (job.status.phase !== "WAITING" || isSuspended(job) || isDraining(job)) return null;
   const admission: Admission = {
     number: planned.admission,
@@ -27,6 +31,7 @@ function admit(job: Job, planned: PlannedAdmission, nowMs: number) {
     ...(planned.simulated ? { simulated: true } : {}),
     admitTimeMs: nowMs,
     members: planned.members,
+    ...partialOf(job, planned, kinds),
     flavors: planned.flavors,
     flavorLabels: planned.flavorLabels,
     state: "live",
@@ -37,6 +42,14 @@ function admit(job: Job, planned: PlannedAdmission, nowMs: number) {
   const { status, event } = admitted(job, admission, nowMs);
   const after = { ...job, status, admissions: [...job.admissions, admission], version: job.version + 1 };
   return { before: job, after, admission, event };
+}
+
+/** The rule for a gang that is not elastic and is admitted without some of its members. */
+function partialOf({ spec }: Job, { members }: PlannedAdmission, kinds: Registry): Pick<Admission, "partial" | "told"> {
+  if (memberCount(members) === totalReplicas(spec)) return {};
+  if ((kinds.kindOf(spec.kind)?.elasticRoles?.(spec) ?? []).length > 0) return {};
+  const { partial = "KEEP" } = spec.runPolicy.schedulingPolicy;
+  return partial === "KEEP" ? { partial } : { partial, told: members };
 }
 
 function grow(job: Job, planned: PlannedAdmission) {

@@ -15,7 +15,7 @@ import {
 import { specNow } from "../job/interruptible.ts";
 import type { Job } from "../job/job.ts";
 import { firstMembers, memberOrder } from "../job/roles.ts";
-import type { JobSpec } from "../job/spec.ts";
+import { type JobSpec, totalReplicas } from "../job/spec.ts";
 import { isService } from "../kinds/kind.ts";
 import type { Registry } from "../kinds/registry.ts";
 import { podRequests, type Resources } from "../pods/resources.ts";
@@ -63,7 +63,7 @@ export type AskMembers = Pick<Ask, "roles" | "podClasses">;
  * interruptible. Jobs that a plan cannot tell apart have asks with equal canonical JSON.
  */
 export function askOf(job: Pick<Job, "spec" | "status">, kinds: Registry): Ask {
-  const spec = specNow(job);
+  const spec = admissibleSpec(job);
   const { clusters, clusterSelector, gpuModels } = spec.placement;
   const kind = kinds.kindOf(spec.kind);
   return {
@@ -72,6 +72,14 @@ export function askOf(job: Pick<Job, "spec" | "status">, kinds: Registry): Ask {
     elastic: (kind?.elasticRoles?.(spec) ?? []).length > 0,
     service: isService(kind),
   };
+}
+
+/** The spec that the next admission follows. All members are needed once a part of them has waited in vain. */
+function admissibleSpec(job: Pick<Job, "spec" | "status">): JobSpec {
+  const spec = specNow(job);
+  if (job.status.backoff?.whole !== true) return spec;
+  const schedulingPolicy = { ...spec.runPolicy.schedulingPolicy, minAvailable: totalReplicas(spec) };
+  return { ...spec, runPolicy: { ...spec.runPolicy, schedulingPolicy } };
 }
 
 /** The members of a gang from the templates of its job's spec. */

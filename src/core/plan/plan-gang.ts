@@ -143,7 +143,8 @@ export function gangChange(before: Job, after: Job, kinds: Registry): GangChange
 function newAsk(before: Job, after: Job, kinds: Registry): Ask | null {
   const interrupts = [before, after].map(({ spec, status }) => isInterruptible(spec.runPolicy, status.attempts));
   // Most changes of a job leave its spec as it is. So they need not read its templates.
-  if (before.spec === after.spec && interrupts[0] === interrupts[1]) return null;
+  const isSame = before.spec === after.spec && interrupts[0] === interrupts[1];
+  if (isSame && before.status.backoff?.whole === after.status.backoff?.whole) return null;
   const ask = askOf(after, kinds);
   return canonicalJson(ask) === canonicalJson(askOf(before, kinds)) ? null : ask;
 }

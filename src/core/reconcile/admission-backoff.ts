@@ -14,16 +14,19 @@ export function afterStartTimeout(
     readonly cluster: string;
     readonly why: string;
     readonly reason: StartReason | null;
+    /** True: the gang was a part, which waited for the rest. */
+    readonly whole: boolean;
     readonly nowMs: number;
   },
 ): AdmissionBackoff {
-  const { cluster, why, reason, nowMs } = of;
+  const { cluster, why, reason, whole, nowMs } = of;
   const undone = before?.undone ?? 0;
   return {
     undone: undone + 1,
     notBeforeMs: nowMs + doublingMs(AFTER_START_TIMEOUT, undone),
     lastCluster: cluster,
     ...(why === "" ? {} : { why }),
+    ...(whole || before?.whole ? { whole: true } : {}),
     ...(reason === null ? {} : { failedStarts: { reason, count: failedStarts(before, reason) + 1 } }),
   };
 }
@@ -42,6 +45,7 @@ export function afterPreemption(
     undone: before?.undone ?? 0,
     notBeforeMs: nowMs + preemptionBackoffMs(preemptions + 1),
     why,
+    ...(before?.whole ? { whole: true } : {}),
     ...(before?.failedStarts === undefined ? {} : { failedStarts: before.failedStarts }),
   };
 }

@@ -17,6 +17,7 @@ import { podRequests } from "../pods/resources.ts";
 import { podVariables } from "../pods/variables.ts";
 import type { Slot } from "./arrange-gang.ts";
 import type { Action } from "./decision.ts";
+import { toldMembers } from "./partial-gang.ts";
 
 /** The admission of a job whose objects are built. */
 export type BuildTarget = {
@@ -89,7 +90,7 @@ function plainPodManifest(target: BuildTarget, slot: Slot): JsonObject {
     role: slot.role,
     index: slot.index,
     attempt: slot.attempt,
-    isMaster: kind.isMaster(admission.members, slot.role, slot.index),
+    isMaster: kind.isMaster(toldMembers(job, admission), slot.role, slot.index),
     template: isJsonObject(template) ? template : {},
     restartPolicy: spec?.restartPolicy ?? kind.defaults.restartPolicy,
     restartScope: job.spec.runPolicy.restartScope,
@@ -127,7 +128,7 @@ function gangOf({ job, admission, build }: BuildTarget): Gang {
     namespace: job.namespace,
     admission: admission.number,
     spec: job.spec,
-    members: admission.members,
+    members: toldMembers(job, admission),
     clusterDomain: build.clusterDomain,
     initImage: build.initImage,
     kubectlImage: build.kubectlImage,

@@ -1,6 +1,7 @@
 import { objectAt, stringAt } from "../../runtime/json.ts";
 import type { JobEvent } from "../job/event.ts";
 import type { Job } from "../job/job.ts";
+import { totalReplicas } from "../job/spec.ts";
 import type { Admission, GangAdmission } from "../job/status.ts";
 import { type GangScheduler, namesOtherScheduler } from "../pods/pod-group.ts";
 import { type Arrangement, arrangeGang, isDelayed } from "./arrange-gang.ts";
@@ -11,6 +12,7 @@ import { endByDeadline } from "./finish-job.ts";
 import { exitEvents, showPods, showProgress } from "./gang-status.ts";
 import { awaitGrace, judgePods } from "./judge-pods.ts";
 import { failedForGood, hasSucceeded, noteEnds } from "./member-ends.ts";
+import { membersNeeded, restartGrown, withoutPartial } from "./partial-gang.ts";
 import { giveUpMembers } from "./scale-down.ts";
 import { showProblems } from "./show-problems.ts";
 import { forgetStartProblem } from "./start-problem.ts";
@@ -41,12 +43,13 @@ export function runGang(draft: Draft, inputs: Inputs, live: Admission): void {
   if (endByDeadline(draft, inputs) || endByVerdict(draft, inputs, { slots: seen.slots, failures })) return;
   if (endByRefusal(draft, inputs, { admission, slots: seen.slots })) return;
   if (endByBudget(draft, inputs, { slots: seen.slots, failures })) return;
+  const told = restartGrown(draft, inputs, { admission, slots: seen.slots });
   const counted = { ...inputs.job, status: draft.status };
-  const arranged = judgePods(arrangeGang({ ...inputs, job: counted }, admission), inputs);
+  const arranged = judgePods(arrangeGang({ ...inputs, job: counted }, told), inputs);
   showPods(draft, inputs, { admission, arranged, failures });
   showProgress(draft, inputs, { arranged, failures });
   const { byReplica: before } = inputs.job.status.attempts;
-  const ends = noteEnds(draft, { admission, slots: arranged.slots, failures, before });
+  const ends = noteEnds(draft, { admission: told, slots: arranged.slots, failures, before });
   const noted = noteMinimum(draft, inputs, { admission: ends, arranged, failures });
   if (undoAdmission(draft, inputs, { admission: noted, arranged })) return;
   giveUpMembers(draft, inputs, { admission: noted, arranged });
@@ -67,8 +70,10 @@ function noteMinimum(
   const { admission, arranged } = of;
   const over = failedForGood(arranged.slots, of.failures).length;
   const up = arranged.slots.filter((slot) => isActive(slot.pod) || hasSucceeded(slot)).length;
-  const below = up < Math.min(job.spec.runPolicy.schedulingPolicy.minAvailable, arranged.slots.length - over);
-  const noted = { ...admission, belowMinSinceMs: below ? (admission.belowMinSinceMs ?? nowMs) : null };
+  const missing = admission.partial === "KEEP" ? totalReplicas(job.spec) - arranged.slots.length : 0;
+  const below = up < Math.min(membersNeeded(job, admission), arranged.slots.length + missing - over);
+  const belowMinSinceMs = below ? (admission.belowMinSinceMs ?? nowMs) : null;
+  const noted = { ...(below ? admission : withoutPartial(job, admission)), belowMinSinceMs };
   if (!below) {
     draft.status = { ...draft.status, backoff: null };
     forgetStartProblem(draft);

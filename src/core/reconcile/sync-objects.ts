@@ -61,7 +61,7 @@ function creations(draft: Draft, target: BuildTarget, arranged: Arrangement, now
     .filter(({ name }) => !served.has(name))
     .map((slot) => createService(target, slot))
     .filter((action) => action !== null);
-  const gang = target.job.spec.runPolicy.restartScope === "GANG";
+  const gang = target.job.spec.runPolicy.restartScope === "GANG" || target.admission.partial === "RESTART";
   const leaving = gang && arranged.slots.some(({ stale }) => stale.length > 0);
   const missing = arranged.slots.filter(({ pod, taken, ended }) => pod === null && !taken && ended === null);
   const due = leaving ? [] : missing.filter((slot) => isDue(draft, slot, nowMs));

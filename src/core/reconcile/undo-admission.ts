@@ -5,6 +5,7 @@ import { afterStartTimeout } from "./admission-backoff.ts";
 import type { Arrangement } from "./arrange-gang.ts";
 import type { Draft, Inputs } from "./decision-draft.ts";
 import { finishJob, limitFailure } from "./finish-job.ts";
+import { membersNeeded } from "./partial-gang.ts";
 import { waitAgain } from "./wait-again.ts";
 
 /**
@@ -26,15 +27,16 @@ export function undoAdmission(
     draft.recheckAtMs.push(atMs);
     return false;
   }
-  const { minAvailable } = job.spec.runPolicy.schedulingPolicy;
   const { startProblem, podProblems } = draft.status;
   const permanent = startProblem?.admission === admission.number ? startProblem : null;
   const why = problemsText(podProblems?.problems ?? []) || (permanent?.message ?? "");
   const message =
-    `Fewer than ${minAvailable} pods ran on ${admission.cluster} for ${seconds} s: ` +
+    `Fewer than ${membersNeeded(job, admission)} pods ran on ${admission.cluster} for ${seconds} s: ` +
     `admission ${admission.number} is undone${why === "" ? "" : `: ${why}`}.`;
   const reason = permanent?.reason ?? null;
-  const backoff = afterStartTimeout(draft.status.backoff, { cluster: admission.cluster, why, reason, nowMs });
+  const { cluster, partial } = admission;
+  const whole = partial === "KEEP";
+  const backoff = afterStartTimeout(draft.status.backoff, { cluster, why, reason, whole, nowMs });
   if (endByStarts(draft, inputs, { backoff, why: permanent?.message ?? why })) return true;
   waitAgain(draft, inputs, { admission, reason: "StartTimeout", waitsFor: "Backoff", message, arranged, backoff });
   return true;
@@ -64,7 +66,7 @@ function undoRefused(
   const { cluster, number } = admission;
   const why = `${cluster} refuses its pods: ${cutText(refused.message, PROBLEM_CHARS_MAX)}; ${refused.remedy}`;
   const message = `Admission ${number} is undone: ${why}.`;
-  const backoff = afterStartTimeout(draft.status.backoff, { cluster, why, reason: null, nowMs });
+  const backoff = afterStartTimeout(draft.status.backoff, { cluster, why, reason: null, whole: false, nowMs });
   waitAgain(draft, inputs, { admission, reason: "ClusterRefused", waitsFor: "Backoff", message, arranged, backoff });
   return true;
 }

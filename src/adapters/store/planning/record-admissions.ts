@@ -54,7 +54,7 @@ async function recordBut(
   const open = isLeading ? await inOpenQueues(tx, batch.records) : [];
   const gangs = open.length > 0 ? await lockGangs(tx, open) : new Map<string, LockedGang>();
   const clusters = gangs.size > 0 ? await lockClusters(tx, batch.counters) : new Set<string>();
-  const { outcomes, applied } = decide(batch, refused, { gangs, clusters });
+  const { outcomes, applied } = decide(batch, refused, { gangs, clusters, kinds });
   if (applied.length === 0) return { kind: "recorded", outcomes };
   await updateJobs(
     tx,
@@ -93,7 +93,11 @@ type AppliedRecord = AppliedAdmission & { readonly record: AdmissionRecord };
 function decide(
   { records, nowMs }: AdmissionBatch,
   refused: ReadonlyMap<AdmissionRecord, AdmitOutcome>,
-  locked: { readonly gangs: ReadonlyMap<string, LockedGang>; readonly clusters: ReadonlySet<string | null> },
+  locked: {
+    readonly gangs: ReadonlyMap<string, LockedGang>;
+    readonly clusters: ReadonlySet<string | null>;
+    readonly kinds: Registry;
+  },
 ): { readonly outcomes: readonly AdmitOutcome[]; readonly applied: readonly AppliedRecord[] } {
   const applied: AppliedRecord[] = [];
   const gangs = new Map(locked.gangs);
@@ -104,7 +108,8 @@ function decide(
     if (known !== undefined) return known;
     const { planned } = record;
     const gang = locked.clusters.has(planned.cluster) ? gangs.get(planned.jobUid) : undefined;
-    const admitted = gang === undefined || isTooLate(record, gang) ? null : applyAdmission(gang.job, planned, nowMs);
+    const isLate = gang === undefined || isTooLate(record, gang);
+    const admitted = isLate ? null : applyAdmission(gang.job, planned, { kinds: locked.kinds, nowMs });
     if (admitted === null) return "stale";
     gangs.delete(planned.jobUid);
     applied.push({ ...admitted, record });

@@ -101,6 +101,20 @@ export function elasticWorkers({ kindSpec, replicaSpecs }: JobSpec): readonly Ro
   return [{ name: "Worker", min: least, max: most }];
 }
 
+/** Warns that torchrun is told the number of workers alone, although the master is a node too, as with Kubeflow. */
+export function masterWarning({ replicaSpecs, kindSpec = {} }: SentSpec): readonly FieldError[] {
+  const replicasOf = (name: string) =>
+    Object.entries(replicaSpecs).find(([role]) => role.toLowerCase() === name)?.[1].replicas ?? 1;
+  const has = (name: string) => Object.keys(replicaSpecs).some((role) => role.toLowerCase() === name);
+  const [masters, workers] = [has("master") ? replicasOf("master") : 0, has("worker") ? replicasOf("worker") : 0];
+  if (!isElastic(kindSpec) || masters < 1) return [];
+  const { least, most } = boundsOf(kindSpec, workers);
+  const message =
+    `tells torchrun PET_NNODES=${least}:${most}, the number of workers, but the gang has ${masters + workers} nodes ` +
+    "with its master; use workers alone";
+  return [{ path: "spec.kindSpec.elasticPolicy", message }];
+}
+
 /** Both bounds of an elastic policy. An omitted bound equals the other one, or the number of workers. */
 function boundsOf(kindSpec: JsonObject, workers: number): { readonly least: number; readonly most: number } {
   const policy = objectAt(kindSpec, "elasticPolicy");
@@ -111,7 +125,7 @@ function boundsOf(kindSpec: JsonObject, workers: number): { readonly least: numb
 /** The rendezvous variables of torchrun. Source: Kubeflow's ElasticEnvVarGenerator. */
 export function elasticEnv(replica: Replica, workerPort: number): EnvVar[] {
   const policy = objectAt(replica.spec.kindSpec, "elasticPolicy");
-  const { least, most } = boundsOf(replica.spec.kindSpec, replica.members["Worker"] ?? 0);
+  const { least, most } = boundsOf(replica.spec.kindSpec, replica.spec.replicaSpecs["Worker"]?.replicas ?? 0);
   const host = stringAt(policy, "rdzvHost") ?? replicaName(replica.jobName, "Worker", 0);
   const conf = arrayAt(policy, "rdzvConf").map(
     (one) => `${stringAt(one, "key") ?? ""}=${stringAt(one, "value") ?? ""}`,

@@ -6,7 +6,15 @@ import { exampleManifest } from "../example.ts";
 import type { ClusterSpec, EnvVar, Kind, Replica, RoleState, Verdict } from "../kind.ts";
 import { kindSpecSchema } from "../kind-spec.ts";
 import { allSucceeded, everyoneVerdict, leaderVerdict } from "../verdicts.ts";
-import { ELASTIC_POLICY, elasticEnv, elasticErrors, elasticProcesses, elasticWorkers, isElastic } from "./elastic.ts";
+import {
+  ELASTIC_POLICY,
+  elasticEnv,
+  elasticErrors,
+  elasticProcesses,
+  elasticWorkers,
+  isElastic,
+  masterWarning,
+} from "./elastic.ts";
 import { boundedRoleName } from "./role-name.ts";
 
 const ROLES = [
@@ -44,6 +52,7 @@ export const pytorchJob: Kind = {
     elasticPolicy: ELASTIC_POLICY,
   }),
   validate: elasticErrors,
+  warn: masterWarning,
   example: exampleManifest({
     apiVersion: "kubeflow.org/v1",
     kind: "PyTorchJob",
