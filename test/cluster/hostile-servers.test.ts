@@ -71,6 +71,14 @@ const behaviours: Record<string, Behaviour> = {
     counter += 1;
     socket.write(json(listOf([{ metadata: { name: `n${counter}` } }], { continue: "more", resourceVersion: "1" })));
   },
+  "sends a list of a million small objects": (socket) =>
+    endless(
+      socket,
+      `${chunked}${inChunks('{"kind":"List","items":[')}`,
+      inChunks(`${JSON.stringify({ metadata: { name: "a" } })},`.repeat(1_000)),
+    ),
+  "sends an object that is too large": (socket) =>
+    endless(socket, `${chunked}${inChunks('{"items":[{"a":"')}`, inChunks("x".repeat(65_536))),
   "asks for a wait without end": (socket) =>
     socket.write(json({}, "retry-after: Infinity\r\n", "429 Too Many Requests")),
   "asks for a wait of years": (socket) => socket.write(json({}, "retry-after: 99999999999\r\n", "503 Unavailable")),

@@ -73,22 +73,34 @@ async function listGroups(
 
 async function list(
   client: Pick<KubeClient, "request">,
-  { path, labelSelector }: { readonly path: string; readonly labelSelector: string },
+  of: Listing,
   signal: AbortSignal,
 ): Promise<readonly JsonObject[] | null> {
   const items: JsonObject[] = [];
-  let next = "";
-  let pages = 0;
-  do {
-    if (pages === PAGES_MAX) return null;
-    pages += 1;
-    const query = { labelSelector, limit: String(PAGE), ...(next === "" ? {} : { continue: next }) };
-    const page = await client.request({ method: "GET", path, query }, signal);
-    if (page.kind === "failed") return null;
-    const found = itemsOf(page.object);
-    if (found === null) return null;
-    items.push(...found);
-    next = stringAt(objectAt(page.object, "metadata"), "continue") ?? "";
-  } while (next !== "");
+  let next: string | null = "";
+  for (let pages = 0; next !== null; pages += 1) {
+    if (pages === PAGES_MAX || items.length > PAGES_MAX * PAGE) return null;
+    const page = await pageOf(client, { ...of, from: next }, signal);
+    if (page === null) return null;
+    for (const item of page.items) items.push(item);
+    next = page.next;
+  }
   return items;
+}
+
+type Listing = { readonly path: string; readonly labelSelector: string };
+/** Null: this is the last page. */
+type ListPage = { readonly items: readonly JsonObject[]; readonly next: string | null };
+
+/** `from`: where the page before ended. Empty: the first page. */
+async function pageOf(
+  client: Pick<KubeClient, "request">,
+  { path, labelSelector, from }: Listing & { readonly from: string },
+  signal: AbortSignal,
+): Promise<ListPage | null> {
+  const query = { labelSelector, limit: String(PAGE), ...(from === "" ? {} : { continue: from }) };
+  const page = await client.request({ method: "GET", path, query }, signal);
+  const items = page.kind === "failed" ? null : itemsOf(page.object);
+  if (page.kind === "failed" || items === null) return null;
+  return { items, next: stringAt(objectAt(page.object, "metadata"), "continue") || null };
 }

@@ -1,22 +1,48 @@
 /** Reads what an API server sends, within bounds: a cluster that is broken or hostile must not fill our memory. */
 import type { JsonObject } from "../../runtime/json.ts";
 import { isJsonObject, objectAt, stringAt } from "../../runtime/json.ts";
+import { Slices } from "../../runtime/slices.ts";
+import { GrowingBytes } from "./growing-bytes.ts";
+import { SplitList } from "./split-list.ts";
 
 type Chunks = AsyncIterable<Uint8Array>;
 
-/** Room for a page of 500 large objects. Parsing that much blocks this process for some tenths of a second. */
+/** Room for a page of 500 large objects. It is parsed item by item, so that others get turns. */
 const ANSWER_BYTES_MAX = 64 * 1024 * 1024;
 /** Far more than the `Status` object of a refusal has. */
 const REFUSAL_BYTES_MAX = 64 * 1024;
 /** An object has at most 1.5 MiB in etcd, and JSON is longer than what is stored. */
-const LINE_BYTES_MAX = 8 * 1024 * 1024;
+const OBJECT_BYTES_MAX = 8 * 1024 * 1024;
+/** Forty times a page. A server that does not know pages may send all its objects at once. */
+const ITEMS_MAX = 20_000;
 /** An answer that takes longer comes from a server that sends a byte now and then. */
 const ANSWER_MS_MAX = 120_000;
 const LINE_BREAK = 0x0a;
+/** What is read between two looks at the clock. */
+const PIECE_BYTES = 16 * 1024;
 
-/** The JSON object of an answer; an empty object for any other text. Throws if the answer is too long or too slow. */
+/**
+ * The JSON object of an answer; an empty object for any other text. Parses the items of a list one by one while they
+ * arrive, and pauses in between. Throws if the answer is too long or too slow.
+ */
 export async function readObject(body: Chunks): Promise<JsonObject> {
-  return parseObject(await readText(body, ANSWER_BYTES_MAX)) ?? {};
+  const items: unknown[] = [];
+  let isValid = true;
+  const list = new SplitList({ partBytesMax: OBJECT_BYTES_MAX, itemsMax: ITEMS_MAX }, (text) => {
+    const item = parse(text);
+    if (item === undefined) isValid = false;
+    else items.push(item);
+  });
+  const slices = new Slices();
+  for await (const chunk of bounded(body, ANSWER_BYTES_MAX)) {
+    for (let from = 0; from < chunk.byteLength; from += PIECE_BYTES) {
+      if (slices.isOver) await slices.pause();
+      list.append(chunk.subarray(from, from + PIECE_BYTES));
+    }
+  }
+  const rest = parseObject(list.rest());
+  if (rest === null || !isValid) return {};
+  return Array.isArray(rest["items"]) && items.length > 0 ? { ...rest, items: items as readonly JsonObject[] } : rest;
 }
 
 /** The JSON object of a refusal. Any other answer of a server or a proxy gives an empty object; no text is kept. */
@@ -29,43 +55,21 @@ export async function readRefusal(body: Chunks): Promise<JsonObject> {
 }
 
 async function readText(body: Chunks, bytesMax: number): Promise<string> {
-  const text = new GrowingText();
-  const endMs = performance.now() + ANSWER_MS_MAX;
-  // Leaving the loop closes the connection.
-  for await (const chunk of body) {
-    if (text.length + chunk.byteLength > bytesMax) throw new Error(`the answer has more than ${bytesMax} bytes`);
-    if (performance.now() > endMs) throw new Error(`the answer takes more than ${ANSWER_MS_MAX / 1000} s`);
-    text.append(chunk);
-  }
+  const text = new GrowingBytes();
+  for await (const chunk of bounded(body, bytesMax)) text.append(chunk);
   return text.take();
 }
 
-/** Bytes in one buffer that doubles: a server may send them one at a time. */
-class GrowingText {
-  #buffer = Buffer.alloc(0);
-  #length = 0;
-
-  get length(): number {
-    return this.#length;
-  }
-
-  append(chunk: Uint8Array): void {
-    const needed = this.#length + chunk.byteLength;
-    if (needed > this.#buffer.length) {
-      const grown = Buffer.alloc(Math.max(needed, this.#buffer.length * 2));
-      this.#buffer.copy(grown, 0, 0, this.#length);
-      this.#buffer = grown;
-    }
-    this.#buffer.set(chunk, this.#length);
-    this.#length = needed;
-  }
-
-  /** Returns the text and begins a new one. */
-  take(): string {
-    const text = this.#buffer.toString("utf8", 0, this.#length);
-    this.#buffer = Buffer.alloc(0);
-    this.#length = 0;
-    return text;
+/** Passes the chunks of an answer on. Throws once it is too long or too slow. */
+async function* bounded(body: Chunks, bytesMax: number): AsyncGenerator<Uint8Array> {
+  const endMs = performance.now() + ANSWER_MS_MAX;
+  let bytes = 0;
+  // Leaving the loop closes the connection.
+  for await (const chunk of body) {
+    bytes += chunk.byteLength;
+    if (bytes > bytesMax) throw new Error(`the answer has more than ${bytesMax} bytes`);
+    if (performance.now() > endMs) throw new Error(`the answer takes more than ${ANSWER_MS_MAX / 1000} s`);
+    yield chunk;
   }
 }
 
@@ -74,9 +78,11 @@ class GrowingText {
  * JSON object.
  */
 export async function* jsonLines(body: Chunks): AsyncGenerator<JsonObject> {
-  const rest = new GrowingText();
+  const rest = new GrowingBytes();
+  const slices = new Slices();
   for await (const chunk of body) {
     let from = 0;
+    if (slices.isOver) await slices.pause();
     for (let end = chunk.indexOf(LINE_BREAK); end >= 0; end = chunk.indexOf(LINE_BREAK, from)) {
       rest.append(chunk.subarray(from, end));
       from = end + 1;
@@ -84,7 +90,9 @@ export async function* jsonLines(body: Chunks): AsyncGenerator<JsonObject> {
       if (line !== "") yield parsedLine(line);
     }
     rest.append(chunk.subarray(from));
-    if (rest.length > LINE_BYTES_MAX) throw new Error(`the watch sent a line of more than ${LINE_BYTES_MAX} bytes`);
+    if (rest.length > OBJECT_BYTES_MAX) {
+      throw new Error(`the watch sent a line of more than ${OBJECT_BYTES_MAX} bytes`);
+    }
   }
 }
 
@@ -105,10 +113,15 @@ function parsedLine(line: string): JsonObject {
 }
 
 function parseObject(text: string): JsonObject | null {
+  const value = parse(text);
+  return isJsonObject(value) ? value : null;
+}
+
+/** Undefined: the text is no JSON. */
+function parse(text: string): unknown {
   try {
-    const value: unknown = JSON.parse(text);
-    return isJsonObject(value) ? value : null;
+    return JSON.parse(text) as unknown;
   } catch {
-    return null;
+    return undefined;
   }
 }

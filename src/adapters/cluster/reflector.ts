@@ -6,6 +6,7 @@ import type { Clock } from "../../runtime/clock.ts";
 import { doublingMs } from "../../runtime/doubling.ts";
 import type { JsonObject } from "../../runtime/json.ts";
 import { objectAt, stringAt } from "../../runtime/json.ts";
+import { Slices } from "../../runtime/slices.ts";
 import type { KubeClient, KubeResult } from "./client.ts";
 import { failureFromEvent, type KubeFailure, unreachable } from "./kube-failure.ts";
 import { itemsOf } from "./read-answer.ts";
@@ -29,6 +30,7 @@ const ANSWERS = [200, 410, 429];
 const KEPT_CHARS_MAX = 128 * 1024 * 1024;
 /** A list of this many pages has more objects than Kubernetes allows. A broken server may always name a next page. */
 const PAGES_MAX = 1_000;
+const OBJECTS_MAX = PAGES_MAX * PAGE_SIZE;
 /** The end of a watch. A watch that ends at once is opened again with backoff, not in a tight loop. */
 const ENDED: KubeFailure = {
   kind: "failed",
@@ -168,6 +170,7 @@ export class Reflector<T> {
 
   async #list(signal: AbortSignal): Promise<KubeFailure | null> {
     const listed = new Map<string, Listed<T>>();
+    const slices = new Slices();
     let continueFrom = "";
     let version = "";
     let pages = 0;
@@ -178,15 +181,15 @@ export class Reflector<T> {
       const items = itemsOf(page.object);
       if (items === null) return INVALID_LIST;
       this.#lastHeardMs = this.#options.clock.monotonicMs();
-      for (const item of items) chars += this.#collect(listed, item);
+      chars += await this.#collectAll(listed, items, slices);
       const metadata = objectAt(page.object, "metadata");
       continueFrom = stringAt(metadata, "continue") ?? "";
       version = stringAt(metadata, "resourceVersion") ?? "";
       pages += 1;
       const others = this.#budget.chars - this.#keptChars;
-      if (others + chars > this.#budget.charsMax || pages > PAGES_MAX) return TOO_LARGE;
+      if (others + chars > this.#budget.charsMax || listed.size > OBJECTS_MAX || pages > PAGES_MAX) return TOO_LARGE;
     } while (continueFrom !== "");
-    this.#replace(listed);
+    await this.#replace(listed, slices);
     this.#version = version;
     this.#synced = true;
     this.#failingSinceMs = null;
@@ -206,6 +209,15 @@ export class Reflector<T> {
     return labelSelector === "" ? {} : { labelSelector };
   }
 
+  async #collectAll(listed: Map<string, Listed<T>>, items: readonly JsonObject[], slices: Slices): Promise<number> {
+    let chars = 0;
+    for (const item of items) {
+      chars += this.#collect(listed, item);
+      if (slices.isOver) await slices.pause();
+    }
+    return chars;
+  }
+
   /** Adds an object to a list. Keeps nothing new of one that has not changed. Returns how much text it adds. */
   #collect(listed: Map<string, Listed<T>>, object: JsonObject): number {
     const key = keyOf(object);
@@ -223,9 +235,16 @@ export class Reflector<T> {
     return { object: kept, version: versionOf(object), chars: JSON.stringify(kept).length };
   }
 
-  #replace(listed: ReadonlyMap<string, Listed<T>>): void {
-    for (const key of [...this.store.keys()]) if (!listed.has(key)) this.#forget(key);
-    for (const [key, { object, ...kept }] of listed) if (object !== null) this.#remember(key, { object, ...kept });
+  /** Changes object by object, as a watch does, and pauses in between. */
+  async #replace(listed: ReadonlyMap<string, Listed<T>>, slices: Slices): Promise<void> {
+    for (const key of [...this.store.keys()]) {
+      if (!listed.has(key)) this.#forget(key);
+      if (slices.isOver) await slices.pause();
+    }
+    for (const [key, { object, ...kept }] of listed) {
+      if (object !== null) this.#remember(key, { object, ...kept });
+      if (slices.isOver) await slices.pause();
+    }
   }
 
   async #watch(from: string, signal: AbortSignal): Promise<KubeFailure | null> {
