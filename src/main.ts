@@ -83,12 +83,16 @@ async function main(): Promise<number> {
       };
       return runServe(options, { ...io, signal, start });
     },
-    migrate: async ({ offline }) => {
+    migrate: async ({ offline, restored, data }) => {
+      if (data !== null) {
+        const { markRestoredFolder } = await import("./compose/restored-folder.ts");
+        return markRestoredFolder(data);
+      }
       const { database } = await serviceConfig(process.cwd());
       if (database === null) return { kind: "notConfigured" };
       const { migrateDatabase } = await import("./adapters/store/db/migrate-server.ts");
       const { directUrl, connectTimeoutMs } = database;
-      return migrateDatabase({ url: directUrl, connectTimeoutMs, offline });
+      return migrateDatabase({ url: directUrl, connectTimeoutMs, offline, restored });
     },
   });
 }

@@ -15,6 +15,15 @@ export type UpOptions = {
   readonly simulate: boolean;
 };
 
+/** The options of `gangway migrate`. */
+export type MigrateRequest = {
+  readonly offline: boolean;
+  /** True: the database was restored from a back-up. */
+  readonly restored: boolean;
+  /** The folder of an embedded database that was restored. Null: the database at DATABASE_URL. */
+  readonly data: string | null;
+};
+
 /** The result of `gangway migrate`. */
 export type MigrationResult =
   /** `ran` lists the migrations; it is empty if the schema was current. */
@@ -133,5 +142,5 @@ export type CliDeps = CliIo & {
   /** Runs `gangway serve`; resolves with the exit status. */
   readonly serve: (options: ServeOptions) => Promise<number>;
   /** Migrates the database to the schema of this program. */
-  readonly migrate: (options: { readonly offline: boolean }) => Promise<MigrationResult>;
+  readonly migrate: (options: MigrateRequest) => Promise<MigrationResult>;
 };

@@ -36,7 +36,13 @@ export async function startServer(
   const { clock, kinds, store, namespaceRules, telemetry, instrumentation, tell, heard, member, parts } = base;
   const lease = member.lease(SEQUENCER_LEASE, () => watch.hint());
   const watch = createWatch(
-    { clock, store: instrumentation.watchStore(store.watch), lease, onGiven: tell.appended },
+    {
+      clock,
+      store: instrumentation.watchStore(store.watch),
+      lease,
+      onGiven: tell.appended,
+      onBegunAnew: telemetry.logBegunAnew,
+    },
     telemetry,
   );
   heard.appended = watch.hint;

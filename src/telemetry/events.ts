@@ -115,6 +115,8 @@ export type Telemetry = ClockEvents & {
   readonly redisSeen: (facts: { readonly state: RedisState }) => void;
   /** Changes got their positions in the event log. `lagMs` is how long the oldest of them waited. */
   readonly changesSequenced: (facts: { readonly lagMs: number }) => void;
+  /** The log of changes has begun anew, after a restore or a fail-over: watches get GAP. */
+  readonly logBegunAnew: (facts: { readonly incarnation: string; readonly position: number }) => void;
   /** A page of rows that are older than they are kept was deleted. */
   readonly rowsPruned: (facts: { readonly kind: string; readonly rows: number }) => void;
   readonly quota: QuotaTelemetry;
@@ -162,6 +164,7 @@ function telemetryOn(log: Logger, measuring: Meter | null): Telemetry {
     serviceStarted: (facts) => log.info(facts, "service started"),
     processStarted: (facts) => log.info(facts, "process started"),
     serviceStopped: () => log.info("service stopped"),
+    logBegunAnew: (facts) => log.warn(facts, "the database was restored or failed over: watches begin anew"),
     databaseWarned: (facts) => log.warn(facts, "database set up incompletely"),
     podConfigRead: (facts) => log.info(facts, "pod settings read again"),
     certificateRead: (facts) => log.info(facts, "certificate read again"),

@@ -1,4 +1,5 @@
 /** Serves on-call engineers: measures and traces the calls of the stages to the store. */
+import type { LogPlace } from "../core/job/event-log.ts";
 import { isDraining, type Job } from "../core/job/job.ts";
 import type { Registry } from "../core/kinds/registry.ts";
 import type { AdmissionRecord } from "../core/plan/plan-types.ts";
@@ -96,15 +97,15 @@ export function observeWorkerStore<Store>(store: Store & WorkerStoreLike, ports:
 
 type WatchStoreLike = {
   readonly sequence: (
-    nowMs: number,
-  ) => Promise<{ readonly head: number; readonly given: number; readonly oldestMs?: number | null }>;
+    known: LogPlace | null,
+  ) => Promise<{ readonly head: LogPlace; readonly given: number; readonly oldestMs?: number | null }>;
 };
 
 /** Reports how long changes waited for their positions in the event log. */
 export function observeWatchStore<Store>(store: Store & WatchStoreLike, { clock, telemetry }: ObservePorts): Store {
   const observed: WatchStoreLike = {
-    sequence: async (nowMs) => {
-      const sequenced = await store.sequence(nowMs);
+    sequence: async (known) => {
+      const sequenced = await store.sequence(known);
       const { oldestMs } = sequenced;
       if (typeof oldestMs === "number") telemetry.changesSequenced({ lagMs: clock.nowMs() - oldestMs });
       return sequenced;

@@ -1,4 +1,4 @@
-import type { LoggedChange, WatchItem } from "../core/job/event-log.ts";
+import type { LoggedChange, LogPlace, WatchItem } from "../core/job/event-log.ts";
 import type { JobFilter } from "../core/job/filter.ts";
 import type { Job } from "../core/job/job.ts";
 import { encodeCursor } from "./cursor.ts";
@@ -6,6 +6,7 @@ import { type SelectedChange, select } from "./selection.ts";
 
 /** Where a stream is in the log, and which entries its snapshot already contains. */
 export type StreamPlace = {
+  readonly incarnation: string;
   position: number;
   /** The position of the last cursor that was sent. */
   sent: number;
@@ -15,8 +16,8 @@ export type StreamPlace = {
   owesBookmark: boolean;
 };
 
-export function placeAt(position: number): StreamPlace {
-  return { position, sent: position, ahead: new Map(), owesBookmark: false };
+export function placeAt({ incarnation, position }: LogPlace): StreamPlace {
+  return { incarnation, position, sent: position, ahead: new Map(), owesBookmark: false };
 }
 
 /** True if the snapshot contains this version of the job. */
@@ -37,7 +38,7 @@ export function newChanges(
   filter: JobFilter,
 ): readonly SelectedChange[] {
   return entries.flatMap((entry) => {
-    const change = select(entry, filter);
+    const change = select(entry, { filter, incarnation: place.incarnation });
     const isNew = change !== null && !snapshotHas(place, entry.job);
     settle(place, entry.job);
     return isNew ? [change] : [];
@@ -47,5 +48,10 @@ export function newChanges(
 export function bookmark(place: StreamPlace): WatchItem {
   place.sent = place.position;
   place.owesBookmark = false;
-  return { type: "BOOKMARK", cursor: encodeCursor(place.position) };
+  return { type: "BOOKMARK", cursor: sentCursor(place) };
+}
+
+/** The cursor from which a client continues after what it was sent. */
+export function sentCursor({ incarnation, sent }: StreamPlace): string {
+  return encodeCursor({ incarnation, position: sent });
 }

@@ -1,20 +1,31 @@
-import type { JobKey, LoggedChange, Pruned, PrunedKind, PrunePage, WholeSpec } from "../core/job/event-log.ts";
+import type {
+  JobKey,
+  LoggedChange,
+  LogPlace,
+  Pruned,
+  PrunedKind,
+  PrunePage,
+  WholeSpec,
+} from "../core/job/event-log.ts";
 import type { JobFilter } from "../core/job/filter.ts";
 import type { Job } from "../core/job/job.ts";
 import type { Clock } from "../runtime/clock.ts";
 
 export type SnapshotPage = {
   readonly jobs: readonly Job[];
-  readonly head: number;
+  readonly head: LogPlace;
   readonly ahead: readonly (JobKey & { readonly version: number })[];
   /** True if more jobs match. They are on the next pages. */
   readonly more: boolean;
 };
 
 export type WatchStore = {
-  /** Gives positions to the committed events that have none. Returns the newest position and the number of events. */
-  readonly sequence: (nowMs: number) => Promise<{
-    readonly head: number;
+  /**
+   * Gives positions to the committed events that have none. Returns the newest position and the number of events.
+   * Begins a new incarnation of the log first if another server answers, or if the head is before `known`.
+   */
+  readonly sequence: (known: LogPlace | null) => Promise<{
+    readonly head: LogPlace;
     readonly given: number;
     /** When the oldest of these events was made; null if there was none. */
     readonly oldestMs?: number | null;
@@ -22,7 +33,7 @@ export type WatchStore = {
     readonly more: boolean;
   }>;
   /** The newest position. */
-  readonly head: () => Promise<number>;
+  readonly head: () => Promise<LogPlace>;
   /**
    * Reads in one transaction a page of the matching jobs without templates, the head, and the newest versions whose
    * events have no position yet. The jobs come in the order of their keys.
@@ -34,11 +45,11 @@ export type WatchStore = {
     readonly limit: number;
   }) => Promise<SnapshotPage>;
   /**
-   * Entries after a position, oldest first: as many as a page holds. `gap`: the log no longer reaches back to the
-   * position.
+   * Entries after a place, oldest first: as many as a page holds. `gap`: the log no longer reaches back to the place,
+   * or has another incarnation.
    */
   readonly entriesAfter: (
-    position: number,
+    place: LogPlace,
     limit: number,
   ) => Promise<{ readonly entries: readonly LoggedChange[]; readonly gap: boolean }>;
   /**
@@ -57,4 +68,6 @@ export type WatchPorts = {
   readonly lease?: { readonly epoch: () => number | null };
   /** Called after positions were given, so that other processes read them at once. A hint. */
   readonly onGiven?: () => void;
+  /** Called when the log has another incarnation than before: all streams get GAP. */
+  readonly onBegunAnew?: (log: LogPlace) => void;
 };

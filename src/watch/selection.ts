@@ -12,10 +12,13 @@ export type SelectedChange = {
 };
 
 /** The change for readers with this filter. Null: the filter drops it. */
-export function select({ type: logged, job, previous, position }: LoggedChange, filter: JobFilter) {
+export function select(
+  { type: logged, job, previous, position }: LoggedChange,
+  { filter, incarnation }: { readonly filter: JobFilter; readonly incarnation: string },
+) {
   const was = previous !== null && matchesFilter(filter, job, previous);
   const is = logged !== "DELETED" && matchesFilter(filter, job);
   if (!was && !is) return null;
   const type = was ? (is ? "MODIFIED" : "DELETED") : "ADDED";
-  return { position, type, job, cursor: encodeCursor(position) } satisfies SelectedChange;
+  return { position, type, job, cursor: encodeCursor({ incarnation, position }) } satisfies SelectedChange;
 }

@@ -1,3 +1,4 @@
+import type { LogPlace } from "../core/job/event-log.ts";
 import type { Telemetry } from "../telemetry/events.ts";
 import type { WatchPorts } from "./ports.ts";
 
@@ -27,26 +28,35 @@ export type Sequencer = {
  * on the lease.
  */
 export function createSequencer(
-  { clock, store, lease, onGiven }: WatchPorts,
-  advance: (head: number) => Promise<void>,
+  { clock, store, lease, onGiven, onBegunAnew }: WatchPorts,
+  advance: (head: LogPlace) => Promise<void>,
   telemetry: Pick<Telemetry, "loopFailed">,
 ): Sequencer {
   let hinted = false;
   let wake = new AbortController();
-  let known: number | null = null;
+  let known: LogPlace | null = null;
   let movedMs = clock.monotonicMs();
   let lookedMs = Number.NEGATIVE_INFINITY;
 
   /** Passes on the head, and notes when it last moved. */
-  async function moveTo(head: number): Promise<void> {
-    if (head !== known) movedMs = clock.monotonicMs();
+  async function moveTo(head: LogPlace): Promise<void> {
+    if (head.position !== known?.position) movedMs = clock.monotonicMs();
+    if (known !== null && head.incarnation !== known.incarnation) onBegunAnew?.(head);
     known = head;
     await advance(head);
   }
 
+  /** Follows the head. A head that went back was restored: then this process lets a new incarnation begin. */
+  async function follow(): Promise<void> {
+    const head = await store.head();
+    const wentBack = head.incarnation === known?.incarnation && head.position < known.position;
+    if (wentBack) await runOnce();
+    else await moveTo(head);
+  }
+
   async function runOnce(): Promise<void> {
     for (;;) {
-      const { head, given, more } = await store.sequence(clock.nowMs());
+      const { head, given, more } = await store.sequence(known);
       if (given > 0) onGiven?.();
       await moveTo(head);
       if (!more) return;
@@ -66,7 +76,7 @@ export function createSequencer(
 
   async function look(signal: AbortSignal): Promise<void> {
     try {
-      if (lease !== undefined && lease.epoch() === null) return await moveTo(await store.head());
+      if (lease !== undefined && lease.epoch() === null) return await follow();
       await runOnce();
     } catch (error) {
       if (!signal.aborted) telemetry.loopFailed({ loop: "sequencer", error });

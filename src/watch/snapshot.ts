@@ -2,7 +2,7 @@
  * The jobs with which a stream begins. They are read a page at a time, when the client has taken the page before: so a
  * stream keeps one page in memory, however many jobs match, and others have their turn between its pages.
  */
-import type { JobKey, WatchItem, WatchRequest } from "../core/job/event-log.ts";
+import type { JobKey, LogPlace, WatchItem, WatchRequest } from "../core/job/event-log.ts";
 import type { Job } from "../core/job/job.ts";
 import { compareText } from "../runtime/compare-text.ts";
 import { canonicalJson } from "../runtime/json.ts";
@@ -12,8 +12,9 @@ import type { StreamParts } from "./stream.ts";
 
 type JobItem = Extract<WatchItem, { readonly job: Job }>;
 
+const NOWHERE: LogPlace = { incarnation: "", position: 0 };
 /** The page of a stream whose client left before it was read. */
-const NOTHING: SnapshotPage = { jobs: [], head: 0, ahead: [], more: false };
+const NOTHING: SnapshotPage = { jobs: [], head: NOWHERE, ahead: [], more: false };
 
 /**
  * Sends each matching job, and returns the place in the log to follow from. Null: the log lost its beginning meanwhile,
@@ -28,13 +29,14 @@ export async function* snapshot(
   request: WatchRequest,
   signal: AbortSignal,
 ): AsyncGenerator<WatchItem, StreamPlace | null, undefined> {
-  const place = placeAt(0);
+  let place = placeAt(NOWHERE);
   let after: JobKey | null = null;
   for (let more = true; more; ) {
     const page = await readPage(parts, request, after, signal);
-    if (after !== null && !(yield* catchUp(parts, request, place, { after, head: page.head }, signal))) return null;
+    if (after === null) place = placeAt(page.head);
+    else if (!(yield* catchUp(parts, request, place, { after, head: page.head }, signal))) return null;
     noteAhead(place, page, after);
-    place.position = page.head;
+    place.position = page.head.position;
     yield* sent(parts, request, page.jobs.map(added));
     after = page.jobs.at(-1) ?? after;
     more = page.more;
@@ -72,13 +74,15 @@ async function* catchUp(
   parts: StreamParts,
   request: WatchRequest,
   place: StreamPlace,
-  { after, head }: { readonly after: JobKey; readonly head: number },
+  { after, head }: { readonly after: JobKey; readonly head: LogPlace },
   signal: AbortSignal,
 ): AsyncGenerator<WatchItem, boolean, undefined> {
-  while (place.position < head) {
-    const { entries, gap } = await parts.pages.after(place.position, signal);
+  // The page of a client that has left has no head.
+  if (head.incarnation !== place.incarnation) return head === NOWHERE;
+  while (place.position < head.position) {
+    const { entries, gap } = await parts.pages.after(place, signal);
     if (gap) return false;
-    const upToHead = entries.filter(({ position }) => position <= head);
+    const upToHead = entries.filter(({ position }) => position <= head.position);
     const changes = newChanges(place, upToHead, request.filter).filter(({ job }) => order(job, after) <= 0);
     yield* sent(
       parts,
@@ -86,7 +90,7 @@ async function* catchUp(
       changes.map((change) => ({ ...change, cursor: "" })),
     );
     // Nothing is read only if the client has left.
-    place.position = upToHead.at(-1)?.position ?? head;
+    place.position = upToHead.at(-1)?.position ?? head.position;
   }
   return true;
 }

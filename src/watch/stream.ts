@@ -1,10 +1,10 @@
 /** Serves clients that watch jobs: a snapshot, then every change of the jobs that match, with bounded buffers. */
 import type { WatchItem, WatchRequest } from "../core/job/event-log.ts";
 import type { SharedCalls } from "../runtime/shared-calls.ts";
-import { encodeCursor, parseCursor } from "./cursor.ts";
+import { parseCursor } from "./cursor.ts";
 import { createInbox, type Inbox } from "./inbox.ts";
 import type { LogPages } from "./log-pages.ts";
-import { bookmark, newChanges, placeAt, type StreamPlace, settle, snapshotHas } from "./place.ts";
+import { bookmark, newChanges, placeAt, type StreamPlace, sentCursor, settle, snapshotHas } from "./place.ts";
 import type { WatchPorts } from "./ports.ts";
 import type { SelectedChange } from "./selection.ts";
 import { snapshot } from "./snapshot.ts";
@@ -38,8 +38,8 @@ export type StreamParts = {
 /**
  * One reader's view of the jobs that pass a filter: ADDED for each job, a BOOKMARK, then every change in the order of
  * the log. With a cursor, the stream continues after it, or sends GAP and a new snapshot if the log no longer reaches
- * back that far. A job that leaves the filter is DELETED; one that enters it is ADDED. Entries of a snapshot have no
- * cursor, because a stream cannot continue from a part of a snapshot.
+ * back that far or has another incarnation. A job that leaves the filter is DELETED; one that enters it is ADDED.
+ * Entries of a snapshot have no cursor, because a stream cannot continue from a part of a snapshot.
  */
 export async function* stream(
   parts: StreamParts,
@@ -72,7 +72,7 @@ async function* follow(
   while (!signal.aborted) {
     const inbox = createInbox<SelectedChange | "jump">(parts.ports.clock, parts.options.bufferMax);
     const reader = tailReader(request, place, inbox, parts);
-    const leave = parts.tail.follow(place.position, parts.options.bufferMax / 2, reader);
+    const leave = parts.tail.follow(place, parts.options.bufferMax / 2, reader);
     if (leave !== null) {
       signal.addEventListener("abort", inbox.nudge, { once: true });
       try {
@@ -83,7 +83,7 @@ async function* follow(
         inbox.close();
       }
     }
-    const { entries, gap } = await parts.pages.after(place.position, signal);
+    const { entries, gap } = await parts.pages.after(place, signal);
     if (gap) return "gap";
     yield* deliver(parts, request, place, newChanges(place, entries, request.filter));
     place.position = entries.at(-1)?.position ?? place.position;
@@ -132,7 +132,7 @@ async function* live(
     const selected = items.filter((item) => item !== "jump");
     if (selected.length > 0) yield* deliver(parts, request, place, selected, () => inbox.overflowed());
     if (inbox.overflowed()) {
-      yield { type: "TOO_SLOW", cursor: encodeCursor(place.sent) };
+      yield { type: "TOO_SLOW", cursor: sentCursor(place) };
       return "over";
     }
     if (items.length > selected.length) return "gap";

@@ -1,4 +1,4 @@
-import type { LoggedChange } from "../core/job/event-log.ts";
+import type { LoggedChange, LogPlace } from "../core/job/event-log.ts";
 import type { JobFilter } from "../core/job/filter.ts";
 import { canonicalJson } from "../runtime/json.ts";
 import type { WatchStore } from "./ports.ts";
@@ -26,22 +26,22 @@ export type Tail = {
   /** Says that a stream has begun, and returns the function that ends this. Nothing is read without streams. */
   readonly attend: () => () => void;
   /** Reads new entries up to `head`. Calls that overlap share the work. */
-  readonly advance: (head: number) => Promise<void>;
+  readonly advance: (head: LogPlace) => Promise<void>;
   /** The position that every reader has come to. */
   readonly position: () => number;
   /**
-   * Gives the reader every entry after `position`: kept entries at once, new ones when they come. Returns the
-   * function that ends this. Null if the entries are more than `backlogMax` or no longer kept, or if the tail has not
-   * come to the position yet: then the caller reads the log itself.
+   * Gives the reader every entry after a place: kept entries at once, new ones when they come. Returns the function
+   * that ends this. Null if the entries are more than `backlogMax` or no longer kept, if the tail has not come to the
+   * place yet, or if it is in another incarnation of the log: then the caller reads the log itself.
    */
-  readonly follow: (position: number, backlogMax: number, reader: TailReader) => (() => void) | null;
+  readonly follow: (from: LogPlace, backlogMax: number, reader: TailReader) => (() => void) | null;
 };
 
 /** Readers with the same filter: it is asked once for each entry, however many they are. */
 type Group = { readonly filter: JobFilter; readonly readers: Set<TailReader> };
 
-function tellGroup(entry: LoggedChange, { filter, readers }: Group): void {
-  const selected = select(entry, filter);
+function tellGroup(entry: LoggedChange, { filter, readers }: Group, incarnation: string): void {
+  const selected = select(entry, { filter, incarnation });
   if (selected === null) return;
   for (const reader of readers) reader.take(selected);
 }
@@ -51,23 +51,23 @@ export function createTail(store: Pick<WatchStore, "entriesAfter">): Tail {
   const unsettled = new Set<TailReader>();
   let ring: LoggedChange[] = [];
   /** Null until the first head is known. Entries before it are not new to any stream. */
-  let position: number | null = null;
+  let place: LogPlace | null = null;
   let reading: Promise<void> | null = null;
   let streams = 0;
 
-  function take(entries: readonly LoggedChange[]): void {
+  function take(entries: readonly LoggedChange[], incarnation: string): void {
     for (const entry of entries) {
       ring.push(entry);
-      position = entry.position;
-      tell(entry);
+      place = { incarnation, position: entry.position };
+      tell(entry, incarnation);
     }
     const last = entries.at(-1)?.position ?? 0;
     forEach((reader) => reader.moved(last));
     if (ring.length > RING * 2) ring = ring.slice(-RING);
   }
 
-  function tell(entry: LoggedChange): void {
-    for (const group of groups.values()) tellGroup(entry, group);
+  function tell(entry: LoggedChange, incarnation: string): void {
+    for (const group of groups.values()) tellGroup(entry, group, incarnation);
     for (const reader of unsettled) if (reader.settle(entry)) unsettled.delete(reader);
   }
 
@@ -75,27 +75,28 @@ export function createTail(store: Pick<WatchStore, "entriesAfter">): Tail {
     for (const { readers } of groups.values()) for (const reader of readers) act(reader);
   }
 
-  function jump(head: number): void {
+  function jump(head: LogPlace): void {
     ring = [];
-    position = head;
+    place = head;
     forEach((reader) => reader.jumped());
   }
 
-  async function read(head: number): Promise<void> {
-    while (position !== null && position < head) {
+  async function read(head: LogPlace): Promise<void> {
+    if (place?.incarnation !== head.incarnation) return jump(head);
+    while (place.position < head.position) {
       if (streams === 0) return jump(head);
-      const { entries, gap } = await store.entriesAfter(position, PAGE);
+      const { entries, gap } = await store.entriesAfter(place, PAGE);
       if (gap || entries.length === 0) return jump(head);
-      take(entries);
+      take(entries, head.incarnation);
     }
   }
 
   /** Gives a reader the kept entries after a position. */
-  function catchUp(from: number, reader: TailReader): void {
+  function catchUp(from: LogPlace, reader: TailReader): void {
     let isSettled = false;
     for (const entry of ring) {
-      if (entry.position <= from) continue;
-      const selected = select(entry, reader.filter);
+      if (entry.position <= from.position) continue;
+      const selected = select(entry, { filter: reader.filter, incarnation: from.incarnation });
       if (selected !== null) reader.take(selected);
       isSettled = reader.settle(entry);
     }
@@ -123,17 +124,19 @@ export function createTail(store: Pick<WatchStore, "entriesAfter">): Tail {
     },
     advance: async (head) => {
       while (reading !== null) await reading;
-      position ??= head;
+      place ??= head;
       reading = read(head).finally(() => {
         reading = null;
       });
       await reading;
     },
-    position: () => position ?? 0,
+    position: () => place?.position ?? 0,
     follow: (from, backlogMax, reader) => {
-      if (position === null || from > position || position - from > backlogMax) return null;
+      if (place === null || from.incarnation !== place.incarnation) return null;
+      const { position } = place;
+      if (from.position > position || position - from.position > backlogMax) return null;
       const oldest = ring[0]?.position ?? position + 1;
-      if (from < oldest - 1) return null;
+      if (from.position < oldest - 1) return null;
       catchUp(from, reader);
       return join(reader);
     },

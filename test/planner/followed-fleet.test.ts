@@ -96,7 +96,15 @@ test("others have their turn while the list of a large cluster is applied, added
   const hashes = await Promise.all(
     [true, false].map(async (isPausing) => {
       const reads = [...lists];
-      const place = { position: 0, loadedTo: null, limitsVersion: null, transaction: "", listed: "", serial: 1 };
+      const place = {
+        incarnation: "",
+        position: 0,
+        loadedTo: null,
+        limitsVersion: null,
+        transaction: "",
+        listed: "",
+        serial: 1,
+      };
       const readFleet = async (): Promise<FleetRead> => {
         const change = reads.shift();
         const changes = change === undefined ? [] : [change];

@@ -82,7 +82,7 @@ export class MemoryStore implements PlannerStore, FleetStore {
       whole: ["queue", "pool", "sum", "holds", "cluster"],
       callers: snapshot.callers,
       quotaEpoch: snapshot.quotaEpoch,
-      place: { position: 0, loadedTo: null, limitsVersion: null, transaction: "", listed: "", serial },
+      place: { incarnation: "", position: 0, loadedTo: null, limitsVersion: null, transaction: "", listed: "", serial },
       more: false,
     };
   };

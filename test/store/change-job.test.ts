@@ -8,6 +8,7 @@ import { OWN_KINDS } from "../support/kinds.ts";
 import { snapshotOf } from "../support/snapshot.ts";
 import { freshStore, raiseQuotaEpoch, recordOne, type TestStore, takePlannerLease } from "./db.ts";
 import { FLAVOR, NOW, newJob, plannedFor, sentOf } from "./jobs.ts";
+import { entriesAfter } from "./log.ts";
 
 /** Four elastic workers of one GPU each. */
 function elasticJob(): Job {
@@ -88,7 +89,7 @@ onEachDatabase((openDb) => {
     await change(job, { labels: { team: "b" } });
     await change(job, { priority: 3 });
     await store.watch.sequence();
-    const { entries } = await store.watch.entriesAfter(0, 10);
+    const { entries } = await entriesAfter(store, 0, 10);
     assert.deepEqual(
       entries.map(({ job: one, previous }) => [one.labels, previous?.labels ?? null, one.spec.priority]),
       [

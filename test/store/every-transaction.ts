@@ -21,6 +21,7 @@ import { OWN_KINDS } from "../support/kinds.ts";
 import { gangOfPlanned } from "../support/planned-gang.ts";
 import { FLAVOR, NO_LIMIT, NOW, newJob, plannedFor, sentOf } from "./jobs.ts";
 import { allocation, caller, freshLedger, POOL, poolChange, releaseOf } from "./ledger-fixture.ts";
+import { entriesAfter } from "./log.ts";
 import { pruneAll } from "./prune.ts";
 
 const ALL = { namespace: "", names: [], kinds: [], phases: [], queue: "", cluster: null, labels: {} };
@@ -463,7 +464,7 @@ export async function everyTransaction(db: Db, random: () => number): Promise<Re
     sequence: () => store.watch.sequence(),
     follow: async () => {
       await store.watch.snapshot({ filter: ALL, after: null, limit: 10 });
-      await store.watch.entriesAfter(0, 9);
+      await entriesAfter(store, 0, 9);
       await store.reads.listJobs({ filter: ALL, order: "name", pageSize: 9, after: null });
     },
     prune: () => pruneAll(store, NOW + 1),

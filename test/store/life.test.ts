@@ -14,6 +14,7 @@ import { OWN_KINDS } from "../support/kinds.ts";
 import { snapshotOf } from "../support/snapshot.ts";
 import { freshStore, raiseQuotaEpoch, recordOne, type TestStore, takePlannerLease } from "./db.ts";
 import { NO_LIMIT, NOW, newJob, plannedFor, sentOf } from "./jobs.ts";
+import { entriesAfter } from "./log.ts";
 
 onEachDatabase((openDb) => {
   let db: Db;
@@ -50,7 +51,7 @@ onEachDatabase((openDb) => {
     assert.deepEqual(stored, [{ of_job: "", of_admission: "", in_log: "", previous: "" }]);
     assert.equal((await store.worker.loadJob(job.uid))?.job.admissions[0]?.cluster, null);
     await store.watch.sequence();
-    const { entries } = await store.watch.entriesAfter(1, 10);
+    const { entries } = await entriesAfter(store, 1, 10);
     assert.deepEqual(
       entries.map((entry) => [entry.job.admissions[0]?.cluster, entry.previous?.cluster]),
       [[null, null]],
@@ -135,8 +136,10 @@ onEachDatabase((openDb) => {
       uid: job.uid,
     });
 
-    assert.deepEqual(await watch.sequence(), { head: 5, given: 5, oldestMs: NOW, more: false });
-    const log = await watch.entriesAfter(0, 100);
+    const { incarnation } = await watch.head();
+    const head = { incarnation, position: 5 };
+    assert.deepEqual(await watch.sequence(), { head, given: 5, oldestMs: NOW, more: false });
+    const log = await watch.entriesAfter({ incarnation, position: 0 }, 100);
     assert.deepEqual(
       log.entries.map(({ position, type, job: shown, previous }) => [position, type, shown.version, previous?.phase]),
       [

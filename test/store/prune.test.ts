@@ -9,6 +9,7 @@ import { OWN_KINDS } from "../support/kinds.ts";
 import { countingRows } from "../support/rows-read.ts";
 import { freshStore, type TestStore } from "./db.ts";
 import { NOW, newJob, sentOf } from "./jobs.ts";
+import { entriesAfter } from "./log.ts";
 import { pruneAll, prunePass } from "./prune.ts";
 
 const OPTIONS = {
@@ -146,9 +147,9 @@ onPostgres((openDb) => {
       waits = rows.length > 0;
     }
     await create("young");
-    assert.equal((await store.watch.sequence()).head, 2);
-    assert.equal((await store.watch.entriesAfter(1, 10)).entries.length, 1);
-    assert.equal((await store.watch.entriesAfter(0, 10)).gap, true);
+    assert.equal((await store.watch.sequence()).head.position, 2);
+    assert.equal((await entriesAfter(store, 1, 10)).entries.length, 1);
+    assert.equal((await entriesAfter(store, 0, 10)).gap, true);
     free.resolve();
     await holding;
     assert.deepEqual(await pruning, { deleted: 1, next: null });

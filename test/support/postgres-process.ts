@@ -3,6 +3,7 @@ import { once } from "node:events";
 import { chownSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import pg from "pg";
 import { freePort } from "./redis-server.ts";
 
 /** True if the programs of a PostgreSQL server are on the PATH and this process may run them. */
@@ -83,6 +84,18 @@ export class PostgresProcess {
       });
       started.once("exit", () => reject(new Error(`postgres ended: ${output}`)));
     });
+  }
+
+  /** Starts it again as a standby that is promoted: it lacks nothing, and has a new timeline. */
+  async promote(): Promise<void> {
+    await this.crash();
+    const data = join(this.#directory, "data");
+    execFileSync("touch", [join(data, "standby.signal")], this.#as);
+    await this.start();
+    const client = new pg.Client({ connectionString: this.url });
+    await client.connect();
+    await client.query("select pg_promote(true)");
+    await client.end();
   }
 
   /** Ends it as a crash would: without notice to clients, and without the data that was not durable. */

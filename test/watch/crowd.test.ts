@@ -4,6 +4,7 @@ import { Client, credentials } from "@grpc/grpc-js";
 import type { Db } from "../../src/adapters/store/db/db.ts";
 import { openPostgres } from "../../src/adapters/store/db/postgres.ts";
 import { readConfig } from "../../src/config.ts";
+import type { LogPlace } from "../../src/core/job/event-log.ts";
 import { JobService, type WatchJobsResponse, WatchJobsResponse_Type } from "../../src/gen/gangway/v1/job_service_pb.ts";
 import { systemClock } from "../../src/runtime/clock.ts";
 import { createWatch } from "../../src/watch/watch.ts";
@@ -51,9 +52,9 @@ for (const [name, { open, skip }] of Object.entries(databases)) {
       snapshot: (page: Parameters<TestStore["watch"]["snapshot"]>[0]) => {
         return counted(() => store.watch.snapshot(page));
       },
-      entriesAfter: (position: number, limit: number) => {
+      entriesAfter: (place: LogPlace, limit: number) => {
         reading.pages += 1;
-        return store.watch.entriesAfter(position, limit);
+        return store.watch.entriesAfter(place, limit);
       },
     };
     const loopFailed = ({ error }: { error: unknown }) => assert.ifError(error);

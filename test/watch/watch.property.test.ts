@@ -11,6 +11,7 @@ import { parseCursor } from "../../src/watch/cursor.ts";
 import { createWatch } from "../../src/watch/watch.ts";
 import { freshStore, type TestStore } from "../store/db.ts";
 import { NOW, newJob, sentOf } from "../store/jobs.ts";
+import { entriesAfter } from "../store/log.ts";
 import { pruneAll, prunePass } from "../store/prune.ts";
 import { waitUntil } from "../support/bounded.ts";
 import { onEachDatabase } from "../support/databases.ts";
@@ -92,7 +93,9 @@ onEachDatabase((openDb) => {
         const { store } = await freshStore(db);
         const leases = await store.worker.takeBuckets("w");
         let frozen = false;
-        const sequence = () => (frozen ? Promise.resolve({ head: 0, given: 0, more: false }) : store.watch.sequence());
+        const start = { ...(await store.watch.head()), position: 0 };
+        const sequence = async () =>
+          frozen ? { head: start, given: 0, oldestMs: null, more: false } : store.watch.sequence();
         const lagging = { ...store.watch, sequence };
         const options = { bookmarkMs: 1, snapshotPage };
         const watch = createWatch(
@@ -111,7 +114,7 @@ onEachDatabase((openDb) => {
           return items;
         };
         const caughtUp = async (items: readonly WatchItem[], head: number) => {
-          const at = () => parseCursor(items.findLast(({ cursor }) => cursor !== "")?.cursor ?? "") ?? -1;
+          const at = () => parseCursor(items.findLast(({ cursor }) => cursor !== "")?.cursor ?? "")?.position ?? -1;
           await waitUntil(`the reader is at ${head}`, () => at() >= head, { pollMs: 0 });
         };
         try {
@@ -126,7 +129,7 @@ onEachDatabase((openDb) => {
           frozen = false;
           read("");
           await watch.runOnce();
-          const { head } = await store.watch.sequence();
+          const head = (await store.watch.sequence()).head.position;
           const page = await store.reads.listJobs({ filter: ALL, order: "name", pageSize: 10, after: null });
           assert.ok(page !== "badCursor");
           const listed = page.jobs.map(({ job }) => job).filter((job) => matchesFilter(filter, job));
@@ -171,7 +174,7 @@ onEachDatabase((openDb) => {
     ]);
     await Promise.all(work);
     while ((await store.watch.sequence()).given > 0);
-    const { entries } = await store.watch.entriesAfter(0, 1000);
+    const { entries } = await entriesAfter(store, 0, 1000);
     assert.deepEqual(
       entries.map(({ position }) => position),
       Array.from({ length: 24 }, (_, at) => at + 1),
@@ -194,9 +197,9 @@ onEachDatabase((openDb) => {
     }
     await store.watch.sequence();
     await pruneAll(store, NOW + 3);
-    assert.equal((await store.watch.entriesAfter(0, 10)).gap, true);
+    assert.equal((await entriesAfter(store, 0, 10)).gap, true);
     assert.equal(await prunePass(store, { kind: "changes", beforeMs: NOW + 3, limit: 1 }), 0);
-    const kept = await store.watch.entriesAfter(1, 10);
+    const kept = await entriesAfter(store, 1, 10);
     assert.deepEqual(
       kept.entries.map(({ job }) => job.name),
       ["b", "c"],
@@ -204,13 +207,13 @@ onEachDatabase((openDb) => {
     const page = { beforeMs: NOW + 4, after: 0, limit: 1 };
     assert.deepEqual(await store.watch.prune("changes", page), { deleted: 1, next: 2 });
     assert.deepEqual(
-      (await store.watch.entriesAfter(2, 10)).entries.map(({ job }) => job.name),
+      (await entriesAfter(store, 2, 10)).entries.map(({ job }) => job.name),
       ["c"],
     );
     await pruneAll(store, NOW + 4, 1);
     assert.deepEqual(await db.query("select from job_events"), []);
-    assert.deepEqual(await store.watch.entriesAfter(3, 10), { entries: [], gap: false });
-    assert.equal((await store.watch.entriesAfter(2, 10)).gap, true);
-    assert.equal((await store.watch.entriesAfter(4, 10)).gap, true);
+    assert.deepEqual(await entriesAfter(store, 3, 10), { entries: [], gap: false });
+    assert.equal((await entriesAfter(store, 2, 10)).gap, true);
+    assert.equal((await entriesAfter(store, 4, 10)).gap, true);
   });
 });

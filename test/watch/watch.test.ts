@@ -9,6 +9,7 @@ import type { Job } from "../../src/core/job/job.ts";
 import type { JobPhase } from "../../src/core/job/status.ts";
 import { changeJob } from "../../src/core/kinds/change-job.ts";
 import { systemClock } from "../../src/runtime/clock.ts";
+import type { WatchStore } from "../../src/watch/ports.ts";
 import { createWatch, type Watch } from "../../src/watch/watch.ts";
 import { freshStore, type TestStore } from "../store/db.ts";
 import { NOW, newJob, sentOf } from "../store/jobs.ts";
@@ -95,12 +96,12 @@ onEachDatabase((openDb) => {
     let calls = 0;
     const inTwos = () => {
       calls += 1;
-      return sequence(db, 2);
+      return sequence(db, null, 2);
     };
     const ports = { clock: systemClock(), store: { ...store.watch, sequence: inTwos } };
     for (const name of ["a", "b", "c", "d", "e"]) await submit(name);
     await createWatch(ports, silent).runOnce();
-    assert.deepEqual([await store.watch.head(), calls], [5, 3]);
+    assert.deepEqual([(await store.watch.head()).position, calls], [5, 3]);
   });
 
   test("the log is read only while a stream is open, and a later stream continues from its cursor", async () => {
@@ -212,12 +213,13 @@ onEachDatabase((openDb) => {
   test("entries that get positions after the snapshot are reported once, and the bookmark waits for them", async () => {
     await watch.runOnce();
     const a = await submit("a");
-    const frozen = { ...store.watch, sequence: async () => ({ head: 0, given: 0, more: false }) };
+    const head = { ...(await store.watch.head()), position: 0 };
+    const frozen: WatchStore = { ...store.watch, sequence: async () => ({ head, given: 0, more: false }) };
     const late = createWatch({ clock: systemClock(), store: frozen }, silent);
     const reader = open(ALL, "", false, late);
     assert.deepEqual(brief(await reader.take(1)), ["ADDED a WAITING"]);
     await move(a, "RUNNING");
-    frozen.sequence = store.watch.sequence;
+    Object.assign(frozen, { sequence: store.watch.sequence });
     await late.runOnce();
     const [modified, bookmark] = await reader.take(2);
     assert.deepEqual(brief([modified!, bookmark!]), ["MODIFIED a RUNNING", "BOOKMARK"]);

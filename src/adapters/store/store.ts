@@ -11,7 +11,7 @@ import type { PriorityClassChange, PriorityClassSettings } from "../../core/admi
 import type { QuotaGrant } from "../../core/admin/quota-grant.ts";
 import type { BucketLease } from "../../core/job/bucket.ts";
 import type { JobEvent } from "../../core/job/event.ts";
-import type { PrunedKind, PrunePage } from "../../core/job/event-log.ts";
+import type { LogPlace, PrunedKind, PrunePage } from "../../core/job/event-log.ts";
 import type { Job } from "../../core/job/job.ts";
 import type { NewJob } from "../../core/job/requests.ts";
 import type { Registry } from "../../core/kinds/registry.ts";
@@ -225,10 +225,10 @@ const PRUNINGS = { changes: pruneChanges, events: pruneEvents, asks: pruneAsks }
 
 function watchStore(db: Db) {
   return {
-    sequence: () => sequence(db),
+    sequence: (known: LogPlace | null = null) => sequence(db, known),
     head: () => logHead(db),
     snapshot: (page: Parameters<typeof watchSnapshot>[1]) => watchSnapshot(db, page),
-    entriesAfter: (position: number, limit: number) => entriesAfter(db, position, limit),
+    entriesAfter: (place: LogPlace, limit: number) => entriesAfter(db, place, limit),
     wholeSpecs: (uids: readonly string[]) => wholeSpecs(db, uids),
     prune: (kind: PrunedKind, page: PrunePage) => PRUNINGS[kind](db, page),
   };

@@ -16,6 +16,12 @@ export type LoggedChange = {
   readonly previous: Changing | null;
 };
 
+/**
+ * A position of the log, in the history that gives it its meaning. A database that was restored, or whose server was
+ * replaced, gives positions again: then the log has another incarnation.
+ */
+export type LogPlace = { readonly incarnation: string; readonly position: number };
+
 /** The spec of a job with its templates, and its bytes as JSON. */
 export type WholeSpec = { readonly spec: JobSpec; readonly bytes: number };
 

@@ -1,4 +1,5 @@
 import { UnavailableError } from "../../../runtime/unavailable-error.ts";
+import { markRestored } from "./begin-anew.ts";
 import { migrate, readSchema } from "./migrate.ts";
 import { sessionUse } from "./pooler.ts";
 import { translated } from "./postgres-error.ts";
@@ -10,6 +11,8 @@ export type MigrateOptions = {
   readonly connectTimeoutMs: number;
   /** True: no other process uses this database, so a schema that is several versions behind may be migrated too. */
   readonly offline: boolean;
+  /** True: the database was restored from a back-up, and no process uses it. Omitted: false. */
+  readonly restored?: boolean;
 };
 
 type MigrationOutcome =
@@ -39,9 +42,12 @@ export async function migrateDatabase(options: MigrateOptions): Promise<Migratio
     const use = await sessionUse(options);
     if (use !== "own") return { kind: "refused", message: NEEDS_SESSION };
     const fit = schemaFit(await readSchema(queriesOf(client)));
-    const allowed = fit.kind === "fits" || fit.kind === "behind" || (fit.kind === "farBehind" && options.offline);
+    const isAlone = options.offline || options.restored === true;
+    const allowed = fit.kind === "fits" || fit.kind === "behind" || (fit.kind === "farBehind" && isAlone);
     if (!allowed) return { kind: "refused", message: schemaAdvice(fit) ?? "" };
-    return { kind: "migrated", ran: await migrate(queriesOf(client)) };
+    const ran = await migrate(queriesOf(client));
+    if (options.restored) await markRestored(queriesOf(client));
+    return { kind: "migrated", ran };
   } catch (error) {
     const cause = translated(lost ?? error);
     if (cause instanceof UnavailableError) return { kind: "unavailable", message: cause.message };

@@ -61,6 +61,7 @@ export const SCHEMA_VERSIONS: SchemaVersions = [
     "0030_robot-scopes",
     "0031_pruning",
     "0032_decision-clock",
+    "0033_log-incarnation",
   ],
 ];
 

@@ -1,4 +1,4 @@
-import type { JobKey, LoggedChange } from "../../../core/job/event-log.ts";
+import type { JobKey, LoggedChange, LogPlace } from "../../../core/job/event-log.ts";
 import type { JobFilter } from "../../../core/job/filter.ts";
 import type { Job } from "../../../core/job/job.ts";
 import { PAGE_BYTES_MAX } from "../../../core/job/list.ts";
@@ -6,6 +6,7 @@ import { type Db, onlyRow, readSnapshot } from "../db/db.ts";
 import { FILTER_PARAMS, filterParams } from "./job-filter.ts";
 import { JOB_READING, type JobDocument, jobOfDocument } from "./job-row.ts";
 import { ORDERS, type PageRow, pageOf } from "./list-jobs.ts";
+import { logHead } from "./sequence.ts";
 
 /**
  * A page of the matching jobs without templates, in the order of creation; the log's head; and the newest versions of
@@ -19,7 +20,7 @@ export function watchSnapshot(
   const page = { order, after: after === null ? "" : `and ${order.condition(FILTER_PARAMS + 1)}`, pageSize: limit };
   const params = [...filterParams(filter), ...(after === null ? [] : [after.createTimeMs, after.uid])];
   return readSnapshot(db, async (tx) => {
-    const { head } = onlyRow(await tx.query<{ head: number }>("select head from job_log"));
+    const head = await logHead(tx);
     const ahead = await tx.query<JobKey & { readonly version: number }>(AHEAD);
     const rows = await tx.query<PageRow>(pageOf(page, JOB_READING.BASIC), params);
     return { jobs: rows.map(JOB_READING.BASIC.jobOf), head, ahead, more: rows.length < (rows[0]?.found ?? 0) };
@@ -31,17 +32,20 @@ select job_uid as uid, max(version) as version, min((job->>'createTimeMs')::bigi
   from job_changes where position is null group by job_uid`;
 
 /**
- * Entries after a position, oldest first: as many as a page holds. `gap`: the position was pruned, or is beyond the
- * head.
+ * Entries after a place, oldest first: as many as a page holds. `gap`: the position was pruned, or is beyond the head,
+ * or the log has another incarnation.
  */
-export function entriesAfter(db: Db, position: number, limit: number) {
+export function entriesAfter(db: Db, { incarnation, position }: LogPlace, limit: number) {
   return readSnapshot(db, async (tx) => {
-    const log = onlyRow(await tx.query<{ head: number; pruned_to: number }>("select head, pruned_to from job_log"));
-    if (position < log.pruned_to || position > log.head) return { entries: [], gap: true };
+    const log = onlyRow(await tx.query<LogRow>("select head, pruned_to, incarnation from job_log"));
+    const isKept = position >= log.pruned_to && position <= log.head;
+    if (!isKept || incarnation !== log.incarnation) return { entries: [], gap: true };
     const rows = await tx.query<EntryRow>(ENTRIES_AFTER, [position, limit]);
     return { entries: rows.map(entryOf), gap: false };
   });
 }
+
+type LogRow = { readonly head: number; readonly pruned_to: number; readonly incarnation: string };
 
 type EntryRow = {
   readonly position: number;

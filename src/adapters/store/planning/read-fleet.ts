@@ -40,8 +40,8 @@ export async function readFleet(
 /** The first page of gangs. The log's head is noted before, so that no change between the pages is missed. */
 async function begin(db: Db, reading: GangReading): Promise<FleetRead> {
   await refreshGangs(db, reading.kinds);
-  const { head } = await heads(db);
-  const place: FleetPlace = { ...NOWHERE, position: head };
+  const { head, incarnation } = await heads(db);
+  const place: FleetPlace = { ...NOWHERE, incarnation, position: head };
   return { ...(await load(db, place, null, reading)), restarts: true };
 }
 
@@ -53,6 +53,7 @@ async function load(db: Db, place: FleetPlace, after: string | null, reading: Ga
 }
 
 const NOWHERE: FleetPlace = {
+  incarnation: "",
   position: 0,
   loadedTo: "",
   limitsVersion: null,
@@ -62,6 +63,7 @@ const NOWHERE: FleetPlace = {
 };
 
 type Heads = LogBounds & {
+  readonly incarnation: string;
   readonly epoch: number;
   readonly limitsVersion: number;
   /** The oldest transaction that was under way. */
@@ -79,7 +81,7 @@ async function heads(executor: Executor): Promise<Heads> {
 }
 
 const HEADS = `
-select l.head, l.pruned_to, d.epoch, d.limits_version as "limitsVersion",
+select l.head, l.pruned_to, l.incarnation, d.epoch, d.limits_version as "limitsVersion",
        (pg_snapshot_xmin(pg_current_snapshot())::text::bigint % 4294967296)::text as transaction,
        exists (select from jobs where completion_ms is null and gang_version is distinct from version) as outdated,
        exists (select from job_changes where position is null) as unpositioned,
@@ -121,6 +123,7 @@ async function follow(db: Db, place: FleetPlace, known: KnownFleet, reading: Gan
     callers,
     quotaEpoch,
     place: {
+      incarnation: head.incarnation,
       position: gangs.position,
       loadedTo: null,
       limitsVersion,
@@ -136,9 +139,15 @@ async function follow(db: Db, place: FleetPlace, known: KnownFleet, reading: Gan
 async function atRest(db: Db, place: FleetPlace): Promise<FleetRead | null> {
   if (place.listed === "") return null;
   const look = onlyRow(await db.query<Heads & { readonly summed: boolean }>(LOOK, [place.transaction]));
-  const { head, epoch: quotaEpoch, limitsVersion, listed, transaction } = look;
+  const { head, incarnation, epoch: quotaEpoch, limitsVersion, listed, transaction } = look;
   if (look.unpositioned || look.outdated || look.summed) return null;
-  if (head !== place.position || limitsVersion !== place.limitsVersion || listed !== place.listed) return null;
+  if (
+    head !== place.position ||
+    incarnation !== place.incarnation ||
+    limitsVersion !== place.limitsVersion ||
+    listed !== place.listed
+  )
+    return null;
   const nothing = { restarts: false, changes: [], whole: [], callers: null, more: false };
   return { ...nothing, quotaEpoch, place: { ...place, transaction } };
 }
@@ -148,6 +157,8 @@ select h.*, exists (select from (${PLAN_SUMS}) s) as summed from (${HEADS}) h`;
 
 async function changesSince(tx: Executor, place: FleetPlace, known: KnownFleet, reading: GangReading) {
   const head = await heads(tx);
+  // Changes that are known may be lost, and others have got their positions.
+  if (head.incarnation !== place.incarnation) return "gap" as const;
   const { position } = place;
   const gangs = await gangsSince(tx, { position, log: head, versionOf: known.versionOf }, reading);
   if (gangs.gap) return "gap" as const;

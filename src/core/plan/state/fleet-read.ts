@@ -5,6 +5,8 @@ import type { Cursor } from "./facts.ts";
 
 /** How far a reader of the fleet has come. The store makes it. */
 export type FleetPlace = {
+  /** The incarnation of the log that the position is in. */
+  readonly incarnation: string;
   /** The position in the log of jobs' changes up to which the gangs are known. */
   readonly position: number;
   /** The uid up to which gangs were loaded. Null: all of them were. */
