@@ -207,7 +207,7 @@ test("--exec renews in time, retries while the service is unavailable, and relea
       return super.release(lines);
     }
   }
-  const { gangway, resources } = await served(t, new Counting(), 300);
+  const { gangway, resources } = await served(t, new Counting(), 30_000);
   const ran = await gangway(`alloc ${POOL} q1 --exec -- work`, { startProgram: () => program, clock: hurried() });
   assert.equal(ran.exitCode, 0);
   assert.match(ran.stderr, /^warning: cannot renew token q1, retrying: the database is away\n$/);
@@ -220,7 +220,7 @@ test("--exec stops the program when its token is lost, with SIGKILL if SIGTERM d
     [{ SIGKILL: 137 }, 137, ["SIGTERM", "SIGKILL"]],
     [{ SIGTERM: 0 }, 3, ["SIGTERM"]],
   ] as const) {
-    const { gangway, resources } = await served(t, new MemoryResources(), 300);
+    const { gangway, resources } = await served(t, new MemoryResources(), 30_000);
     const program = new Running(ends);
     const startProgram = () => {
       void resources.forceRelease({ pool: POOL, token: "q1", reason: "a test", actor: "admin" });

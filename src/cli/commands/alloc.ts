@@ -47,8 +47,8 @@ export function registerAlloc(registrar: Registrar): void {
         "--wait.\n\n" +
         "With --exec, run a program while the token is held. The command renews the token in time, releases it at " +
         "the end, and returns the program's exit status. The program gets GANGWAY_POOL, GANGWAY_TOKEN and " +
-        "GANGWAY_FENCE in its environment, and the signals that the command receives. If the token is lost, the " +
-        "program gets SIGTERM, and SIGKILL 10 s later.",
+        "GANGWAY_FENCE in its environment, and the signals that the command receives. If the token is lost, or its " +
+        "lease is over before it could be renewed, the program gets SIGTERM, and SIGKILL 10 s later.",
     )
     .argument("<pool>", "name of the pool, e.g. gpu/h100")
     .argument("<token>", "name for the token; requesting a token again that you hold changes nothing")
@@ -127,7 +127,7 @@ class AllocCommand {
     try {
       const { exec, lease } = this.#options;
       const leaseMs = exec === true ? await leaseOfToken(this.#run, this.#request.resourceNamespace, lease) : null;
-      const response = await this.#allocate();
+      const { response, sentMs } = await this.#allocate();
       if (this.#stopped.signal.aborted) {
         if (!response.held) await releaseToken(this.#run, this.#request);
         throw new CommandFailure(EXIT.interrupted, []);
@@ -136,7 +136,7 @@ class AllocCommand {
       if (exec !== true) return this.#printGrant(response);
       const onFailure = (reason: string) => this.#run.deps.stderr(`error: ${reason}\n`);
       this.#program = this.#run.deps.startProgram(shellArgv(argv), this.#variables(response), onFailure);
-      const token = { request: this.#request, leaseMs, renewNow: response.held };
+      const token = { request: this.#request, leaseMs, leasedAtMs: sentMs, renewNow: response.held };
       return await holdTokenWhile(this.#run, token, this.#program);
     } finally {
       stopTakingSignals();
@@ -148,12 +148,18 @@ class AllocCommand {
     else if (!fromTerminal) this.#program.signal(name);
   }
 
-  async #allocate(): Promise<AllocateResourceResponse> {
+  /** `sentMs`: a monotonic time, before which the lease did not begin. */
+  async #allocate(): Promise<{ readonly response: AllocateResourceResponse; readonly sentMs: number }> {
     const { wait } = this.#options;
-    if (wait === undefined) return this.#run.client.call(ResourceManager.method.allocateResource, this.#request);
+    const { clock } = this.#run.deps;
+    if (wait === undefined) {
+      const sentMs = clock.monotonicMs();
+      return { sentMs, response: await this.#run.client.call(ResourceManager.method.allocateResource, this.#request) };
+    }
     const timeoutMs = wait === true ? null : wait;
     const outcome = await waitForToken(this.#run, this.#request, { timeoutMs, signal: this.#stopped.signal });
-    if (outcome.kind === "granted") return outcome.response;
+    // The grant comes as soon as it is made.
+    if (outcome.kind === "granted") return { sentMs: clock.monotonicMs(), response: outcome.response };
     if (outcome.kind === "interrupted") throw new CommandFailure(EXIT.interrupted, []);
     throw new CommandFailure(EXIT.timedOut, ["error: timed out: the token was not granted in time"]);
   }

@@ -50,37 +50,68 @@ const REFUSED_MAX = 2;
 /** A channel to HOST:PORT. It connects at the first call, and again after a connection was lost. */
 export function openChannel(address: string, limits: FrameLimits, { tls, token }: ChannelSecurity = PLAIN): Channel {
   let connection: Connection | null = null;
-  const connected = (): Promise<ClientHttp2Session> => {
+  /** Connections on which a call got no answer in time. They end with their last call. */
+  const silent = new Set<Connection>();
+  const ended = (used: Connection, isLate: boolean): void => {
+    used.calls -= 1;
+    if (isLate) silent.add(used);
+    if (isLate && connection === used) connection = null;
+    if (!silent.has(used) || used.calls > 0) return;
+    silent.delete(used);
+    // Not `close`, which waits for the other side: its process may hang.
+    used.session.destroy();
+  };
+  const connected = (): Connection => {
     if (connection === null) {
       const mine = newConnection({ address, tls }, () => {
         if (connection === mine) connection = null;
       });
       connection = mine;
     }
-    return connection.ready;
+    return connection;
   };
+  async function* callOn(used: Connection, call: AuthorizedCall): AsyncGenerator<Uint8Array, "done" | "refused"> {
+    used.calls += 1;
+    let isLate = false;
+    try {
+      return yield* callOnce(used.ready, call, limits);
+    } catch (error) {
+      isLate = error instanceof CallError && error.code === STATUS.DEADLINE_EXCEEDED;
+      throw error;
+    } finally {
+      ended(used, isLate);
+    }
+  }
   return {
     async ready(timeoutMs) {
       using ending = endOf(timeoutMs, []);
-      await Promise.race([connected(), ending.ended]);
+      await Promise.race([connected().ready, ending.ended]);
     },
     async *call(call) {
       for (let refused = 0; ; refused += 1) {
         const authorization = token === null ? null : `Bearer ${await token()}`;
-        const ended = yield* callOnce(connected(), { ...call, authorization }, limits);
-        if (ended === "done") return;
+        const outcome = yield* callOn(connected(), { ...call, authorization });
+        if (outcome === "done") return;
         if (refused === REFUSED_MAX) throw new CallError(STATUS.UNAVAILABLE, "the service refuses calls");
         connection = null;
       }
     },
     close() {
+      for (const { session } of silent) session.destroy();
       connection?.session.destroy();
       connection = null;
     },
   };
 }
 
-type Connection = { readonly session: ClientHttp2Session; readonly ready: Promise<ClientHttp2Session> };
+type AuthorizedCall = ChannelCall & { readonly authorization: string | null };
+
+type Connection = {
+  readonly session: ClientHttp2Session;
+  readonly ready: Promise<ClientHttp2Session>;
+  /** Calls that have not ended. */
+  calls: number;
+};
 
 /** Connects. Calls `onOver` once no new call can use the connection. */
 function newConnection(
@@ -99,7 +130,7 @@ function newConnection(
   // An error of an open connection also ends its streams, which report it.
   session.on("error", (error) => fail(reasonOf(error)));
   session.on("close", () => fail("the connection was closed"));
-  return { session, ready };
+  return { session, ready, calls: 0 };
 }
 
 function newSession(address: string, tls: ClientTls | null): ClientHttp2Session {
@@ -115,17 +146,28 @@ function newSession(address: string, tls: ClientTls | null): ClientHttp2Session 
   });
 }
 
+/** Ends a session that does not answer for this long while a call of any length is open: its process may hang. */
+const PING_MS = 10_000;
+
+/** Asks the session of a call without a time again and again whether it answers. Returns what stops that. */
+function watchSilence(session: ClientHttp2Session, timeoutMs: number | undefined): () => void {
+  if (timeoutMs !== undefined) return () => {};
+  let isAnswered = true;
+  const timer = setInterval(() => {
+    if (!isAnswered) return session.destroy(new Error(`no answer within ${PING_MS / 1000} s`));
+    if (session.closed || session.destroyed) return;
+    isAnswered = false;
+    session.ping(() => {
+      isAnswered = true;
+    });
+  }, PING_MS);
+  return () => clearInterval(timer);
+}
+
 /** Makes one try of a call. "refused": the service did not look at it. */
 async function* callOnce(
   session: Promise<ClientHttp2Session>,
-  {
-    path,
-    message,
-    timeoutMs,
-    signals,
-    onHeaders,
-    authorization,
-  }: ChannelCall & { readonly authorization: string | null },
+  { path, message, timeoutMs, signals, onHeaders, authorization }: AuthorizedCall,
   limits: FrameLimits,
 ): AsyncGenerator<Uint8Array, "done" | "refused"> {
   const body = frameOf(message, limits);
@@ -139,6 +181,7 @@ async function* callOnce(
     ...(authorization === null ? {} : { authorization }),
     ...(timeoutMs === undefined ? {} : { "grpc-timeout": `${Math.ceil(timeoutMs)}m` }),
   });
+  const stopWatching = watchSilence(open, timeoutMs);
   const answer: { -readonly [K in keyof Answer]: Answer[K] } = { headers: null, trailers: null };
   stream.on("response", (headers) => {
     answer.headers = headers;
@@ -160,6 +203,7 @@ async function* callOnce(
   } catch (error) {
     cause ??= error;
   } finally {
+    stopWatching();
     // A stream that is cancelled may emit one more error, which would end the process.
     stream.on("error", () => {});
     stream.close(constants.NGHTTP2_CANCEL);

@@ -16,6 +16,7 @@ export type GangwayClient = {
   readonly call: <I extends DescMessage, O extends DescMessage>(
     method: DescMethodUnary<I, O>,
     request: MessageInitShape<I>,
+    within?: CallBounds,
   ) => Promise<MessageShape<O>>;
   /** Throws a CallError of code CANCELLED once `signal` is aborted. */
   readonly stream: <I extends DescMessage, O extends DescMessage>(
@@ -28,6 +29,9 @@ export type GangwayClient = {
   readonly close: () => void;
 };
 
+/** How long a call may take, its connection included, and what else cancels it. */
+export type CallBounds = { readonly timeoutMs: number; readonly signal: AbortSignal };
+
 const CALL_TIMEOUT_MS = 30_000;
 /** Room for a page of 1,000 jobs with templates. */
 const LIMITS = { sentBytesMax: 16 * 1024 * 1024, receivedBytesMax: 256 * 1024 * 1024 };
@@ -37,40 +41,39 @@ const CONNECT_MS_MAX = 5_000;
 
 /**
  * Makes a client of the service at HOST:PORT, or at several with commas. It connects at the first call, with several
- * addresses to the one that answers first; after a failed call it chooses again. `signal` cancels every call. Without
- * `security`, calls are not encrypted and show no token.
+ * addresses to the one that answers first. After a failed call it asks another address, which may answer while the one
+ * before still takes connections. `signal` cancels every call. Without `security`, calls are not encrypted and show no
+ * token.
  */
 export function connect(addresses: string, signal: AbortSignal, security: ChannelSecurity = PLAIN): GangwayClient {
   const channels = addresses.split(",").map((address) => openChannel(address, LIMITS, security));
-  const [first] = channels;
-  if (first === undefined) throw new Error("a client needs an address");
-  let chosen: Promise<Channel> | null = null;
-  const choose = (): Promise<Channel> => {
-    chosen ??= channels.length === 1 ? Promise.resolve(first) : firstReady(channels).catch(() => first);
-    return chosen;
-  };
-  const forget = (error: unknown): never => {
-    chosen = null;
-    throw error;
-  };
+  const choice = new ChannelChoice(channels);
   const unary = async <I extends DescMessage, O extends DescMessage>(
     method: DescMethodUnary<I, O>,
     request: MessageInitShape<I>,
-    onHeaders?: ChannelCall["onHeaders"],
+    of: Partial<CallBounds> & Pick<ChannelCall, "onHeaders"> = {},
   ): Promise<MessageShape<O>> => {
-    const call = { ...encoded(method, request), signals: [signal], timeoutMs: CALL_TIMEOUT_MS };
-    const answer = (await choose()).call(onHeaders === undefined ? call : { ...call, onHeaders });
+    const { timeoutMs = CALL_TIMEOUT_MS, signal: own, ...rest } = of;
+    const startedMs = performance.now();
+    const channel = await choice.choose(Math.min(CONNECT_MS_MAX, timeoutMs / 2));
+    const leftMs = Math.max(1, timeoutMs - (performance.now() - startedMs));
+    const signals = own === undefined ? [signal] : [signal, own];
+    const answer = channel.call({ ...encoded(method, request), ...rest, signals, timeoutMs: leftMs });
     let message: MessageShape<O> | null = null;
     for await (const bytes of answer) message = fromBinary(method.output, bytes);
     if (message === null) throw new CallError(STATUS.INTERNAL, `${pathOf(method)} returned no response`);
     return message;
   };
+  const forget = (error: unknown): never => {
+    choice.failed();
+    throw error;
+  };
   return {
     address: addresses,
-    call: (method, request) => unary(method, request).catch(forget),
+    call: (method, request, within) => unary(method, request, within).catch(forget),
     async *stream(method, request, streamSignal) {
       try {
-        const channel = await choose();
+        const channel = await choice.choose(CONNECT_MS_MAX);
         const answer = channel.call({ ...encoded(method, request), signals: [signal, streamSignal] });
         for await (const bytes of answer) yield fromBinary(method.output, bytes);
       } catch (error) {
@@ -80,9 +83,10 @@ export function connect(addresses: string, signal: AbortSignal, security: Channe
     serverVersion: async () => {
       const { Health } = await import("../../gen/grpc/health/v1/health_pb.ts");
       let version: string | null = null;
-      await unary(Health.method.check, {}, (headers) => {
+      const onHeaders: ChannelCall["onHeaders"] = (headers) => {
         version = headers["gangway-version"]?.toString() ?? null;
-      });
+      };
+      await unary(Health.method.check, {}, { onHeaders });
       return version;
     },
     close: () => {
@@ -91,9 +95,39 @@ export function connect(addresses: string, signal: AbortSignal, security: Channe
   };
 }
 
-/** Rejects if none of them connects in time. */
-function firstReady(channels: readonly Channel[]): Promise<Channel> {
-  return Promise.any(channels.map((channel) => channel.ready(CONNECT_MS_MAX).then(() => channel)));
+/** The channel that calls use now. */
+class ChannelChoice {
+  readonly #channels: readonly Channel[];
+  #chosen: Promise<Channel> | null = null;
+  /** The channel that was chosen last. */
+  #last: Channel | null = null;
+  /** The channel whose call failed last: it is asked only if no other takes a connection. */
+  #avoided: Channel | null = null;
+
+  constructor(channels: readonly Channel[]) {
+    if (channels.length === 0) throw new Error("a client needs an address");
+    this.#channels = channels;
+  }
+
+  choose(connectMs: number): Promise<Channel> {
+    this.#chosen ??= this.#pick(connectMs).then((channel) => {
+      this.#last = channel;
+      return channel;
+    });
+    return this.#chosen;
+  }
+
+  failed(): void {
+    this.#chosen = null;
+    this.#avoided = this.#last;
+  }
+
+  async #pick(connectMs: number): Promise<Channel> {
+    const fallback = this.#avoided ?? this.#channels[0];
+    const others = this.#channels.filter((channel) => channel !== this.#avoided);
+    if (fallback === undefined || this.#channels.length === 1) return fallback as Channel;
+    return Promise.any(others.map((channel) => channel.ready(connectMs).then(() => channel))).catch(() => fallback);
+  }
 }
 
 function encoded<I extends DescMessage>(method: DescMethod & { readonly input: I }, request: MessageInitShape<I>) {
