@@ -1,7 +1,9 @@
 /** Serves newcomers: runs the whole service, submits the examples, and shows them in a live table. */
+
 import type { Registry } from "../core/kinds/registry.ts";
 import { type CreateJobResponse, JobService } from "../gen/gangway/v1/job_service_pb.ts";
 import type { Clock } from "../runtime/clock.ts";
+import { append } from "../runtime/lists.ts";
 import type { CliIo, UpOptions } from "./deps.ts";
 import { CommandFailure, EXIT, startFailure } from "./exit.ts";
 import { type JobStreamEvent, streamJobs } from "./jobs/stream-jobs.ts";
@@ -178,7 +180,7 @@ class Screen {
 
   /** Shows lines below the table. */
   addLines(lines: readonly string[]): void {
-    if (this.#deps.isTty) this.#below.push(...lines);
+    if (this.#deps.isTty) append(this.#below, lines);
     else this.#deps.stdout(lines.map((line) => `${line}\n`).join(""));
   }
 

@@ -1,6 +1,7 @@
 import type { Job } from "../core/job/job.ts";
 import type { BatchSubmitOutcome, Submission } from "../core/job/requests.ts";
 import { invariant } from "../runtime/assert.ts";
+import { append } from "../runtime/lists.ts";
 import { mapInTurns } from "../runtime/map-in-turns.ts";
 import { wouldFailAlone } from "../runtime/unavailable-error.ts";
 import type { FactsWanted, IntakePorts, IntakeStore } from "./ports.ts";
@@ -29,14 +30,14 @@ export async function submitAll(
   let writing: Promise<readonly BatchSubmitOutcome[]> = Promise.resolve([]);
   for (const group of groupsOf(submissions)) {
     const early = await mapInTurns(group, PREPARED_IN_A_TURN, (one) => orFailed(prepare(remembering, one)));
-    answers.push(...(await writing));
+    append(answers, await writing);
     const prepared = await prepareRepeated(remembering, group, early);
     // Without the remembered facts: a job that they are outdated for is checked again.
     writing = submitGroup(ports, group, prepared);
     // The next group is validated meanwhile. If this one fails, that is thrown once it is awaited.
     writing.catch(() => undefined);
   }
-  answers.push(...(await writing));
+  append(answers, await writing);
   return answers;
 }
 

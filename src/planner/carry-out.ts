@@ -7,6 +7,7 @@ import { refuseForTokens } from "../core/plan/refuse.ts";
 import { tokensCause } from "../core/plan/state/kept-cause.ts";
 import type { AllocationRef, Caps } from "../core/quota/counters.ts";
 import { invariant } from "../runtime/assert.ts";
+import { append } from "../runtime/lists.ts";
 import { wouldFailAlone } from "../runtime/unavailable-error.ts";
 import type { BatchSize } from "./batch-size.ts";
 import type { FleetDecision, PlannerPorts } from "./ports.ts";
@@ -164,7 +165,7 @@ class Batches {
       if (outcome === "recorded") {
         this.#count(request.planned);
         wakeJob(request.planned.jobUid);
-        if (fence !== null) recorded.push(...refsOf(request, fence));
+        if (fence !== null) append(recorded, refsOf(request, fence));
         continue;
       }
       this.#miss(request.planned, outcome);

@@ -2,9 +2,11 @@
  * Parses YAML, and JSON with it, in a time that grows only linearly with the text. The parser's own check for duplicate
  * keys is quadratic, and it recurses as deep as the text nests.
  */
+
 import type { CST, Document, Parser, YAMLMap } from "yaml";
 import type { Json } from "./json.ts";
 import { yaml } from "./lazy-yaml.ts";
+import { append } from "./lists.ts";
 
 export type YamlLimits = {
   /** The longest text, in bytes of UTF-8. */
@@ -156,7 +158,7 @@ function keyProblems(document: Document.Parsed, place: Place): readonly YamlProb
   const { visit } = yaml();
   visit(document, {
     Map(_key, map) {
-      problems.push(...wrongKeys(map, place));
+      append(problems, wrongKeys(map, place));
       return problems.length < PROBLEMS_MAX ? undefined : visit.BREAK;
     },
   });

@@ -3,7 +3,9 @@
  * sequencer, so that changes get their positions meanwhile. Each kind has a pass of its own: one that fails stops no
  * other.
  */
+
 import type { PrunedKind } from "../core/job/event-log.ts";
+import { minOf } from "../runtime/lists.ts";
 import type { Telemetry } from "../telemetry/events.ts";
 import type { WatchPorts } from "./ports.ts";
 
@@ -75,7 +77,7 @@ export function createPruner(
       while (!signal.aborted) {
         const isMine = lease === undefined || lease.epoch() !== null;
         if (isMine) await pruneDue(passes, signal);
-        const dueMs = isMine ? Math.min(...passes.map((pass) => pass.dueMs)) : Number.POSITIVE_INFINITY;
+        const dueMs = isMine ? minOf(passes.map((pass) => pass.dueMs)) : Number.POSITIVE_INFINITY;
         await clock.sleep(Math.max(0, Math.min(dueMs - clock.monotonicMs(), LEASE_MS)), signal);
       }
     },

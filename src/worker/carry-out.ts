@@ -2,6 +2,7 @@ import type { JobEvent } from "../core/job/event.ts";
 import { actionName } from "../core/reconcile/action-name.ts";
 import type { Action, ActOutcome } from "../core/reconcile/decision.ts";
 import { stringAt } from "../runtime/json.ts";
+import { append } from "../runtime/lists.ts";
 
 export type Acted = { readonly action: Action; readonly outcome: ActOutcome };
 type Act = (action: Action, signal: AbortSignal) => Promise<ActOutcome>;
@@ -22,7 +23,7 @@ export async function carryOut(act: Act, actions: readonly Action[], signal: Abo
     const acted: Acted[] = [];
     for (const stage of [of("createAnchor"), needed, parts.filter(isConfigMap)]) {
       const tried = await together(stage);
-      acted.push(...tried);
+      append(acted, tried);
       if (tried.some(hasFailed)) return acted;
     }
     return [...acted, ...(await inGrowingGroups([...of("createService"), ...of("createPod")], together))];
@@ -45,7 +46,7 @@ async function inGrowingGroups(
   const acted: Acted[] = [];
   for (let start = 0, size = 1; start < actions.length; start += size / 2) {
     const group = await together(actions.slice(start, start + size));
-    acted.push(...group);
+    append(acted, group);
     if (group.length === 0 || group.some(hasFailed)) return acted;
     size *= 2;
   }

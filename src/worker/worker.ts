@@ -2,11 +2,13 @@
  * The worker's loop: it takes its buckets, and steps every job that is due or that an event has woken. It serves users
  * whose jobs must go on without anybody asking, also after a crash or a hand-over.
  */
+
 import { bucketOf } from "../core/job/bucket.ts";
 import type { ReconcileConfig } from "../core/reconcile/decision-draft.ts";
 import { doublingMs } from "../runtime/doubling.ts";
 import { KeyedQueue } from "../runtime/keyed-queue.ts";
 import { linkedController } from "../runtime/linked-controller.ts";
+import { append } from "../runtime/lists.ts";
 import { BucketShare } from "./bucket-share.ts";
 import { JobMemory } from "./job-memory.ts";
 import { PluginCalls } from "./plugin-calls.ts";
@@ -134,7 +136,7 @@ class WorkerLoop {
       member: ports.member,
       isBusy: (bucket) => this.#busy.has(bucket),
       onTaken: (buckets) => {
-        this.#taken.push(...buckets);
+        append(this.#taken, buckets);
         options.onBuckets?.(this.#share.buckets().length);
       },
       onLost: (buckets) => {

@@ -55,6 +55,14 @@ export function wideLines({ path, text }: SourceFile): readonly string[] {
   return wide < 0 ? [] : [`${path}:${wide + 1}: more than ${LINE_COLUMNS_MAX} columns`];
 }
 
+/** Calls that pass each item of a list as an argument: beyond some 100,000 items they fail. */
+const SPREAD_CALL = new RegExp(
+  [
+    String.raw`\.(?:push|unshift|concat)\((?:[^({[;]*,\s*)?\.\.\.`,
+    String.raw`\bMath\.(?:max|min)\((?:[^;]*?[,(]\s*)?\.\.\.`,
+    String.raw`\bString\.from\w+\(\.\.\.`,
+  ].join("|"),
+);
 const EXPORTED_TYPE = /^export (?:abstract )?(?:type|interface|class) (\w+)/gm;
 
 function fileRules({ path, text }: SourceFile): readonly string[] {
@@ -68,6 +76,8 @@ function fileRules({ path, text }: SourceFile): readonly string[] {
   }
   broken.push(...placeRules(path));
   if (/\bAbortSignal\.any\b(?!`)/.test(text)) broken.push(`${path}: AbortSignal.any: use linkedController of runtime`);
+  if (SPREAD_CALL.test(text))
+    broken.push(`${path}: a spread as arguments: use append, maxOf or minOf of runtime/lists`);
   if (/\bexport default\b/.test(text)) broken.push(`${path}: default export`);
   if (roomOf(path) === "core" && /\b(Date\.now|Math\.random|performance\.now|setTimeout|process\.)/.test(text)) {
     broken.push(`${path}: core takes time and chance as arguments`);

@@ -103,6 +103,8 @@ const violations: Record<string, { path: string; text: string }> = {
   "lines end at 120 columns, comments too": { path: "cli/x.ts", text: `// ${"x".repeat(118)}` },
   "only config reads the environment": { path: "cli/x.ts", text: "export const x = process.env;" },
   "signals are linked by linkedController": { path: "cli/x.ts", text: "const both = AbortSignal.any([one, other]);" },
+  "no list is pushed as arguments": { path: "cli/x.ts", text: "errors.push(first, ...others.map(textOf));" },
+  "the greatest of a list is no call with its items": { path: "cli/x.ts", text: "Math.max(0, ...sizes.map(of));" },
   "no default exports": { path: "cli/x.ts", text: "export default 1;" },
   "file names are kebab-case": { path: "cli/someFile.ts", text: "" },
   "files end at 400 lines": { path: "cli/x.ts", text: "\n".repeat(401) },

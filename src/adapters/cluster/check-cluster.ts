@@ -1,10 +1,12 @@
 /** Serves admins who register a cluster: finds what the service could not do there, before a job fails on it. */
+
 import type { ClusterCheck, ClusterFinding } from "../../core/admin/cluster.ts";
 import type { ClusterFlavor } from "../../core/plan/snapshot.ts";
 import { GANG_SCHEDULERS, type GangScheduler } from "../../core/pods/pod-group.ts";
 import type { Clock } from "../../runtime/clock.ts";
 import type { Json, JsonObject } from "../../runtime/json.ts";
 import { arrayAt, isJsonObject, objectAt, stringAt } from "../../runtime/json.ts";
+import { append } from "../../runtime/lists.ts";
 import { type AllowedHosts, DEFAULT_CLUSTER_HOSTS, parseAllowedHosts } from "./allowed-hosts.ts";
 import { flavorFindings } from "./check-flavors.ts";
 import { createKubeClient, type KubeClient } from "./client.ts";
@@ -218,7 +220,7 @@ async function foreignWebhooks(client: Asked, namespaces: readonly string[]): Pr
     // Not allowed to list them: the permissions' findings say so already.
     if (listed.kind === "failed") continue;
     for (const configuration of arrayAt(listed.object, "items").slice(0, WEBHOOKS_MAX)) {
-      findings.push(...configurationFindings(configuration, namespaces));
+      append(findings, configurationFindings(configuration, namespaces));
     }
   }
   return findings;

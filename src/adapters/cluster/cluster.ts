@@ -2,6 +2,7 @@
  * One connected Kubernetes cluster: its watches, its writes, its logs and its capacity. It serves users whose gangs run
  * on several clusters, each of which may be away for a while.
  */
+
 import { LABEL } from "../../core/job/labels.ts";
 import { capacityEntries, nodeEntry, unboundEntry } from "../../core/plan/capacity.ts";
 import type { EntryKey } from "../../core/plan/capacity-entry.ts";
@@ -13,6 +14,7 @@ import type { ObservedCluster } from "../../core/reconcile/observed.ts";
 import type { Clock } from "../../runtime/clock.ts";
 import type { JsonObject } from "../../runtime/json.ts";
 import { objectAt, stringAt } from "../../runtime/json.ts";
+import { maxOf, minOf } from "../../runtime/lists.ts";
 import { Actions } from "./actions.ts";
 import type { AllowedHosts } from "./allowed-hosts.ts";
 import { AnchorEventWriter } from "./anchor-event-writer.ts";
@@ -164,7 +166,7 @@ export function connectCluster(options: KubeClusterOptions): Cluster {
   });
   const { unreachableGraceMs = 40_000 } = options;
   const failingForMs = () =>
-    client.problem() === null ? Math.max(...all.map((reflector) => reflector.failingForMs)) : Number.POSITIVE_INFINITY;
+    client.problem() === null ? maxOf(all.map((reflector) => reflector.failingForMs)) : Number.POSITIVE_INFINITY;
   const observer = new CapacityObserver({
     cluster: name,
     clock,
@@ -198,7 +200,7 @@ export function connectCluster(options: KubeClusterOptions): Cluster {
     unreachable: () => failingForMs() >= unreachableGraceMs,
     lastHeardMs: () => {
       const heard = all.map((reflector) => reflector.lastHeardMs);
-      return heard.includes(null) ? null : Math.min(...heard.map(Number));
+      return heard.includes(null) ? null : minOf(heard.map(Number));
     },
     observe: (jobUid) => seenOf(jobUid, parts, { cluster: name, scheduler }),
     strangers: (jobUid, names) => strangersIn(parts.pods.store, jobUid, names),

@@ -1,5 +1,6 @@
 import { KUBECONFIG_BYTES_MAX } from "../../core/admin/cluster.ts";
 import { arrayAt, isJsonObject, type Json, type JsonObject, stringAt } from "../../runtime/json.ts";
+import { append } from "../../runtime/lists.ts";
 import { readYaml, type YamlDocument, type YamlLimits } from "../../runtime/yaml.ts";
 import {
   CLUSTER_MEMBERS,
@@ -126,7 +127,7 @@ function choose(
   if (contextName === "") return missing(problems, "the kubeconfig has no current context, and none was chosen");
   const context = find(config, "contexts", contextName, problems);
   if (context === null) return null;
-  problems.push(...memberProblems(context.body, context.at, { members: CONTEXT_MEMBERS, allowLocal: false }));
+  append(problems, memberProblems(context.body, context.at, { members: CONTEXT_MEMBERS, allowLocal: false }));
   const parts = (["cluster", "user"] as const).map((member) => {
     const name = context.body[member];
     if (name === undefined) problems.push(`${context.at}.${member} is missing: it must name one of the ${member}s`);
@@ -135,8 +136,8 @@ function choose(
     return found === null ? null : { ...found, name };
   });
   const [cluster = null, user = null] = parts;
-  if (cluster !== null) problems.push(...clusterProblems(cluster, options.allowLocal));
-  if (user !== null) problems.push(...userProblems(user, options.allowLocal));
+  if (cluster !== null) append(problems, clusterProblems(cluster, options.allowLocal));
+  if (user !== null) append(problems, userProblems(user, options.allowLocal));
   if (cluster === null || user === null) return null;
   return { contextName, clusterName: cluster.name, userName: user.name, cluster: cluster.body, user: user.body };
 }

@@ -1,11 +1,13 @@
 /**
  * Loads the modules that GANGWAY_PLUGINS names, so that a team can serve kinds of jobs that Gangway does not bring.
  */
+
 import { createRequire } from "node:module";
 import { isAbsolute, join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import type { PluginEntry } from "../../core/kinds/plugin.ts";
 import { createRegistry, OWN_ENTRY, type Registry } from "../../core/kinds/registry.ts";
+import { append } from "../../runtime/lists.ts";
 import { thrownText } from "../../runtime/thrown-text.ts";
 
 /** A module may wait for something that never comes. Its import fails after this time. */
@@ -23,7 +25,7 @@ export async function loadKinds(
 ): Promise<Registry> {
   const entries: PluginEntry[] = [];
   for (const name of modules) {
-    entries.push(...(await entriesOf(name, { workingDirectory, importMsMax })));
+    append(entries, await entriesOf(name, { workingDirectory, importMsMax }));
   }
   try {
     return createRegistry([OWN_ENTRY, ...entries]);

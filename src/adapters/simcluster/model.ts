@@ -1,5 +1,7 @@
 /** Serves the parts of a simulated cluster, which share one state: its objects, their versions, and its watchers. */
+
 import { arrayAt, stringAt } from "../../runtime/json.ts";
+import { minOf } from "../../runtime/lists.ts";
 import { removeIfReleased } from "./objects/deletion.ts";
 import { GarbageCollector } from "./objects/garbage-collector.ts";
 import type { KubeObject, StoredObject } from "./objects/kube-object.ts";
@@ -55,7 +57,7 @@ export class SimModel {
       this.#collector.eventsDueMs(),
       this.#due.nextMs(),
     ].filter((due) => due !== null);
-    return dues.length === 0 ? null : Math.max(this.nowMs, Math.min(...dues));
+    return dues.length === 0 ? null : Math.max(this.nowMs, minOf(dues));
   }
 
   /** Runs all events until `toMs`, in the order of their times. Ignores a time in the past. */

@@ -1,4 +1,5 @@
 /** Rotates the keys that encrypt credentials of clusters, while the clusters are in use. */
+
 import {
   type CredentialKeys,
   type KeptCredentials,
@@ -8,6 +9,7 @@ import {
   type ResealedPage,
 } from "../../core/admin/credential-keys.ts";
 import type { JsonObject } from "../../runtime/json.ts";
+import { append } from "../../runtime/lists.ts";
 import type { ClusterAdmin } from "../ports.ts";
 
 export type KeyAdminPorts = {
@@ -44,7 +46,7 @@ export function createKeyAdmin(ports: KeyAdminPorts): Pick<ClusterAdmin, "listKe
         if (now.current !== wanted) return { kind: "otherKey", current: now.current };
         const page = await table.resealCredentials({ key: wanted, after }, orWhy(loaded, now));
         changed += page.changed;
-        problems.push(...page.kept);
+        append(problems, page.kept);
         after = page.last;
       }
       return { kind: "done", changed, keys: keyRecords(keys(), await table.listKeyUses()), problems };

@@ -5,6 +5,7 @@ import {
   SimulateJobResponseSchema,
   Verdict,
 } from "../../gen/gangway/v1/job_service_pb.ts";
+import { maxOf } from "../../runtime/lists.ts";
 import { EXIT } from "../exit.ts";
 import { noteLine, type ReadyManifest } from "../manifest/read-manifests.ts";
 import { filenameOption, ignoreForeignOption, readReady } from "../manifest/read-ready.ts";
@@ -77,7 +78,10 @@ function printAnswer(run: Run, { manifest, answer, output }: Answered): void {
 /** The answer in one sentence, then a line for each cluster. Lines end at the edge of the terminal. */
 function answerLines(run: Run, { summary, clusters }: SimulateJobResponse): readonly string[] {
   const width = run.deps.isTty ? run.deps.columns : null;
-  const names = Math.max(0, ...clusters.map((cluster) => clusterText(cluster).length));
+  const names = maxOf(
+    clusters.map((cluster) => clusterText(cluster).length),
+    0,
+  );
   return [
     ...wrapText(summary, { width, indent: "  " }),
     ...clusters.flatMap((cluster) => {

@@ -1,5 +1,6 @@
 import { create } from "@bufbuild/protobuf";
 import { type JobEvent, JobService, ListJobEventsResponseSchema } from "../../gen/gangway/v1/job_service_pb.ts";
+import { append } from "../../runtime/lists.ts";
 import { EXIT } from "../exit.ts";
 import { resolveJobName } from "../jobs/job-name.ts";
 import { type OutputFormat, outputOption } from "../options.ts";
@@ -38,7 +39,7 @@ async function allEvents(run: Run, job: { readonly namespace: string; readonly n
   do {
     const request = { ...job, pageSize: PAGE_SIZE, pageToken };
     const page = await run.client.call(JobService.method.listJobEvents, request);
-    events.push(...page.events);
+    append(events, page.events);
     pageToken = page.nextPageToken;
   } while (pageToken !== "");
   return events;

@@ -5,6 +5,7 @@ import {
   type ListJobPodsResponse,
   ListJobPodsResponseSchema,
 } from "../../gen/gangway/v1/job_service_pb.ts";
+import { append } from "../../runtime/lists.ts";
 import { EXIT, usageFailure } from "../exit.ts";
 import { resolveJobName } from "../jobs/job-name.ts";
 import { streamJobs } from "../jobs/stream-jobs.ts";
@@ -62,7 +63,7 @@ async function listPods(run: Run, job: JobName): Promise<ListJobPodsResponse> {
   let pageToken = "";
   do {
     page = await run.client.call(JobService.method.listJobPods, { ...job, pageSize: PAGE_SIZE, pageToken });
-    pods.push(...page.pods);
+    append(pods, page.pods);
     pageToken = page.nextPageToken;
   } while (pageToken !== "");
   return create(ListJobPodsResponseSchema, { ...page, pods });

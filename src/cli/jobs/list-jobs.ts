@@ -1,5 +1,6 @@
 import type { Job, JobPhase } from "../../gen/gangway/v1/job_pb.ts";
 import { JobService, type JobView } from "../../gen/gangway/v1/job_service_pb.ts";
+import { append } from "../../runtime/lists.ts";
 import type { Run } from "../run-command.ts";
 import { type JobFilterOptions, jobFilterOf } from "./job-filter.ts";
 
@@ -23,7 +24,7 @@ export async function listJobs(run: Run, options: ListOptions, phases: readonly 
     const pageSize = Math.min(PAGE_SIZE, limit - jobs.length);
     const request = { filter, orderBy, pageSize, pageToken, ...(view === undefined ? {} : { view }) };
     const page = await run.client.call(JobService.method.listJobs, request);
-    jobs.push(...page.jobs);
+    append(jobs, page.jobs);
     pageToken = page.nextPageToken;
     total = page.totalEstimate;
   } while (pageToken !== "" && jobs.length < limit);

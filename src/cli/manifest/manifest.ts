@@ -45,25 +45,27 @@ export function readManifest(
   { kinds, namespace }: { readonly kinds: Registry; readonly namespace: DefaultNamespace },
 ): ManifestJob {
   if (!isJsonObject(document))
-    return invalid({ field: "", message: "must be an object with apiVersion, kind, metadata and spec" });
+    return invalid([{ field: "", message: "must be an object with apiVersion, kind, metadata and spec" }]);
   const { apiVersion = null } = document;
   if (apiVersion === null) {
-    return invalid({ field: "apiVersion", message: `is required: ${KUBEFLOW_VERSION} or ${GANGWAY_VERSION}` });
+    return invalid([{ field: "apiVersion", message: `is required: ${KUBEFLOW_VERSION} or ${GANGWAY_VERSION}` }]);
   }
   // For other versions of kubeflow.org, `fromManifest` gives an error that names the kind.
   if (!`${apiVersion}`.startsWith("kubeflow.org/") && apiVersion !== GANGWAY_VERSION) {
     const given = `${JSON.stringify(apiVersion)}${ofKind(document["kind"])}`;
-    return invalid({
-      field: "apiVersion",
-      message: `must be ${KUBEFLOW_VERSION} or ${GANGWAY_VERSION}, not ${given}`,
-    });
+    return invalid([
+      {
+        field: "apiVersion",
+        message: `must be ${KUBEFLOW_VERSION} or ${GANGWAY_VERSION}, not ${given}`,
+      },
+    ]);
   }
   const read = fromManifest(document, kinds);
   if (read.kind === "refused")
-    return invalid(...read.errors.map(({ path, ...error }) => ({ field: path === "kind" ? "" : path, ...error })));
+    return invalid(read.errors.map(({ path, ...error }) => ({ field: path === "kind" ? "" : path, ...error })));
   const { metadata, spec } = read.manifest;
   const errors = [...metadataErrors(metadata, namespace), ...specErrors(document, spec, kinds.kindOf(spec.kind))];
-  if (errors.length > 0) return invalid(...errors);
+  if (errors.length > 0) return invalid(errors);
   const job = create(JobSchema, {
     metadata: { ...metadata, namespace: metadata.namespace ?? namespace.name },
     spec: sentToProto(spec),
@@ -89,7 +91,7 @@ function ofKind(kind: Json | undefined): string {
   return typeof kind === "string" && kind !== "" ? `, the version of this ${kind.slice(0, KIND_SHOWN_MAX)}` : "";
 }
 
-function invalid(...errors: readonly FieldNote[]): ManifestJob {
+function invalid(errors: readonly FieldNote[]): ManifestJob {
   return { kind: "invalid", errors };
 }
 

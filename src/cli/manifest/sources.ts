@@ -1,3 +1,4 @@
+import { append } from "../../runtime/lists.ts";
 import { withoutTrailing } from "../../runtime/scan-text.ts";
 import type { CliIo, ReadLimit } from "../deps.ts";
 import { usageFailure } from "../exit.ts";
@@ -27,7 +28,7 @@ export async function readSources(
 ): Promise<readonly ManifestSource[]> {
   const { signal } = io;
   const files: (string | null)[] = [];
-  for (const path of paths) files.push(...(path === "-" ? [null] : await filesOf(path, io)));
+  for (const path of paths) append(files, path === "-" ? [null] : await filesOf(path, io));
   if (files.length > FILES_MAX)
     throw usageFailure(`--filename names more than ${FILES_MAX} files; submit fewer at once`);
   const sources: ManifestSource[] = [];

@@ -1,3 +1,4 @@
+import { maxOf } from "../../runtime/lists.ts";
 import { visibleText } from "./terminal.ts";
 
 /** A column of a table. */
@@ -35,7 +36,10 @@ export function renderTable(
     columns.map(({ isBlank }, at) => (isBlank && !row[at] ? "" : oneLine(row[at] ?? ""))),
   );
   const widths = columns.map((column, at) =>
-    Math.max(column.title.length, column.minWidth ?? 0, ...cells.map((row) => (row[at] ?? "").length)),
+    maxOf(
+      cells.map((row) => (row[at] ?? "").length),
+      Math.max(column.title.length, column.minWidth ?? 0),
+    ),
   );
   const last = columns.length - 1;
   const before = widths.slice(0, last).reduce((sum, width) => sum + width + GAP.length, 0);

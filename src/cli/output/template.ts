@@ -2,8 +2,10 @@
  * The templates of `-o jsonpath=…` and `-o custom-columns=…`, as kubectl's users write them. The library evaluates
  * standard JSONPath (RFC 9535), which runs no code of the template.
  */
+
 import { compile, type JSONPathQuery, type JSONValue } from "json-p3";
 import type { Json } from "../../runtime/json.ts";
+import { append } from "../../runtime/lists.ts";
 import { splitOutside } from "../../runtime/scan-text.ts";
 import { usageFailure } from "../exit.ts";
 import type { Template, TemplateSource } from "../options.ts";
@@ -64,7 +66,7 @@ function partsOf(text: string): readonly Part[] {
     if (word === "end") continue;
     const part = word === undefined ? ({ kind: "text", text: piece } as const) : partOf(word);
     into.push(part);
-    open.push(...bodiesOf(part));
+    append(open, bodiesOf(part));
   }
   if (open.length > 1) throw usageFailure("--output: a {range} has no {end}");
   return top;

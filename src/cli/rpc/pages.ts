@@ -1,3 +1,4 @@
+import { append } from "../../runtime/lists.ts";
 import type { Run } from "../run-command.ts";
 
 const PAGE_SIZE = 500;
@@ -17,7 +18,7 @@ export async function allPages<T>(
   let pageToken = "";
   do {
     const page = await fetchPage({ pageSize: Math.min(PAGE_SIZE, limit - items.length), pageToken });
-    items.push(...page.items);
+    append(items, page.items);
     pageToken = page.next;
   } while (pageToken !== "" && items.length < limit);
   if (pageToken !== "") run.deps.stderr(`only the first ${limit} ${plural} are shown; use --limit to see more\n`);

@@ -1,5 +1,7 @@
 /** Reads the file with the first roles and bindings of an installation, or with all of them. */
+
 import { isJsonObject, type Json } from "../../runtime/json.ts";
+import { append } from "../../runtime/lists.ts";
 import { flagOf, known, listOf, objectOf, textOf } from "../../runtime/read-members.ts";
 import type { AccessNote, BoundTo, NewBinding, NewRole } from "./binding.ts";
 import { bindingNotes, roleNotes } from "./check-access.ts";
@@ -30,7 +32,8 @@ export function readAccessFile(value: Json): FileOutcome {
   const names = new Set([...BUILT_IN_ROLES, ...roles].map(({ name }) => name));
   const sent = listOf(value["bindings"] ?? [], "bindings", errors);
   const bindings = sent.map((one, at) => readBinding(one, { at: `bindings[${at}]`, names, only }, errors));
-  errors.push(...repeated(roles, "roles"), ...repeated(bindings, "bindings"));
+  append(errors, repeated(roles, "roles"));
+  append(errors, repeated(bindings, "bindings"));
   return errors.length > 0 ? { kind: "refused", errors } : { kind: "read", file: { only, roles, bindings } };
 }
 
@@ -41,7 +44,10 @@ function readRole(value: Json, at: string, errors: string[]): NewRole {
   const permissions = listOf(of["permissions"] ?? [], `${at}.permissions`, errors).map((one, index) =>
     textOf(one, `${at}.permissions[${index}]`, errors),
   );
-  errors.push(...roleNotes({ name, permissions }).map((note) => sentence(at, note)));
+  append(
+    errors,
+    roleNotes({ name, permissions }).map((note) => sentence(at, note)),
+  );
   return { name, permissions: permissions.filter(isPermission) };
 }
 
@@ -65,7 +71,10 @@ function readBinding(
     role: textOf(of["role"] ?? null, `${at}.role`, errors),
     scope: readScope(of["scope"] ?? {}, `${at}.scope`, errors),
   };
-  errors.push(...bindingNotes(binding, only ? names : { has: () => true }).map((note) => sentence(at, note)));
+  append(
+    errors,
+    bindingNotes(binding, only ? names : { has: () => true }).map((note) => sentence(at, note)),
+  );
   return binding;
 }
 

@@ -1,5 +1,7 @@
 /** Reads the file that says which callers the service knows. Operators learn every mistake at the start. */
+
 import { isJsonObject, type Json } from "../../runtime/json.ts";
+import { append } from "../../runtime/lists.ts";
 import { flagOf, known, listOf, objectOf, textOf } from "../../runtime/read-members.ts";
 
 /** An issuer of OpenID Connect whose tokens are taken. */
@@ -65,7 +67,7 @@ export function readAuthentication(value: Json): SettingsOutcome {
     readIssuer(one, `issuers[${at}]`, errors),
   );
   if (issuers.length > ISSUERS_MAX) errors.push(`issuers has more than ${ISSUERS_MAX}`);
-  errors.push(...mistaken(issuers));
+  append(errors, mistaken(issuers));
   const kubernetes = value["kubernetes"] === undefined ? null : readKubernetes(value["kubernetes"], errors);
   const certificates = objectOf(value["certificates"] ?? {}, "certificates", errors);
   known(certificates, "certificates.", ["commonName"], errors);

@@ -39,7 +39,7 @@ const NOTHING: readonly GivenSet[] = [];
 
 function givenTo({ subject, groups }: Caller, { given }: AccessCopy): readonly GivenSet[] {
   const own = given.subject.get(subject) ?? NOTHING;
-  return own.concat(...groups.map((group) => given.group.get(group) ?? NOTHING));
+  return own.concat(groups.flatMap((group) => given.group.get(group) ?? NOTHING));
 }
 
 /** True if a binding gives the caller the permission at the place, or at a scope that contains it. */

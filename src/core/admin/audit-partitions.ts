@@ -1,4 +1,5 @@
 /** Which partitions the audit log gets, and which it loses. */
+import { maxOf } from "../../runtime/lists.ts";
 
 /** A table that holds the entries of a range of time. */
 export type AuditPartition = {
@@ -41,7 +42,7 @@ export function dayAfter(timeMs: number): number {
 /** The time at which the last partition ends. Null: only the default partition is left. */
 export function lastEnd(partitions: readonly AuditPartition[]): number | null {
   const ends = partitions.flatMap(({ endMs }) => endMs ?? []);
-  return ends.length === 0 ? null : Math.max(...ends);
+  return ends.length === 0 ? null : maxOf(ends);
 }
 
 /** A partition whose entries are all older than the time. Null: there is none. */

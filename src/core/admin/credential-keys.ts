@@ -1,6 +1,8 @@
 /** The named keys that encrypt the credentials of clusters, and the file that gives them. */
+
 import { compareText } from "../../runtime/compare-text.ts";
 import { isJsonObject, type Json, type JsonObject } from "../../runtime/json.ts";
+import { append } from "../../runtime/lists.ts";
 import { known, listOf, objectOf, textOf } from "../../runtime/read-members.ts";
 
 /** The name of the key in GANGWAY_CREDENTIALS_KEY. Credentials that name no key are encrypted with it. */
@@ -53,7 +55,8 @@ export function readCredentialKeys(value: Json, environment: Buffer | null): Fil
   const listed = listOf(value["keys"] ?? [], "keys", errors);
   if (listed.length > KEYS_MAX) errors.push(`keys must have at most ${KEYS_MAX} entries`);
   const given = listed.map((one, at) => readKey(one, `keys[${at}]`, errors));
-  errors.push(...repeatedNames(given), ...otherDefaults(given, environment));
+  append(errors, repeatedNames(given));
+  append(errors, otherDefaults(given, environment));
   const names = new Set([...onlyDefault(environment).keys.keys(), ...given.map(({ name }) => name)]);
   const current = textOf(value["current"] ?? null, "current", errors);
   if (current !== "" && !names.has(current)) {

@@ -1,5 +1,6 @@
 import { compareText } from "../../runtime/compare-text.ts";
 import { cutText } from "../../runtime/cut-text.ts";
+import { maxOf } from "../../runtime/lists.ts";
 import type { PodProblem, PodProblems } from "./status.ts";
 
 /** A problem as it is seen now. */
@@ -65,7 +66,7 @@ function whoText(alike: readonly SeenProblem[]): string {
 }
 
 function rewordWaitMs({ atMs, problems }: PodProblems): number {
-  const newestMs = Math.max(...problems.map(({ sinceMs }) => sinceMs));
+  const newestMs = maxOf(problems.map(({ sinceMs }) => sinceMs));
   return Math.min(Math.max(atMs - newestMs, REWORD.firstMs), REWORD.longestMs);
 }
 

@@ -1,3 +1,4 @@
+import { maxOf } from "../../runtime/lists.ts";
 import { cleanPodPolicyOf } from "../job/clean-pod-policy.ts";
 import { currentAdmission, type Job } from "../job/job.ts";
 import { membersOf, replicaKey } from "../job/roles.ts";
@@ -54,7 +55,10 @@ export function podInfo(job: Job, kind: Kind | undefined, logs: readonly Contain
     logs: [],
     externalResources: resourcesOf(job, kind, logs),
     occurredAtMs: status.waiting?.sinceMs ?? condition?.lastTransitionMs ?? job.createTimeMs,
-    reportedAtMs: Math.max(job.createTimeMs, ...status.conditions.map(({ lastUpdateMs }) => lastUpdateMs)),
+    reportedAtMs: maxOf(
+      status.conditions.map(({ lastUpdateMs }) => lastUpdateMs),
+      job.createTimeMs,
+    ),
     additionalReasons: lastRestart(job),
     customInfo: null,
   };

@@ -1,4 +1,5 @@
 import { canonicalJson } from "../../runtime/json.ts";
+import { append, maxOf } from "../../runtime/lists.ts";
 import type { JobEvent } from "../job/event.ts";
 import { isEvicted, isSuspended, type Job, liveAdmission, shrinksTo } from "../job/job.ts";
 import { canBeNominated, nominationOf, withoutNomination } from "../job/nomination.ts";
@@ -55,7 +56,7 @@ export function applyPreemption(
     const change = applyToVictim(before, victim, { by, nowMs });
     if (change === null) return null;
     changes.push(change);
-    evicted.push(...(victim.keeps === undefined ? [victim] : []));
+    append(evicted, victim.keeps === undefined ? [victim] : []);
   }
   return { changes: [changeNominee(nominee, preemption, { jobs, names, nowMs }), ...changes], evicted };
 }
@@ -142,7 +143,7 @@ function reserveFor(
   const nomination = nominationBy(preemption, nowMs);
   const jobOf = ({ jobUid }: { readonly jobUid: string }) => jobs.get(jobUid) ?? before;
   const names = nomination.victims.map((one) => nameOf(jobOf(one)));
-  const startMs = Math.max(...preemption.reservation.awaits.map((one) => endOf(jobOf(one))));
+  const startMs = maxOf(preemption.reservation.awaits.map((one) => endOf(jobOf(one))));
   const message = reservingWords(nomination.cluster, names, startMs);
   const change = nominate(before, nomination, { reason: RESERVING, message });
   const known = before.status.nomination;

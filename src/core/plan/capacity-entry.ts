@@ -1,4 +1,5 @@
 import { compareText } from "../../runtime/compare-text.ts";
+import { append } from "../../runtime/lists.ts";
 import type { BoundMember, ClusterCapacity, NodeCapacity, UnboundPod } from "./snapshot.ts";
 
 /**
@@ -49,7 +50,7 @@ export function capacityOf(entries: Iterable<CapacityEntry>): ClusterCapacity {
     if (entry.kind === "unbound") unbound.push(entry.pod);
     else {
       if (entry.node !== null) nodes.push(entry.node);
-      seen.push(...entry.members);
+      append(seen, entry.members);
     }
   }
   return { nodes, seen: seen.sort(compareMembers), unbound };

@@ -1,5 +1,6 @@
 import type { JsonObject } from "../../runtime/json.ts";
 import { arrayAt, objectAt, stringAt, stringMapAt } from "../../runtime/json.ts";
+import { append } from "../../runtime/lists.ts";
 import type { Taint } from "../pods/node-match.ts";
 import { type PodView, podView } from "../pods/pod-view.ts";
 import { podRequests, type Resources, readResources } from "../pods/resources.ts";
@@ -38,7 +39,7 @@ export function nodeEntry(name: string, node: JsonObject | null, pods: Iterable<
     const view = podView(pod);
     if (hasEnded(view)) continue;
     addTo(used, podRequests(objectAt(pod, "spec")));
-    members.push(...memberOf(view));
+    append(members, memberOf(view));
   }
   if (node === null && members.length === 0) return null;
   return {

@@ -1,3 +1,4 @@
+import { maxOf } from "../../runtime/lists.ts";
 import type { ContainerView, PodView } from "./pod-view.ts";
 
 /** Why a pod does not run: a reason in CamelCase, and the cluster's own words. */
@@ -60,7 +61,10 @@ function readContainers(pod: PodView, nowMs: number): ProblemReading {
   if (!container?.waiting) return NONE;
   const { reason, message } = container.waiting;
   if (!USUAL_WAITS.includes(reason)) return problem(wordOf(reason), said(container, message));
-  const sinceMs = Math.max(pod.createTimeMs, ...pod.conditions.map((condition) => condition.sinceMs ?? 0));
+  const sinceMs = maxOf(
+    pod.conditions.map((condition) => condition.sinceMs ?? 0),
+    pod.createTimeMs,
+  );
   return unlessBefore(sinceMs + CREATING_MS, nowMs, {
     reason: "ContainerCreating",
     message:

@@ -1,4 +1,5 @@
 import { firstWhere } from "../../runtime/first-where.ts";
+import { maxOf } from "../../runtime/lists.ts";
 import { compareText, holderKey, tokenKey } from "./allocations.ts";
 import type { Allocation, Holder, WaiterView } from "./counters.ts";
 
@@ -60,7 +61,7 @@ export class WaitingLines {
 
   /** Returns the position, from 1, in the waiting line where most others are ahead. */
   positionOf(entry: Waiter): number {
-    return Math.max(...poolsOf(entry.allocations).map((pool) => this.of(pool).indexOf(entry) + 1));
+    return maxOf(poolsOf(entry.allocations).map((pool) => this.of(pool).indexOf(entry) + 1));
   }
 
   lapsed(nowMs: number): readonly Waiter[] {

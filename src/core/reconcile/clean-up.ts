@@ -2,6 +2,7 @@
  * Deletes what no live admission owns, and decides when tokens are released. It serves users whose clean-pod policy and
  * time to live must be honoured, and whose freed tokens others wait for.
  */
+import { append } from "../../runtime/lists.ts";
 import { cleanPodPolicyOf } from "../job/clean-pod-policy.ts";
 import type { Admission } from "../job/status.ts";
 import { isTerminal } from "../job/status.ts";
@@ -69,7 +70,7 @@ function cleanRemains(draft: Draft, inputs: Inputs, remains: Remains): void {
     kept.map((pod) => readingOf(pod, inputs)),
   );
   const actions = deletions(remains, keep, inputs.job.namespace);
-  draft.actions.push(...actions);
+  append(draft.actions, actions);
   const waits = actions.length > 0 || remains.pods.some(({ deleting }) => deleting);
   if (waits) draft.recheckAtMs.push(inputs.nowMs + OUTSTANDING_MS);
 }

@@ -2,8 +2,10 @@
  * Counts failures and container restarts, each once. It serves users who rely on backoff limits, restart policies and
  * exit codes.
  */
+
 import { doublingMs } from "../../runtime/doubling.ts";
 import { objectAt, stringAt } from "../../runtime/json.ts";
+import { maxOf } from "../../runtime/lists.ts";
 import { liveAdmission } from "../job/job.ts";
 import { replicaKey } from "../job/roles.ts";
 import type { RestartPolicy } from "../job/spec.ts";
@@ -138,7 +140,7 @@ export function countFailures(
   const raised = gang && counted.length > 0 ? slots : counted.map(({ slot }) => slot);
   const restarts = newRestarts(slots, inputs);
   const ended = new Set(counted.map(({ pod }) => pod.uid));
-  const waitMs = Math.max(...raised.map(({ attempt }) => backoffMs(attempt)));
+  const waitMs = maxOf(raised.map(({ attempt }) => backoffMs(attempt)));
   const next: Attempts = {
     ...attempts,
     ...countSystem(counted, inputs),

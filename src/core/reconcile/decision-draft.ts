@@ -1,4 +1,5 @@
 import { canonicalJson } from "../../runtime/json.ts";
+import { minOf } from "../../runtime/lists.ts";
 import { type ConditionChange, setCondition } from "../job/conditions.ts";
 import type { JobEvent } from "../job/event.ts";
 import type { Job } from "../job/job.ts";
@@ -74,7 +75,7 @@ export function finishDraft(draft: Draft, job: Job): Decision {
     record: changed ? { ...next, events: draft.events } : null,
     forget: false,
     actions: draft.actions,
-    recheckAtMs: draft.recheckAtMs.length === 0 ? null : Math.min(...draft.recheckAtMs),
+    recheckAtMs: draft.recheckAtMs.length === 0 ? null : minOf(draft.recheckAtMs),
   };
 }
 

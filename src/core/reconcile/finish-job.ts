@@ -1,3 +1,4 @@
+import { append, maxOf } from "../../runtime/lists.ts";
 import { type Job, liveAdmission } from "../job/job.ts";
 import { withoutNomination } from "../job/nomination.ts";
 import type { Admission, Failure } from "../job/status.ts";
@@ -47,7 +48,10 @@ export function endByDeadline(draft: Draft, inputs: Inputs): boolean {
   const limits = timeLimits(draft, job);
   const over = limits.find(({ atMs }) => nowMs >= atMs);
   if (over === undefined) {
-    draft.recheckAtMs.push(...limits.map(({ atMs }) => atMs));
+    append(
+      draft.recheckAtMs,
+      limits.map(({ atMs }) => atMs),
+    );
     return false;
   }
   const message = `${job.spec.kind} ${job.name} has failed because it ${over.words}.`;
@@ -102,7 +106,7 @@ export function stopAdmission(
  */
 function requestedUntilMs({ slots }: Arrangement, nowMs: number): number {
   const requestTimesMs = slots.map(({ pod }) => (pod === null || pod.deleting ? nowMs : pod.createTimeMs));
-  return Math.min(nowMs, Math.max(0, ...requestTimesMs));
+  return Math.min(nowMs, maxOf(requestTimesMs, 0));
 }
 
 /** A failure that names no pod. */

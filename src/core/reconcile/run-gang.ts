@@ -1,4 +1,5 @@
 import { objectAt, stringAt } from "../../runtime/json.ts";
+import { append } from "../../runtime/lists.ts";
 import type { JobEvent } from "../job/event.ts";
 import type { Job } from "../job/job.ts";
 import { totalReplicas } from "../job/spec.ts";
@@ -39,7 +40,7 @@ export function runGang(draft: Draft, inputs: Inputs, live: Admission): void {
   if (draft.status.startTimeMs === null && !isDelayed(seen)) start(draft, inputs, seen);
   const failures = newFailures(seen.slots, inputs);
   showPods(draft, inputs, { admission, arranged: seen, failures });
-  draft.events.push(...exitEvents(failures, inputs));
+  append(draft.events, exitEvents(failures, inputs));
   if (endByDeadline(draft, inputs) || endByVerdict(draft, inputs, { slots: seen.slots, failures })) return;
   if (endByRefusal(draft, inputs, { admission, slots: seen.slots })) return;
   if (endByBudget(draft, inputs, { slots: seen.slots, failures })) return;
@@ -89,7 +90,7 @@ function start(draft: Draft, { job, nowMs }: Inputs, { gang }: Arrangement): voi
     reason: reasonOf(job, "Starting"),
     message: `${job.spec.kind} ${job.name} is starting.`,
   });
-  draft.events.push(...templateWarnings(job, gang.scheduler));
+  append(draft.events, templateWarnings(job, gang.scheduler));
 }
 
 /** Warns about fields of a job's templates that have no effect, in the words of Kubeflow's operator. */

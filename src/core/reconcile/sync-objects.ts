@@ -1,4 +1,5 @@
 import { canonicalJson, objectAt, stringAt, stringMapAt } from "../../runtime/json.ts";
+import { append } from "../../runtime/lists.ts";
 import { LABEL } from "../job/labels.ts";
 import { keptMembers } from "../job/roles.ts";
 import type { GangAdmission } from "../job/status.ts";
@@ -37,7 +38,7 @@ export function syncObjects(draft: Draft, inputs: Inputs, admission: GangAdmissi
     ...strayServices(arranged).map((service) => deleteService(target, service)),
     ...creations(draft, target, arranged, nowMs),
   ];
-  draft.actions.push(...actions);
+  append(draft.actions, actions);
   const pending = arranged.slots.some(({ pod, stale }) => pod?.deleting || stale.length > 0);
   if (actions.length > 0 || pending || isDelayed(arranged) || arranged.anchor?.deleting)
     draft.recheckAtMs.push(nowMs + OUTSTANDING_MS);

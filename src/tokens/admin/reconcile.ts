@@ -1,12 +1,14 @@
 /**
  * Serves admins who suspect wrong counts: compares counters, ledger and jobs' records, reports differences, repairs.
  */
+
 import type { QuotaDifference, ReconcileAnswer, ReconcileRequest } from "../../core/quota/admin.ts";
 import { tokenKey } from "../../core/quota/allocations.ts";
 import type { HeldToken, LedgerRow, Scope } from "../../core/quota/counters.ts";
 import type { LedgerCheck } from "../../core/quota/ledger.ts";
 import type { RegisteredDomain } from "../../core/quota/pools.ts";
 import { scopeKey } from "../../core/quota/scopes.ts";
+import { append } from "../../runtime/lists.ts";
 import type { QuotaDomain } from "../domain/domain.ts";
 import { byToken } from "../domain/domain-ledger.ts";
 import { QUEUES_DOMAIN } from "../limit-changes.ts";
@@ -58,7 +60,7 @@ async function compareDomains(
     const domain = await ports.domains.domain(one);
     const epoch = await domain.epochs.openEpoch(0);
     const found = await compare(ports, domain, { epoch, pool });
-    differences.push(...found);
+    append(differences, found);
     if (!dryRun && found.length > 0) domain.epochs.lost(epoch, `${actor} reconciled it`);
   }
   return differences;
@@ -146,7 +148,10 @@ async function heldByCountersOnly(domain: QuotaDomain, pool: string | null): Pro
   let group: HeldToken[] = [];
   const compareGroup = async () => {
     const live = byToken(await domain.ledger.findLive(group));
-    countersOnly.push(...group.filter((held) => live.get(tokenKey(held))?.fence !== held.fence));
+    append(
+      countersOnly,
+      group.filter((held) => live.get(tokenKey(held))?.fence !== held.fence),
+    );
     group = [];
   };
   for await (const held of allHeld(domain)) {
@@ -170,7 +175,10 @@ async function heldByLedgerOnly(
     const rows = await inDomain(ports, domain, page.allocations);
     const found = await domain.counters.find(rows);
     if (found === "closed") return [];
-    ledgerOnly.push(...rows.filter((row, at) => found[at]?.fence !== row.fence));
+    append(
+      ledgerOnly,
+      rows.filter((row, at) => found[at]?.fence !== row.fence),
+    );
     if (page.next === null) return ledgerOnly;
     after = page.next;
   }

@@ -1,5 +1,6 @@
 import type { JsonObject } from "../../../runtime/json.ts";
 import { objectAt } from "../../../runtime/json.ts";
+import { append } from "../../../runtime/lists.ts";
 import type { NameRule } from "./resource-kinds.ts";
 import type { StatusCause } from "./status-error.ts";
 import { CAUSE } from "./status-error.ts";
@@ -55,13 +56,13 @@ const LABEL_KEY_MESSAGE = `a valid label key ${LABEL_NAME_RULE} ${LABEL_KEY_PREF
 export function labelCauses(metadata: JsonObject): readonly StatusCause[] {
   const causes: StatusCause[] = [];
   for (const [key, value] of Object.entries(objectAt(metadata, "labels"))) {
-    causes.push(...keyCauses("metadata.labels", key));
+    append(causes, keyCauses("metadata.labels", key));
     if (typeof value !== "string") continue;
     if (value.length > 63) causes.push(CAUSE.invalid("metadata.labels", value, "must be no more than 63 characters"));
     if (!LABEL_VALUE.test(value)) causes.push(CAUSE.invalid("metadata.labels", value, LABEL_VALUE_MESSAGE));
   }
   for (const key of Object.keys(objectAt(metadata, "annotations"))) {
-    causes.push(...keyCauses("metadata.annotations", key));
+    append(causes, keyCauses("metadata.annotations", key));
   }
   return causes;
 }

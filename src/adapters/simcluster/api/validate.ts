@@ -1,7 +1,9 @@
 /** Serves users who try manifests out: refuses the objects that a real API server refuses, in its words. */
+
 import { parseMilli } from "../../../core/pods/quantity.ts";
 import type { Json, JsonObject } from "../../../runtime/json.ts";
 import { arrayAt, canonicalJson, isJsonObject, objectAt, stringAt } from "../../../runtime/json.ts";
+import { append } from "../../../runtime/lists.ts";
 import { without } from "../objects/kube-object.ts";
 import { labelCauses, nameCauses } from "./names.ts";
 import type { ResourceKind } from "./resource-kinds.ts";
@@ -48,7 +50,7 @@ function podCauses(spec: JsonObject): readonly StatusCause[] {
   const causes: StatusCause[] = containers.length === 0 ? [CAUSE.required("spec.containers")] : [];
   for (const list of ["initContainers", "containers"]) {
     for (const [index, container] of arrayAt(spec, list).entries()) {
-      causes.push(...containerCauses(`spec.${list}[${index}]`, container, { seen, volumes }));
+      append(causes, containerCauses(`spec.${list}[${index}]`, container, { seen, volumes }));
     }
   }
   const policy = stringAt(spec, "restartPolicy") ?? "";
@@ -68,7 +70,7 @@ function containerCauses(field: string, container: Json, { seen, volumes }: Cont
     const volume = stringAt(mount, "name") ?? "";
     if (!volumes.has(volume)) causes.push(CAUSE.notFound(`${field}.volumeMounts[${index}].name`, volume));
   }
-  causes.push(...resourceCauses(`${field}.resources`, objectAt(container, "resources")));
+  append(causes, resourceCauses(`${field}.resources`, objectAt(container, "resources")));
   if (name !== "" && seen.has(name)) causes.push(CAUSE.duplicate(`${field}.name`, name));
   seen.add(name);
   return causes;
@@ -79,7 +81,7 @@ function resourceCauses(field: string, resources: JsonObject): readonly StatusCa
   const causes: StatusCause[] = [];
   const limits = objectAt(resources, "limits");
   for (const [name, request] of Object.entries(objectAt(resources, "requests"))) {
-    causes.push(...(isExtended(name) ? extendedCauses : ordinaryCauses)(field, name, request, limits[name]));
+    append(causes, (isExtended(name) ? extendedCauses : ordinaryCauses)(field, name, request, limits[name]));
   }
   return causes;
 }

@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { linkSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { basename, dirname, resolve } from "node:path";
+import { maxOf } from "../../../runtime/lists.ts";
 
 /** The holder of a directory, as its lock file names it. */
 type Owner = {
@@ -70,7 +71,7 @@ function numbers(path: string): readonly number[] {
 }
 
 function highest(path: string): number {
-  return Math.max(0, ...numbers(path));
+  return maxOf(numbers(path), 0);
 }
 
 /** Null if the file is gone or holds no lock. It is never half written: it appears with its whole content. */

@@ -21,6 +21,7 @@
  * Several files with number 0003 were made in parallel, so databases exist that ran any part of them. These files do
  * not depend on each other. Hence the runner must not insist on the order of the files.
  */
+import { maxOf } from "../../../runtime/lists.ts";
 export const SCHEMA_VERSIONS: SchemaVersions = [
   ["0001_init"],
   ["0002_cluster_credentials", "0002_counters-holder", "0002_members", "0002_trace-parent"],
@@ -80,7 +81,10 @@ export type AppliedSchema = {
 export function versionOf({ applied, recordedVersion }: AppliedSchema, versions: SchemaVersions): number {
   const known = new Map(versions.flatMap((names, at) => names.map((name) => [name, at + 1] as const)));
   const unknown = (name: string) => (recordedVersion === null ? Number.parseInt(name, 10) || 0 : 0);
-  return Math.max(0, recordedVersion ?? 0, ...applied.map((name) => known.get(name) ?? unknown(name)));
+  return maxOf(
+    applied.map((name) => known.get(name) ?? unknown(name)),
+    Math.max(0, recordedVersion ?? 0),
+  );
 }
 
 /** The version in the comment on the table of migrations; null without one. */

@@ -2,6 +2,7 @@ import { createdEvent } from "../../../core/job/create-and-end.ts";
 import type { CreatedJob, NewJob } from "../../../core/job/requests.ts";
 import type { Registry } from "../../../core/kinds/registry.ts";
 import { compareText } from "../../../runtime/compare-text.ts";
+import { maxOf } from "../../../runtime/lists.ts";
 import { appendAudit } from "../admin/audit.ts";
 import { ensureNamespace } from "../admin/namespaces.ts";
 import { type Db, type Executor, json, leaveToCommit } from "../db/db.ts";
@@ -87,7 +88,7 @@ async function insertFree(
   const isFree = ({ requestId, job }: NewJob) => requestId === "" || claimed.has(job.uid);
   const asked = withoutOvertaking(requests, { isFree, rooms: NO_ROOMS });
   if (asked.length === 0) return new Set();
-  const nowMs = Math.max(...asked.map(({ job }) => job.createTimeMs));
+  const nowMs = maxOf(asked.map(({ job }) => job.createTimeMs));
   const jobs = asked.map(({ job }) => job);
   let places = await keepPlaces(tx, jobs);
   const missing = asked.filter(({ job }) => !places.namespaces.has(job.namespace));

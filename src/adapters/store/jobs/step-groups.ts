@@ -3,6 +3,7 @@ import type { Job } from "../../../core/job/job.ts";
 import type { Registry } from "../../../core/kinds/registry.ts";
 import type { RecordOutcome } from "../../../core/reconcile/decision.ts";
 import { GroupCommit } from "../../../runtime/group-commit.ts";
+import { maxOf } from "../../../runtime/lists.ts";
 import type { Db } from "../db/db.ts";
 import { appendEvents } from "./append.ts";
 import { moveRechecks, type Recheck } from "./due-jobs.ts";
@@ -29,13 +30,13 @@ export function stepGroups(db: Db, kinds: Registry) {
     records: new GroupCommit<DecidedStep & { readonly nowMs: number }, RecordOutcome>({
       ...bounds,
       what: "records of steps",
-      run: (steps) => recordSteps(db, steps, { nowMs: Math.max(...steps.map(({ nowMs }) => nowMs)), kinds }),
+      run: (steps) => recordSteps(db, steps, { nowMs: maxOf(steps.map(({ nowMs }) => nowMs)), kinds }),
     }),
     notes: new GroupCommit<Note, undefined>({
       ...bounds,
       what: "events of steps",
       run: async (notes) => {
-        const nowMs = Math.max(...notes.map((note) => note.nowMs));
+        const nowMs = maxOf(notes.map((note) => note.nowMs));
         await appendEvents(
           db,
           notes.flatMap(({ job, events }) => events.map((event) => ({ job, event }))),

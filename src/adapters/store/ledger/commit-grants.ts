@@ -4,6 +4,7 @@ import { FENCES_PER_EPOCH, holderKey, sameHolder, tokenKey } from "../../../core
 import type { LedgerRow } from "../../../core/quota/counters.ts";
 import { GrantBook } from "../../../core/quota/grant-book.ts";
 import type { CommitOutcome, LedgerGrant, Tombstone } from "../../../core/quota/ledger.ts";
+import { append } from "../../../runtime/lists.ts";
 import { type Db, type Executor, json, leaveToCommit } from "../db/db.ts";
 import { prepared } from "../db/prepared.ts";
 import { NEW_ROW, NEW_ROW_TYPES, newRow } from "./ledger-row.ts";
@@ -161,8 +162,8 @@ class Graves {
     const found = tombstonesOn(grant, this.#left);
     if (found.length === 0) return false;
     this.#left = this.#left.filter((one) => !found.includes(one));
-    this.used.push(...found);
-    this.voided.push(...rowsOf(grant));
+    append(this.used, found);
+    append(this.voided, rowsOf(grant));
     return true;
   }
 }

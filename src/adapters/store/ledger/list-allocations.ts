@@ -1,4 +1,5 @@
 import type { LedgerPage, LedgerQuery } from "../../../core/quota/admin.ts";
+import { append } from "../../../runtime/lists.ts";
 import { poolWithin } from "../admin/list-pools.ts";
 import { decodeCursor, encodeCursor } from "../db/cursor.ts";
 import { type Executor, storable } from "../db/db.ts";
@@ -55,7 +56,10 @@ class Conditions {
 
   add(condition: (first: string) => string, ...params: readonly (string | number | readonly string[])[]): void {
     this.#conditions.push(condition(`$${this.params.length + 1}`));
-    this.params.push(...params.map((param) => (typeof param === "string" ? storable(param) : param)));
+    append(
+      this.params,
+      params.map((param) => (typeof param === "string" ? storable(param) : param)),
+    );
   }
 
   text(): string {

@@ -2,6 +2,7 @@ import { entriesOf, presentEntry } from "../../../core/plan/capacity-entry.ts";
 import type { Change } from "../../../core/plan/state/changes.ts";
 import type { Cursor } from "../../../core/plan/state/facts.ts";
 import type { KnownFleet } from "../../../core/plan/state/fleet-read.ts";
+import { append } from "../../../runtime/lists.ts";
 import { capacityPage, capacitySince } from "../admin/cluster-capacity.ts";
 import type { Executor } from "../db/db.ts";
 import { legacyCapacity, type PlanClusterRow } from "./fleet-settings.ts";
@@ -51,7 +52,7 @@ async function fullList(executor: Executor, cluster: string): Promise<Change | n
     const page = await capacityPage(executor, cluster, { after: next, limit: ENTRY_PAGE });
     if (page === null) return null;
     if (page.place.epoch !== epoch) return fullList(executor, cluster);
-    entries.push(...page.entries);
+    append(entries, page.entries);
     next = page.next;
   }
   return { kind: "capacity", cluster, epoch, since: null, sequence, changes: entries.map(presentEntry) };

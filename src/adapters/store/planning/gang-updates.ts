@@ -5,6 +5,7 @@ import {
   type PlanGang,
   takesFromOthers,
 } from "../../../core/plan/plan-gang.ts";
+import { maxOf } from "../../../runtime/lists.ts";
 import { type Db, type Executor, readSnapshot } from "../db/db.ts";
 import { FIRST_UID } from "../db/first-uid.ts";
 import { type GangReading, readGangs, readGangsOf, TAKES, WAITS } from "./read-gangs.ts";
@@ -92,7 +93,7 @@ export async function gangsSince(
   const all = await updatesOf(tx, new Set(news.map((change) => change.job_uid)), reading);
   // Such a reader need not remember which other gangs there are.
   const updates = reading.takersOnly ? all.filter(({ uid, gang }) => gang !== null || versionOf(uid) !== null) : all;
-  return { gap: false, position: more ? Math.max(...positions) : log.head, updates, more };
+  return { gap: false, position: more ? maxOf(positions) : log.head, updates, more };
 }
 
 type ChangeRow = { readonly job_uid: string; readonly version: number; readonly position: number | null };

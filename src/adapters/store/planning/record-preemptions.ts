@@ -1,6 +1,7 @@
 import { isEvicted, type Job, liveAdmission, shrinksTo } from "../../../core/job/job.ts";
 import { applyPreemption, applyWithdrawal, type PreemptionChange } from "../../../core/plan/apply-preemption.ts";
 import type { PreemptionRecord, PreemptOutcome } from "../../../core/plan/preemption.ts";
+import { append } from "../../../runtime/lists.ts";
 import { frozenPools } from "../admin/freezes.ts";
 import { type Db, type Executor, undoable } from "../db/db.ts";
 import { holdsLease, PLANNER_LEASE } from "../fleet/leases.ts";
@@ -32,7 +33,7 @@ export async function recordPreemptions(
     const recorded = await undoable<readonly PreemptOutcome[]>(db, (tx, undo) => {
       return recordBatch(tx, batch, { plannerEpoch, at, undo: () => undo(batch.map(() => STALE)) });
     });
-    outcomes.push(...recorded);
+    append(outcomes, recorded);
   }
   return outcomes;
 }
@@ -164,7 +165,7 @@ function decide(
     if (applied === null) return STALE;
     nominated.add(jobUid);
     for (const { after } of applied.changes) jobs.set(after.uid, after);
-    changes.push(...applied.changes);
+    append(changes, applied.changes);
     return { kind: "recorded", evicted: applied.evicted };
   });
   return { outcomes, changes };

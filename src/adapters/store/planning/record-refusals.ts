@@ -2,6 +2,7 @@ import { applyRefusal } from "../../../core/plan/apply-plan.ts";
 import { keptRefusal, type SaidRefusal } from "../../../core/plan/kept-refusal.ts";
 import type { Refusal } from "../../../core/plan/plan-types.ts";
 import { compareText } from "../../../runtime/compare-text.ts";
+import { append } from "../../../runtime/lists.ts";
 import { type Db, type Executor, json } from "../db/db.ts";
 import { FIRST_UID } from "../db/first-uid.ts";
 import { holdsLease, PLANNER_LEASE } from "../fleet/leases.ts";
@@ -31,7 +32,7 @@ export async function recordRefusals(
       const leads = await holdsLease(tx, { name: PLANNER_LEASE, epoch: plannerEpoch });
       return leads ? await recordBatch(tx, batch, at) : [];
     });
-    left.push(...movedOn);
+    append(left, movedOn);
   }
   return left;
 }

@@ -1,4 +1,5 @@
 /** Serves gangs that lack only nodes: of the gangs that may be preempted for them, those whose end costs least. */
+import { append, maxOf } from "../../../runtime/lists.ts";
 import { rootOf } from "../state/branches.ts";
 import { candidatesOf, leavesFor } from "./candidates.ts";
 import { candidateOrder } from "./order.ts";
@@ -67,7 +68,7 @@ function fewCandidates(search: VictimSearch, taker: Taker): readonly RunningGang
   if (takerLeaf === null) return [];
   const all: RunningGang[] = [];
   for (const leaf of leavesFor(search, rootOf(takerLeaf), taker.needed)) {
-    all.push(...candidatesOf(search, taker, { leaf, takerLeaf }));
+    append(all, candidatesOf(search, taker, { leaf, takerLeaf }));
     if (all.length > CANDIDATES_MAX) return null;
   }
   return all.sort(candidateOrder(taker.account.queue, search.prefer));
@@ -108,7 +109,14 @@ function costOf(all: readonly RunningGang[], nowMs: number): Cost {
     const amount = [...uses.values()].reduce((all, one) => all + one, 0);
     return sum + amount * (nowMs - admitTimeMs);
   }, 0);
-  return [Math.max(LOWEST, ...gangs.map(({ priority }) => priority)), gangs.length, lost];
+  return [
+    maxOf(
+      gangs.map(({ priority }) => priority),
+      LOWEST,
+    ),
+    gangs.length,
+    lost,
+  ];
 }
 
 function compareCosts(a: Cost, b: Cost): number {

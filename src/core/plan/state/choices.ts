@@ -1,3 +1,4 @@
+import { append } from "../../../runtime/lists.ts";
 import { CHOICES_MAX, type FlavorChoice, isForTokens, isModel, restrictedResources } from "../flavors.ts";
 import { DEFAULT_POLICY } from "../queue-policy.ts";
 import type { PlanQueue } from "../snapshot.ts";
@@ -84,7 +85,7 @@ function tryFlavors(
       open.push(flavor);
       continue;
     }
-    found.blocks.push(...blocks);
+    append(found.blocks, blocks);
     found.closedBy.push(blocks.find(({ reason }) => reason !== "Reserved") ?? first);
   }
   return { open, soon };

@@ -1,3 +1,4 @@
+import { append } from "../../../runtime/lists.ts";
 import type { PlaceInLine, PlannedAdmission } from "../plan-types.ts";
 import type { PlannedPreemption } from "../preemption.ts";
 import type { RunningJobs } from "../running-jobs.ts";
@@ -146,7 +147,7 @@ export class Cycles {
   /** Gives new reservations, and returns when the next gang has waited long enough for one. */
   #reserve(): number {
     const { made, recheckAtMs } = newReservations(this.#reserving());
-    this.#preemptions.push(...made);
+    append(this.#preemptions, made);
     return recheckAtMs;
   }
 

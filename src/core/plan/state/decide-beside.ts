@@ -1,3 +1,4 @@
+import { minOf } from "../../../runtime/lists.ts";
 import type { PlaceInLine, PlannedAdmission } from "../plan-types.ts";
 import type { PlannedPreemption } from "../preemption.ts";
 import type { Assignment, Preempted } from "./assignment.ts";
@@ -100,7 +101,7 @@ export class DecideBeside {
   wakePassing(): void {
     const { kept, lines } = this.#parts;
     if (kept.length === 0) return;
-    const lowest = Math.min(...kept.map(({ entry }) => entry.gang.priority));
+    const lowest = minOf(kept.map(({ entry }) => entry.gang.priority));
     for (const lane of lines.passing.before(lowest)) if (this.#mayPassAny(lane)) lines.wake(lane);
   }
 

@@ -1,4 +1,5 @@
 import { firstWhere } from "../../../runtime/first-where.ts";
+import { maxOf } from "../../../runtime/lists.ts";
 import type { Nomination } from "../../job/preemption.ts";
 import type { PlanQueue } from "../snapshot.ts";
 import { AfterEnds } from "./after-ends.ts";
@@ -197,7 +198,10 @@ export class FindReservations {
     const found = least > most ? null : this.#firstEnds(state, of, { useful, least, most });
     state.close();
     if (found === null) return null;
-    const startMs = Math.max(this.#nowMs, ...found.awaits.map((gang) => this.#endOf(gang)));
+    const startMs = maxOf(
+      found.awaits.map((gang) => this.#endOf(gang)),
+      this.#nowMs,
+    );
     return { asking, room: of.room, startMs, ...found };
   }
 

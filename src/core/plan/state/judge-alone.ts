@@ -2,6 +2,7 @@
  * Judges a gang as if it were alone: nothing is used of any quota, and every cluster takes gangs. The nodes have the
  * room that they have.
  */
+import { maxOf } from "../../../runtime/lists.ts";
 import type { ClusterRefusal, QuotaRefusal, Refusal } from "../plan-types.ts";
 import { refuse, refuseFor } from "../refuse.ts";
 import type { SizedAsk } from "./ask-shape.ts";
@@ -120,7 +121,10 @@ function inOrderOfChoices(clusters: readonly ClusterAlone[]): readonly ClusterRe
     refusals.filter(({ flavor, need }) => flavor === null && need === 0),
   );
   const lists = clusters.map(({ refusals }) => refusals.filter((one) => !barred.includes(one)));
-  const most = Math.max(0, ...lists.map(({ length }) => length));
+  const most = maxOf(
+    lists.map(({ length }) => length),
+    0,
+  );
   return [...barred, ...Array.from({ length: most }, (_, at) => lists.flatMap((list) => list[at] ?? [])).flat()];
 }
 

@@ -1,3 +1,4 @@
+import { maxOf } from "../../../runtime/lists.ts";
 import { drainingAdmission, liveAdmission } from "../../job/job.ts";
 import type { Nomination } from "../../job/preemption.ts";
 import type { TenantName } from "../../job/tenant-limits.ts";
@@ -129,7 +130,7 @@ export class RefusalWords {
       if (gang === undefined || held?.tokensReleasedMs !== null || held.state !== "live") return 0;
       return held.admitTimeMs + (gang.maxRuntimeMs ?? Number.POSITIVE_INFINITY);
     });
-    return Math.max(0, ...ends);
+    return maxOf(ends, 0);
   }
 
   /** A gang that another one's reservation keeps out. The detail says what it would lack. */

@@ -1,3 +1,4 @@
+import { minOf } from "../../../runtime/lists.ts";
 import { type OverBudget, overBudget } from "../preempt/budget.ts";
 import type { PlanQueue } from "../snapshot.ts";
 import type { Entry } from "./gang-lines.ts";
@@ -38,6 +39,6 @@ export class RoundBudgets {
 
   /** When a gang that was refused for it may preempt others. Infinite: no time changes that. */
   get recheckAtMs(): number {
-    return Math.min(...[...this.#over.values()].map(({ untilMs }) => untilMs ?? Number.POSITIVE_INFINITY));
+    return minOf([...this.#over.values()].map(({ untilMs }) => untilMs ?? Number.POSITIVE_INFINITY));
   }
 }
