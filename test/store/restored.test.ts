@@ -8,8 +8,11 @@ import type { Db } from "../../src/adapters/store/db/db.ts";
 import { openPglite } from "../../src/adapters/store/db/pglite.ts";
 import { openPostgres } from "../../src/adapters/store/db/postgres.ts";
 import { createStore } from "../../src/adapters/store/store.ts";
+import { startEmbedded } from "../../src/compose/embedded.ts";
 import { markRestoredFolder } from "../../src/compose/restored-folder.ts";
+import { readConfig } from "../../src/config.ts";
 import { run } from "../cli/harness.ts";
+import { newDataFolder } from "../support/data-folder.ts";
 import { OWN_KINDS } from "../support/kinds.ts";
 import { createDatabase, postgresOptions } from "../support/postgres.ts";
 import { hasPostgresPrograms, PostgresProcess } from "../support/postgres-process.ts";
@@ -66,6 +69,49 @@ test("a folder that was put back from a copy begins anew once the command has ma
   assert.equal((await storeOf(restored).watch.entriesAfter({ ...before, position: 3 }, 9)).gap, true);
   assert.ok((await epochOf(restored)) >= epoch + 1_000);
   await restored.close();
+});
+
+/** Serves a folder while `work` runs. */
+async function serving<T>(data: string, work: (gangway: (...argv: string[]) => Promise<string>) => Promise<T>) {
+  const config = readConfig(data, { GANGWAY_DATA: data, GANGWAY_LOG_LEVEL: "silent" });
+  const options = { exit: false, examples: false, listen: "127.0.0.1:0", data, insecure: false, simulate: false };
+  const { address, close } = await startEmbedded(options, config, OWN_KINDS);
+  const gangway = async (...argv: string[]) => {
+    const { exitCode, stdout, stderr } = await run(argv, { address });
+    assert.equal(exitCode, 0, stderr);
+    return stdout;
+  };
+  try {
+    return await work(gangway);
+  } finally {
+    await close();
+  }
+}
+
+test("a token without a lease that was released after the copy is held until it is released or taken", async (t) => {
+  const data = newDataFolder("gangway-restored-");
+  const copy = mkdtempSync(join(tmpdir(), "gangway-copy-"));
+  t.after(() => {
+    for (const one of [data, copy]) rmSync(one, { recursive: true, force: true });
+  });
+  await serving(data, async (gangway) => {
+    await gangway("quota", "register", "ex:warehouse", "--quota", "20", "--default-lease", "never");
+    for (const token of ["q1", "q2"]) await gangway("alloc", "ex:warehouse", token);
+  });
+  cpSync(data, copy, { recursive: true });
+  await serving(data, async (gangway) => {
+    for (const token of ["q1", "q2"]) await gangway("release", "ex:warehouse", token);
+  });
+  rmSync(data, { recursive: true });
+  cpSync(copy, data, { recursive: true });
+  assert.equal((await markRestoredFolder(data)).kind, "migrated");
+  await serving(data, async (gangway) => {
+    await gangway("quota", "reconcile");
+    assert.match(await gangway("quota", "allocations", "--pool", "ex:warehouse"), /q1.*\n.*q2/);
+    assert.match(await gangway("release", "ex:warehouse", "q1"), /released/);
+    await gangway("quota", "release", "ex:warehouse", "q2", "--force", "--reason", "released before the restore");
+    assert.equal(await gangway("quota", "allocations", "--pool", "ex:warehouse"), "");
+  });
 });
 
 test("gangway migrate tells what it was asked for, and refuses a folder without --restored", async () => {
