@@ -17,9 +17,13 @@ const ASKS = 3;
 /** How often a process that starts looks within the time for which a correction is current. */
 const LOOKS = 10;
 
+/** Within this part of a lease the lease of the clock has a holder that lives, if any process lives. */
+const TAKEN_LEASE_PART = 13 / 10;
+
 /**
  * Reads the time from the database. While another process may hold the lease of the clock, it waits until the
- * correction is current, at most for three renewals of that process: the database's clock may have stepped just now.
+ * correction is current: the database's clock may have stepped just now. It waits for three renewals if no process
+ * renews, else until one of the others must have taken the lease.
  */
 export async function startClock(
   db: Executor,
@@ -33,9 +37,14 @@ export async function startClock(
 ): Promise<DecisionClock> {
   const ageMsMax = of.leaseMs * CURRENT_LEASE_PART;
   const startedMs = machine.monotonicMs();
+  let { renewals }: Pick<StartRead, "renewals"> = await readTime(db);
+  let isAnyAlive = false;
   for (;;) {
     const first = await askTime(db, machine);
-    const isOver = machine.monotonicMs() - startedMs >= ageMsMax;
+    isAnyAlive ||= first.read.renewals > renewals;
+    renewals = first.read.renewals;
+    const waitsMs = isAnyAlive ? of.leaseMs * TAKEN_LEASE_PART : ageMsMax;
+    const isOver = machine.monotonicMs() - startedMs >= waitsMs;
     if (of.isAlone || !first.read.isHeld || isOver || isCurrent(first.read, ageMsMax)) {
       return createDecisionClock(first, machine, of.telemetry);
     }

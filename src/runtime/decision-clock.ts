@@ -41,8 +41,6 @@ export type RenewedTime = {
   readonly sentMs: number;
   readonly answeredMs: number;
   readonly holds: boolean;
-  /** The first renewal since others declared this member dead: it may have stood still for any time. */
-  readonly isBack: boolean;
   readonly leaseMs: number;
 };
 
@@ -75,7 +73,6 @@ class Keeper {
   #time: DecisionTime;
   /** How long the machine slept, as far as decision time has not jumped over it yet. */
   #sleptMs = 0;
-  #isBack = false;
 
   constructor(time: DecisionTime, machine: MachineClocks, events: ClockEvents) {
     this.#time = time;
@@ -89,20 +86,19 @@ class Keeper {
     return Math.floor(timeAt(this.#time, this.#machine.monotonicMs()));
   }
 
-  renewed({ read, sentMs, answeredMs, holds, isBack, leaseMs }: RenewedTime): ReturnType<DecisionClock["renewed"]> {
+  renewed({ read, sentMs, answeredMs, holds, leaseMs }: RenewedTime): ReturnType<DecisionClock["renewed"]> {
     const sleptMs = Math.max(0, this.#sleeps.take(SLEEP_MS_MIN));
     this.#sleptMs += sleptMs;
-    this.#isBack ||= isBack;
     const measured = measure(this.#time, {
       read,
       sentMs,
       answeredMs,
       holds,
-      sleptMs: this.#isBack && !holds ? Number.POSITIVE_INFINITY : this.#sleptMs,
+      sleptMs: this.#sleptMs,
       ageMsMax: leaseMs * CURRENT_LEASE_PART,
     });
     this.#time = measured.time;
-    if (measured.isFollowed) [this.#sleptMs, this.#isBack] = [0, false];
+    if (measured.isFollowed) this.#sleptMs = 0;
     if (measured.jumpedMs > STEP_MS) this.#events.clockJumped({ jumpedMs: Math.round(measured.jumpedMs) });
     if (measured.stepMs !== 0) this.#events.clockStepped({ clock: "database", stepMs: Math.round(measured.stepMs) });
     const wallMs = this.#wall.take(STEP_MS, sleptMs);

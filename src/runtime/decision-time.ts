@@ -35,6 +35,8 @@ export type DecisionTime = {
   readonly debtMs: number;
   /** When the database's clock was last read, and what it said. */
   readonly database: { readonly atMs: number; readonly timeMs: number };
+  /** The database's time when this process found itself behind the others by a step. Null: it is not. */
+  readonly behindSinceMs: number | null;
 };
 
 export type Measure = {
@@ -44,7 +46,7 @@ export type Measure = {
   readonly answeredMs: number;
   /** True: this process holds the lease of the clock. */
   readonly holds: boolean;
-  /** How long the monotonic clock may have stood still since the last measure: the machine slept. */
+  /** How long the monotonic clock stood still since the last measure, as another clock of the machine tells. */
   readonly sleptMs: number;
   /** A correction that is older than this does not count: the database's clock may have stepped since. */
   readonly ageMsMax: number;
@@ -56,7 +58,7 @@ export type Measured = {
   readonly correctionMs: number | null;
   /** By how much the database's clock has stepped against this process's. 0: it has not. */
   readonly stepMs: number;
-  /** The part of `sleptMs` that the database's clock confirms; decision time has jumped over it. */
+  /** How long the machine slept, or the process stood still: decision time has jumped over that time. */
   readonly jumpedMs: number;
   /** False: the correction was too old to follow, and the time slept is still to be accounted for. */
   readonly isFollowed: boolean;
@@ -68,7 +70,7 @@ export type Measured = {
  */
 export function startTime(read: SharedTime, atMs: number): DecisionTime {
   const timeMs = Math.max(read.databaseMs, read.notedMs) + read.correctionMs;
-  return { atMs, timeMs, debtMs: 0, database: { atMs, timeMs: read.databaseMs } };
+  return { atMs, timeMs, debtMs: 0, database: { atMs, timeMs: read.databaseMs }, behindSinceMs: null };
 }
 
 /** Decision time at a moment. Never less than at an earlier one. */
@@ -79,27 +81,42 @@ export function timeAt({ atMs, timeMs, debtMs }: DecisionTime, monotonicMs: numb
 
 /** Takes over what the database said. */
 export function measure(before: DecisionTime, of: Measure): Measured {
-  const { read, sentMs, answeredMs, holds, sleptMs, ageMsMax } = of;
+  const { read, sentMs, answeredMs, holds } = of;
   const readMs = (sentMs + answeredMs) / 2;
   // Times of the database are whole milliseconds.
   const errorMs = (answeredMs - sentMs) / 2 + 1;
-  const database = { atMs: readMs, timeMs: read.databaseMs };
   const movedMs = read.databaseMs - before.database.timeMs - (readMs - before.database.atMs);
-  const unexplainedMs = movedMs - within(movedMs, 0, sleptMs);
+  const unexplainedMs = movedMs - within(movedMs, 0, of.sleptMs);
   const stepMs = Math.abs(unexplainedMs) - errorMs > STEP_MS ? unexplainedMs : 0;
-  const nowMs = timeAt(before, answeredMs);
-  if (!holds && !isCurrent(read, ageMsMax)) {
+  const timeMs = timeAt(before, answeredMs);
+  const at = { atMs: answeredMs, timeMs, database: { atMs: readMs, timeMs: read.databaseMs } };
+  if (!holds && !isCurrent(read, of.ageMsMax)) {
     const debtMs = before.debtMs - paidMs(before.debtMs, Math.max(0, answeredMs - before.atMs));
-    const time = { atMs: answeredMs, timeMs: nowMs, debtMs, database };
-    return { time, correctionMs: null, stepMs, jumpedMs: 0, isFollowed: false };
+    return { time: { ...before, ...at, debtMs }, correctionMs: null, stepMs, jumpedMs: 0, isFollowed: false };
   }
   const targetMs = read.databaseMs + (holds ? 0 : read.correctionMs);
-  const aheadMs = targetMs + (answeredMs - readMs) - nowMs;
-  // The holder may owe a step of the database that has nothing to do with the sleep: only what moved now is confirmed.
-  const jumpedMs = within(holds ? Math.min(aheadMs, movedMs) : aheadMs, 0, sleptMs);
-  const debtMs = beyond(aheadMs - jumpedMs, errorMs);
-  const time = { atMs: answeredMs, timeMs: nowMs + jumpedMs, debtMs, database };
+  const behindMs = targetMs + (answeredMs - readMs) - timeMs;
+  const { jumpedMs, behindSinceMs } = standstill(before, of, { behindMs, movedMs, errorMs });
+  const debtMs = beyond(behindMs - jumpedMs, errorMs);
+  const time = { ...at, timeMs: timeMs + jumpedMs, debtMs, behindSinceMs };
   return { time, correctionMs: holds ? -Math.round(debtMs) || 0 : null, stepMs, jumpedMs, isFollowed: true };
+}
+
+/** How long this process stood still, as far as that is sure. */
+function standstill(
+  before: DecisionTime,
+  { read, holds, sleptMs }: Measure,
+  of: { readonly behindMs: number; readonly movedMs: number; readonly errorMs: number },
+): { readonly jumpedMs: number; readonly behindSinceMs: number | null } {
+  const { behindMs, movedMs, errorMs } = of;
+  // The holder may owe a step of the database that has nothing to do with the sleep: only what moved now is confirmed.
+  if (holds) return { jumpedMs: within(Math.min(behindMs, movedMs), 0, sleptMs), behindSinceMs: null };
+  if (behindMs - errorMs <= STEP_MS) return { jumpedMs: within(behindMs, 0, sleptMs), behindSinceMs: null };
+  const sinceMs = before.behindSinceMs;
+  // The holder has noted the correction since, so its monotonic clock agrees: this process alone stood still.
+  if (sinceMs !== null && read.notedMs >= sinceMs) return { jumpedMs: behindMs, behindSinceMs: null };
+  if (sleptMs > 0) return { jumpedMs: within(behindMs, 0, sleptMs), behindSinceMs: null };
+  return { jumpedMs: 0, behindSinceMs: sinceMs ?? read.databaseMs };
 }
 
 /** True if no step of the database's clock can have happened since the correction was noted, but a small one. */

@@ -116,8 +116,6 @@ class MemberLoop {
   #term: { readonly name: string; readonly signal: AbortSignal; readonly end: () => void } | null = null;
   #looking: Promise<void> = Promise.resolve();
   #hasLeft = false;
-  /** Others have declared this member dead since its last renewal. */
-  #isBack = false;
 
   constructor({ clock, store, kept }: Parameters<typeof createMember>[0], options: MemberOptions) {
     this.#clock = clock;
@@ -182,7 +180,6 @@ class MemberLoop {
     if (!alive) {
       // The next look joins under a new name: it must not continue what the old name held.
       this.#lose();
-      this.#isBack = true;
       return;
     }
     // First of all: a member that stood still must not decide by the time of before.
@@ -205,8 +202,7 @@ class MemberLoop {
     const { clock, lease } = this.#kept;
     const { leaseMs } = this.#options;
     const held = leases.find(({ name }) => name === lease);
-    const note = clock.renewed({ ...renewed, holds: held !== undefined, isBack: this.#isBack, leaseMs });
-    this.#isBack = false;
+    const note = clock.renewed({ ...renewed, holds: held !== undefined, leaseMs });
     return held === undefined || note === null ? null : { epoch: held.epoch, ...note };
   }
 

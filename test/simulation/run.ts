@@ -1,13 +1,14 @@
 /**
- * `npm run simulate -- [--histories N] [--seed S] [--processes one|several] [--laws] [--postgres]`: random
- * histories of the whole service. `--laws`: of worlds that are made for a law each. Prints the seed of a history that
- * breaks a law.
+ * `npm run simulate -- [--histories N] [--seed S] [--processes one|several] [--laws | --clocks] [--postgres]`: random
+ * histories of the whole service. `--laws`: of worlds that are made for a law each. `--clocks`: all clocks step. Prints
+ * the seed of a history that breaks a law.
  */
 import { parseArgs } from "node:util";
 import { openPglite } from "../../src/adapters/store/db/pglite.ts";
 import { WAIT_MS_MAX, within } from "../support/bounded.ts";
 import { checkedDb, requireNoBreach } from "../support/locks/checked-db.ts";
 import { openTestPostgres, postgresServer } from "../support/postgres.ts";
+import { runClockHistory } from "./clock-history.ts";
 import { ALONE, runHistory, SEVERAL } from "./history.ts";
 import { runLawHistory } from "./law-history.ts";
 
@@ -17,6 +18,7 @@ const { values } = parseArgs({
     seed: { type: "string", default: "1" },
     processes: { type: "string", default: "one" },
     laws: { type: "boolean", default: false },
+    clocks: { type: "boolean", default: false },
     postgres: { type: "boolean", default: false },
   },
 });
@@ -26,8 +28,10 @@ const db = server === null ? checkedDb(await openPglite(null)) : await openTestP
 const first = Number(values.seed);
 const count = Number(values.histories);
 const options = values.processes === "several" ? SEVERAL : ALONE;
-const run = async (seed: number): Promise<Readonly<Record<string, number>>> =>
-  values.laws ? runLawHistory(db, seed, options) : runHistory(db, seed, options);
+const run = async (seed: number): Promise<Readonly<Record<string, number>>> => {
+  if (values.clocks) return runClockHistory(db, seed, options);
+  return values.laws ? runLawHistory(db, seed, options) : runHistory(db, seed, options);
+};
 const all = new Map<string, number>();
 try {
   for (let seed = first; seed < first + count; seed += 1) {

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { SimModel } from "../../src/adapters/simcluster/model.ts";
 import { populate, type SimNode } from "../../src/adapters/simcluster/sim-cluster.ts";
 import type { Db } from "../../src/adapters/store/db/db.ts";
+import { CLOCK_LEASE, readTime } from "../../src/adapters/store/fleet/decision-clock.ts";
 import { createStore } from "../../src/adapters/store/store.ts";
 import type { PriorityClassSettings } from "../../src/core/admin/priority-class.ts";
 import type { QueueSettings } from "../../src/core/admin/queue.ts";
@@ -14,6 +15,8 @@ import { createIntake } from "../../src/intake/intake.ts";
 import { createPlanner, type Planner } from "../../src/planner/planner.ts";
 import type { PlannerStore } from "../../src/planner/ports.ts";
 import { type Clock, systemClock } from "../../src/runtime/clock.ts";
+import type { DecisionClock } from "../../src/runtime/decision-clock.ts";
+import { isCurrent, type SharedTime } from "../../src/runtime/decision-time.ts";
 import { createMember, type Member, type MemberLease } from "../../src/runtime/member.ts";
 import type { QuotaDomain } from "../../src/tokens/domain/domain.ts";
 import { ledgerOf } from "../../src/tokens/domain/domain-ledger.ts";
@@ -31,6 +34,7 @@ import { fleetPlanner } from "../support/fleet-planner.ts";
 import { kindsWith } from "../support/kinds.ts";
 import { LosableCounters } from "../support/losable-counters.ts";
 import { DEAF, soleDomain } from "../support/sole-quota.ts";
+import { VirtualClocks, VirtualMachine } from "../support/virtual-clocks.ts";
 import { SimClusterView } from "./sim-cluster-view.ts";
 import type { Fate } from "./sim-kube.ts";
 import { SERVICE_POOL, SERVICE_SLOTS, SimService, serviceEntry } from "./sim-service.ts";
@@ -41,7 +45,7 @@ export const GPU = "nvidia.com/gpu";
 export const FLAVOR_LABEL = "nvidia.com/gpu.product";
 const INSTALLATION = "simulation";
 /** Longer than the longest step of time, so that a member may miss a look without being declared dead. */
-const LEASE_MS = 12_000;
+export const LEASE_MS = 12_000;
 
 /**
  * The longest time of plugin calls. Nothing else waits for this time, so that the clock recognizes these calls by it.
@@ -73,10 +77,13 @@ export class VirtualClock implements Clock {
     for (const pass of this.#deadlines) pass();
   }
 
-  /** For a worker, which steps woken jobs when the history runs it, and not while others have their turn. */
-  forWorker(): Clock {
+  /**
+   * Of a process with this clock, for its worker, which steps woken jobs when the history runs it, and not while others
+   * have their turn.
+   */
+  forWorker({ nowMs, monotonicMs }: Clock): Clock {
     const sleep: Clock["sleep"] = (ms, signal) => (ms === CALL_MS_MAX ? this.sleep(ms, signal) : new Promise(() => {}));
-    return { nowMs: this.nowMs, monotonicMs: this.monotonicMs, sleep };
+    return { nowMs, monotonicMs, sleep };
   }
 }
 
@@ -96,6 +103,8 @@ export type WorldOptions = {
   /** A queue comes after the one above it. */
   readonly queues: readonly QueueSettings[];
   readonly classes: readonly PriorityClassSettings[];
+  /** Each process has clocks of its own, which the history steps, as that of the database. Omitted: all share one. */
+  readonly ownClocks?: true;
   /** How many processes of each role. */
   readonly processes: { readonly intakes: number; readonly planners: number; readonly workers: number };
   /**
@@ -112,19 +121,26 @@ export type WorldOptions = {
 export type WorkerStore = WorkerPorts["store"];
 
 type Intake = ReturnType<typeof createIntake>;
+type Store = ReturnType<typeof createStore>;
 
-/** A process with a planner. */
-export type PlannerProcess = {
+/** What every process has. */
+type SimProcess = {
   readonly name: string;
   readonly member: Member;
+  /** Its decision time. */
+  readonly clock: Clock;
+  /** Null: it shares the clock of the world. */
+  readonly machine: VirtualMachine | null;
+};
+
+/** A process with a planner. */
+export type PlannerProcess = SimProcess & {
   readonly planner: Planner;
   readonly domain: QuotaDomain;
 };
 
 /** A process with a worker and its own cache of every cluster. */
-export type WorkerProcess = {
-  readonly name: string;
-  readonly member: Member;
+export type WorkerProcess = SimProcess & {
   readonly worker: Worker;
   readonly views: readonly SimClusterView[];
   readonly observes: ReadonlyMap<string, MemberLease>;
@@ -136,12 +152,16 @@ export type WorkerProcess = {
  */
 export class World {
   readonly clock = new VirtualClock();
+  /** The clock of the database, and those of processes with clocks of their own. */
+  readonly clocks = new VirtualClocks();
   /** The clusters themselves. */
   readonly clusters: readonly SimClusterView[];
   readonly store: ReturnType<typeof createStore>;
   /** The service where jobs without pods run. */
   readonly service: SimService;
   readonly intakes: readonly Intake[];
+  /** The processes of the intakes. Empty: they are no members, since they share the clock of the world. */
+  readonly apis: SimProcess[] = [];
   /** What callers do with tokens, in a process of its own. */
   readonly resources: ReturnType<typeof createResourceManager>;
   readonly errors: unknown[] = [];
@@ -153,16 +173,13 @@ export class World {
   readonly #counters = new LosableCounters();
   readonly #domains: Domains;
   #incarnation = 0;
+  /** What the database says to a process that starts now. */
+  #time: SharedTime = { databaseMs: 0, correctionMs: 0, notedMs: 0 };
 
   private constructor(options: WorldOptions) {
     this.#options = options;
-    this.store = createStore(options.db, {
-      clock: this.clock,
-      kinds: KINDS,
-      openNamespaces: true,
-      defaultQueue: "default",
-      onAppended: () => {},
-    });
+    this.clocks.trueMs = this.clock.atMs;
+    this.store = this.#storeOf(this.clock);
     this.clusters = options.clusters.map(({ name, flavor, nodes, gpus }) => {
       const model = new SimModel({ nowMs: this.clock.atMs, version: 0, entries: [] }, { random: options.random });
       populate(model, gpuNodes({ flavor, nodes, gpus }));
@@ -177,7 +194,7 @@ export class World {
     this.intakes = Array.from({ length: intakes }, () => this.#newIntake());
     this.#domains = this.#newDomains();
     this.resources = createResourceManager({
-      clock,
+      clock: this.apis[0]?.clock ?? clock,
       domains: this.#domains,
       store: this.store.pools,
       events: DEAF,
@@ -201,7 +218,7 @@ export class World {
       assert.equal((await world.store.priorityClasses.create(made, "simulation")).kind, "done");
     }
     await world.store.pools.register(SERVICE_SLOTS_POOL, { version: 0, actor: "simulation" });
-    for (const { member } of world.processes()) await member.look();
+    for (const { member } of [...world.processes(), ...world.apis]) await member.look();
     return world;
   }
 
@@ -211,7 +228,7 @@ export class World {
 
   /** Every process renews its leases. */
   async renew(): Promise<void> {
-    for (const { member } of this.processes()) await member.look();
+    for (const { member } of [...this.processes(), ...this.apis]) await member.look();
   }
 
   /** One of the processes that take requests. */
@@ -233,6 +250,7 @@ export class World {
   /** Moves the clock. */
   pass(ms: number): void {
     this.clock.atMs += ms;
+    this.clocks.trueMs += ms;
     for (const { model } of this.clusters) model.advance(this.clock.atMs);
   }
 
@@ -265,8 +283,9 @@ export class World {
    */
   async killWorker(at: number): Promise<WorkerProcess> {
     const before = this.workers[at] as WorkerProcess;
-    this.workers[at] = this.#newWorker();
     this.#killed.push(before);
+    await this.#readTime(before);
+    this.workers[at] = this.#newWorker();
     await this.workers[at]?.member.look();
     return before;
   }
@@ -275,8 +294,9 @@ export class World {
   async killPlanner(at: number): Promise<PlannerProcess> {
     const before = this.planners[at] as PlannerProcess;
     this.#counters.lose();
-    this.planners[at] = this.#newPlanner();
     this.#killed.push(before);
+    await this.#readTime(before);
+    this.planners[at] = this.#newPlanner();
     await this.planners[at]?.member.look();
     return before;
   }
@@ -353,22 +373,57 @@ export class World {
   }
 
   #newIntake(): Intake {
-    const { random } = this.#options;
+    const { random, ownClocks } = this.#options;
+    const api = ownClocks === true ? this.#newMember(false) : null;
+    if (api !== null) this.apis.push(api);
+    const { clock, store } = api ?? this;
     return createIntake({
-      clock: this.clock,
+      clock,
       kinds: KINDS,
-      store: this.store.intake,
+      store: store.intake,
       randomBytes: (count) => Uint8Array.from({ length: count }, () => Math.floor(random() * 256)),
       wakePlanner: () => {},
       wakeJob: () => {},
     });
   }
 
-  #newMember(takesBuckets: boolean): { readonly name: string; readonly member: Member } {
+  #storeOf(clock: Pick<Clock, "nowMs">): Store {
+    return createStore(this.#options.db, {
+      clock,
+      kinds: KINDS,
+      openNamespaces: true,
+      defaultQueue: "default",
+      onAppended: () => {},
+    });
+  }
+
+  /** What a process reads that starts now. While the correction is not current, it waits until the others renew. */
+  async #readTime(ended: SimProcess): Promise<void> {
+    if (this.#options.ownClocks !== true) return;
+    const read = async () => this.clocks.read(await readTime(this.#options.db));
+    const others = [...this.processes(), ...this.apis].filter((one) => one !== ended);
+    this.#time = await read();
+    // The lease passes to another one after the lease time.
+    for (let looks = 0; looks < 15 && !isCurrent(this.#time, 3_000); looks += 1) {
+      this.pass(1_000);
+      for (const { member } of others) await member.look();
+      this.#time = await read();
+    }
+  }
+
+  #newMember(takesBuckets: boolean): SimProcess & { readonly store: Store } {
     this.#incarnation += 1;
     const name = `process ${this.#incarnation}`;
+    const machine = this.#options.ownClocks === true ? new VirtualMachine(this.clocks, 1e6 * this.#incarnation) : null;
+    const own: DecisionClock | null = machine === null ? null : machine.start(this.#time);
+    const clock: Clock = own === null ? this.clock : { ...own, sleep: this.clock.sleep };
+    const store = own === null ? this.store : this.#storeOf(own);
     const member = createMember(
-      { clock: this.clock, store: this.store.members },
+      {
+        clock,
+        store: this.clocks.memberStore(this.store.members),
+        ...(own === null ? {} : { kept: { clock: own, lease: CLOCK_LEASE } }),
+      },
       {
         name,
         takesBuckets,
@@ -376,22 +431,23 @@ export class World {
         onError: (error) => this.errors.push(error),
       },
     );
-    return { name, member };
+    return { name, member, clock, machine, store };
   }
 
   #newPlanner(): PlannerProcess {
-    const { name, member } = this.#newMember(false);
+    const { store, ...process } = this.#newMember(false);
+    const { member, clock } = process;
     // Domains are opened in real time, while the history goes on.
     const domain = soleDomain({
       clock: systemClock(),
-      ledger: ledgerOf("default", this.store.ledger, this.clock),
+      ledger: ledgerOf("default", store.ledger, clock),
       counters: this.#options.counters ?? this.#counters.port,
     });
     const planner = createPlanner(
       {
-        clock: this.clock,
-        store: this.#options.watch?.(this.store.planner) ?? this.store.planner,
-        fleet: fleetPlanner(this.store.planner),
+        clock,
+        store: this.#options.watch?.(store.planner) ?? store.planner,
+        fleet: fleetPlanner(store.planner),
         quota: plannerQuota(domain),
         lease: member.lease("planner"),
         wakeJob: (uid) => {
@@ -400,7 +456,7 @@ export class World {
       },
       { onError: (error) => this.errors.push(error) },
     );
-    return { name, member, planner, domain };
+    return { ...process, planner, domain };
   }
 
   /** Domains are opened in real time, while the history goes on. */
@@ -433,16 +489,17 @@ export class World {
   }
 
   #newWorker(): WorkerProcess {
-    const { name, member } = this.#newMember(true);
+    const { store, ...process } = this.#newMember(true);
+    const { member, clock } = process;
     const { fateOf } = this.#options;
     const views = this.clusters.map(
       ({ name: cluster, model }) =>
-        new SimClusterView({ name: cluster, model, clock: this.clock, installation: INSTALLATION, fateOf }),
+        new SimClusterView({ name: cluster, model, clock, installation: INSTALLATION, fateOf }),
     );
     const worker = createWorker(
       {
-        clock: this.clock.forWorker(),
-        store: this.#options.watchWorker?.(this.store.worker) ?? this.store.worker,
+        clock: this.clock.forWorker(clock),
+        store: this.#options.watchWorker?.(store.worker) ?? store.worker,
         clusters: workerClusters(views),
         member,
         wakePlanner: () => {},
@@ -458,7 +515,7 @@ export class World {
       },
     );
     const observes = new Map(this.clusters.map((cluster) => [cluster.name, member.lease(`observer/${cluster.name}`)]));
-    return { name, member, worker, views, observes };
+    return { ...process, worker, views, observes };
   }
 }
 

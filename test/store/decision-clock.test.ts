@@ -134,5 +134,16 @@ onEachDatabase((openDb) => {
     await a.member.leave();
     await startClock(db, { leaseMs: LEASE_MS, telemetry: SILENT, isAlone: false }, starting);
     assert.equal(looks, 6, "no process holds the lease");
+    const b = await start("b");
+    looks = 0;
+    const renewing = {
+      ...starting,
+      sleep: async () => {
+        await starting.sleep();
+        await b.member.look();
+      },
+    };
+    await startClock(db, { leaseMs: LEASE_MS, telemetry: SILENT, isAlone: false }, renewing);
+    assert.equal(looks, 26, "while others live, one of them takes the lease within a lease time");
   });
 });

@@ -16,17 +16,21 @@ export const SHARED_TIME = `
 export type StartRead = SharedTime & {
   /** A process may hold the lease of the clock: no other has declared it dead yet. */
   readonly isHeld: boolean;
+  /** Grows while any member lives. */
+  readonly renewals: number;
 };
 
 /** Reads the time for a process that starts. */
 export async function readTime(executor: Executor): Promise<StartRead> {
-  const { time, isHeld } = onlyRow(await executor.query<{ time: SharedTime; isHeld: boolean }>(READ, [CLOCK_LEASE]));
-  return { ...time, isHeld };
+  type Row = { readonly time: SharedTime } & Omit<StartRead, keyof SharedTime>;
+  const { time, isHeld, renewals } = onlyRow(await executor.query<Row>(READ, [CLOCK_LEASE]));
+  return { ...time, isHeld, renewals };
 }
 
 const READ = `
 select ${SHARED_TIME} as time,
-       exists (select from leases join workers on workers.name = leases.holder where leases.name = $1) as "isHeld"`;
+       exists (select from leases join workers on workers.name = leases.holder where leases.name = $1) as "isHeld",
+       (select coalesce(sum(counter), 0)::bigint from workers) as renewals`;
 
 /** Notes the correction, unless another process holds the lease of the clock by now. */
 export async function noteCorrection(
