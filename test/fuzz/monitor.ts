@@ -3,12 +3,14 @@
  * reads the embedded database. Answers the messages of the fuzz.
  */
 import { PGlite } from "@electric-sql/pglite";
+import { Meter } from "./meter.ts";
 import type { Stall } from "./stalls.ts";
 import { watchStalls } from "./stalls.ts";
 
 export type Order =
   | { readonly id: number; readonly kind: "measure" }
   | { readonly id: number; readonly kind: "stalls" }
+  | { readonly id: number; readonly kind: "meter"; readonly collect: boolean }
   | { readonly id: number; readonly kind: "query"; readonly sql: string };
 
 /** Counts of one process, after its garbage was collected. */
@@ -31,6 +33,7 @@ Object.assign(PGlite, {
 });
 
 const stalls = watchStalls();
+const meter = new Meter();
 
 function footprint(): Footprint {
   for (let round = 0; round < 3; round += 1) globalThis.gc?.();
@@ -43,6 +46,7 @@ function footprint(): Footprint {
 async function obey(order: Order): Promise<unknown> {
   if (order.kind === "measure") return footprint();
   if (order.kind === "stalls") return stalls.take();
+  if (order.kind === "meter") return meter.read(order.collect);
   const database = databases.find((one) => !one.closed);
   if (database === undefined) throw new Error("this process has no embedded database");
   return (await database.query(order.sql)).rows;

@@ -1,5 +1,6 @@
 /** `npm run fuzz -- N`: calls every RPC with requests that nobody meant to send. */
 import { parseArgs } from "node:util";
+import { type CostOptions, fuzzCost } from "./cost/cost.ts";
 import { fuzz } from "./fuzz.ts";
 import { methodsNamed } from "./plan.ts";
 import { replay } from "./replay.ts";
@@ -26,6 +27,16 @@ thing of the other tenant differs from that about a thing that does not exist.
   --counts         prints how often each RPC was answered with each status
   --replay WHICH   sends the calls of a failure's file again, or the calls of a seed up to one: SEED:N
   --help           this text
+
+npm run fuzz -- cost [N] [options]
+
+Sends N grown requests (default 1,000): each list, map, text and document of each RPC, and each member and annotation
+of templates, grows to its limit and beyond, alone and by pairs. Ends with status 1 if a call, or a worker's step of the
+job that it makes, costs more CPU time or memory than its size allows, grows faster than its size, or keeps a second
+caller waiting. Takes --seed, --postgres, --redis and --only, and:
+
+  --from K         begins with the input of this number (default: 0)
+  --bytes-max B    how large inputs grow (default: 4 MiB)
 `;
 
 const { values, positionals } = parseArgs({
@@ -41,6 +52,8 @@ const { values, positionals } = parseArgs({
     seconds: { type: "string" },
     counts: { type: "boolean", default: false },
     replay: { type: "string" },
+    from: { type: "string", default: "0" },
+    "bytes-max": { type: "string", default: String(4 * 2 ** 20) },
   },
 });
 const print = (line: string) => console.log(line);
@@ -52,6 +65,7 @@ async function main(): Promise<number> {
   }
   const parts = { postgres: values.postgres ?? null, redis: values.redis ?? null };
   const methods = methodsNamed(values.only);
+  if (positionals[0] === "cost") return cost({ ...parts, methods });
   if (values.replay !== undefined) return replay(values.replay, { ...parts, methods, print });
   const seed = Number(values.seed);
   const calls = Number(positionals[0] ?? "10000");
@@ -65,11 +79,29 @@ async function main(): Promise<number> {
   const options = { ...parts, ...secondsMax, calls, seed, methods, print };
   const report = await (values.tenant ? fuzzTenants({ ...options, digestEvery }) : fuzz(options));
   const rate = Math.round(report.calls / report.seconds);
-  if (values.counts) for (const [key, count] of [...report.counts].sort()) print(`${String(count).padStart(7)} ${key}`);
+  printCounts(report.counts);
   const problems = report.findings.length + report.stalls.length;
   const found = problems === 0 ? "nothing found" : `${problems} found`;
   print(`${report.calls} calls in ${Math.round(report.seconds)} s (${rate}/s): ${found}`);
   return problems === 0 ? 0 : 1;
+}
+
+function printCounts(counts: ReadonlyMap<string, number>): void {
+  if (values.counts) for (const [key, count] of [...counts].sort()) print(`${String(count).padStart(7)} ${key}`);
+}
+
+async function cost(parts: Pick<CostOptions, "postgres" | "redis" | "methods">): Promise<number> {
+  const [inputs, seed, from, bytesMax] = [positionals[1] ?? "1000", values.seed, values.from, values["bytes-max"]].map(
+    Number,
+  ) as [number, number, number, number];
+  if (![inputs, seed, from, bytesMax].every(Number.isSafeInteger))
+    throw new Error("N, --seed, --from and --bytes-max must be whole numbers");
+  print(`seed ${seed}`);
+  const report = await fuzzCost({ ...parts, inputs, seed, from, bytesMin: 2_000, bytesMax, print });
+  printCounts(report.counts);
+  const found = report.findings.length === 0 ? "nothing found" : `${report.findings.length} found`;
+  print(`${report.inputs} inputs and ${report.steps} jobs in ${Math.round(report.seconds)} s: ${found}`);
+  return report.findings.length === 0 ? 0 : 1;
 }
 
 try {

@@ -8,6 +8,7 @@ import pg from "pg";
 import { waitUntil, within } from "../support/bounded.ts";
 import { newDataFolder } from "../support/data-folder.ts";
 import { createDatabase } from "../support/postgres.ts";
+import type { Reading } from "./meter.ts";
 import type { Footprint, Order, Stall } from "./monitor.ts";
 
 const MAIN = fileURLToPath(new URL("../../src/main.ts", import.meta.url));
@@ -144,6 +145,11 @@ export class Subject {
 
   stalls(): Promise<readonly Stall[]> {
     return this.#ask({ kind: "stalls" }) as Promise<readonly Stall[]>;
+  }
+
+  /** What it has used so far. `collect`: its garbage is collected first. */
+  meter(collect = false): Promise<Reading> {
+    return this.#ask({ kind: "meter", collect }) as Promise<Reading>;
   }
 
   /** Rows of its database, which the service itself does not notice. */
