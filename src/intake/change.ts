@@ -12,6 +12,7 @@ import { policyNotes } from "./check-templates.ts";
 import type { IntakeFacts, IntakePorts, IntakeRules } from "./ports.ts";
 import { requestPath } from "./request-path.ts";
 import { rulesOf } from "./rules.ts";
+import { sizeNotes } from "./size-notes.ts";
 
 /** Changes the mutable fields of a job, and wakes its worker and the planner. */
 export async function change(ports: IntakePorts, name: JobName, asked: AskedChange): Promise<UpdateOutcome> {
@@ -69,7 +70,8 @@ function decide(
   if (decided.kind === "unchanged" && of.notes.length > 0) return { kind: "invalid", violations: of.notes };
   if (decided.kind !== "changed") return decided;
   const policy = asksForMore(job, decided.job) ? policyNotes(of.sent, rules) : [];
-  const violations = joinNotes(labels, nameNotes(decided.job), policy);
+  const sizes = asksForMore(job, decided.job) ? sizeNotes(decided.job, rules.kinds) : [];
+  const violations = joinNotes(labels, nameNotes(decided.job), policy, sizes);
   return violations.length > 0 ? { kind: "invalid", violations } : decided;
 }
 

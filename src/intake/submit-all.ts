@@ -5,7 +5,7 @@ import { append } from "../runtime/lists.ts";
 import { mapInTurns } from "../runtime/map-in-turns.ts";
 import { wouldFailAlone } from "../runtime/unavailable-error.ts";
 import type { FactsWanted, IntakePorts, IntakeStore } from "./ports.ts";
-import { finish, makeJob, type Prepared, prepare, type Ready } from "./submit.ts";
+import { finish, type Prepared, prepare, type Ready } from "./submit.ts";
 
 /**
  * The number of jobs that share a transaction: enough to make the commit cheap, and few enough to hold row locks
@@ -113,7 +113,7 @@ type Made = { readonly kind: "created"; readonly job: Job } | Failed | null;
 async function createFree(ports: IntakePorts, items: readonly Item[]): Promise<readonly Made[]> {
   if (items.length === 1) return [null];
   const jobs = items.map(({ submission, ready }) => ({
-    job: makeJob(ports, submission, ready),
+    job: ready.job,
     sent: submission.job,
     requestId: submission.requestId,
     dryRun: submission.validateOnly,

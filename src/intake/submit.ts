@@ -20,6 +20,7 @@ import { describeDifference } from "./describe-difference.ts";
 import { generatedName, newJob, SUFFIX_LENGTH } from "./new-job.ts";
 import type { IntakeFacts, IntakePorts, IntakeRules } from "./ports.ts";
 import { rulesOf } from "./rules.ts";
+import { sizeNotes } from "./size-notes.ts";
 import { namespaceQueueOf, queueNamed, validate } from "./validate.ts";
 import { warnKind } from "./warn-kind.ts";
 import { warnNeverEnding } from "./warn-never-ending.ts";
@@ -37,6 +38,8 @@ const PROJECT_DEFAULT = "default";
 export type Prepared =
   | {
       readonly kind: "ready";
+      /** The job that is created, unless its generated name is taken. */
+      readonly job: Job;
       readonly facts: IntakeFacts;
       readonly priorityClass: JobPriorityClass | null;
       readonly warnings: readonly FieldNote[];
@@ -65,19 +68,26 @@ export async function prepare(ports: IntakePorts, submission: Submission): Promi
   const queue = queueNamed(sent, facts);
   if (queueAccess?.(queue) === "see") return { kind: "refused", answer: { kind: "deniedQueue", queue } };
   const { podConfig, podPolicy } = rules;
+  const keepsUnknown = podPolicy.level === "privileged";
+  const job = makeJob(ports, submission, { facts, priorityClass, podConfig, keepsUnknown });
+  const tooLarge = sizeNotes(job, ports.kinds);
+  if (tooLarge.length > 0) {
+    const earlier = await earlierOf(ports, submission, facts);
+    if (earlier === null) return { kind: "refused", answer: { kind: "invalid", violations: tooLarge, warnings } };
+    return { kind: "refused", answer: submitOutcome(earlier, sent, warnings) };
+  }
   // Not findings, which `strict` would refuse: nothing is wrong with the job.
   const simulated = warnSimulated(sent, facts, { kinds: ports.kinds, seesCluster });
   const kept = joinNotes(warnPodGroupClass(sent), warnNeverEnding(sent, ports.kinds), warnKind(sent, ports.kinds));
   const all = joinNotes(warnings, simulated, kept);
-  const keepsUnknown = podPolicy.level === "privileged";
-  return { kind: "ready", facts, priorityClass, warnings: all, podConfig, keepsUnknown };
+  return { kind: "ready", job, facts, priorityClass, warnings: all, podConfig, keepsUnknown };
 }
 
 /** Returns the job that a submission would create, or why it would be refused. Changes nothing. */
 export async function make(ports: IntakePorts, submission: Submission): Promise<MadeJob> {
   const prepared = await prepare(ports, submission);
   if (prepared.kind === "refused") return prepared;
-  return { kind: "made", job: makeJob(ports, submission, prepared), warnings: prepared.warnings };
+  return { kind: "made", job: prepared.job, warnings: prepared.warnings };
 }
 
 /**
@@ -163,7 +173,7 @@ async function create(
 ): Promise<CreateOutcome | OutdatedCheck> {
   const { job: sent, requestId, validateOnly: dryRun, call = null } = submission;
   for (let tried = 1; ; tried++) {
-    const job = makeJob(ports, submission, ready);
+    const job = tried === 1 ? ready.job : makeJob(ports, submission, ready);
     const outcome = await ports.store.createJob({ job, sent, requestId, dryRun, call });
     const takenByChance = sent.name === "" && (outcome.kind === "nameTaken" || outcome.kind === "beingDeleted");
     if (!takenByChance || tried === NAMES_TRIED_MAX) return outcome;
@@ -171,7 +181,11 @@ async function create(
 }
 
 /** Makes the record of a validated job, with a new uid and, if requested, a generated name. */
-export function makeJob(ports: IntakePorts, { job: sent, createdBy }: Submission, ready: Ready): Job {
+function makeJob(
+  ports: IntakePorts,
+  { job: sent, createdBy }: Submission,
+  ready: Pick<Ready, "facts" | "priorityClass" | "podConfig" | "keepsUnknown">,
+): Job {
   const { facts, priorityClass, podConfig, keepsUnknown } = ready;
   const kind = ports.kinds.kindOf(sent.spec.kind);
   invariant(kind !== undefined, "a validated job has a kind that is served");

@@ -7,6 +7,7 @@ import { recordedWithoutClusters } from "../../src/core/plan/hidden-clusters.ts"
 import { withoutNames } from "../../src/core/plan/hidden-names.ts";
 import { parseQuantity } from "../../src/core/pods/quantity.ts";
 import { readRefusal } from "../../src/core/pods/refusal.ts";
+import { WHOLE_TEXTS } from "../../src/core/pods/text-maker.ts";
 import { checkPlaceholders } from "../../src/core/pods/validate-placeholders.ts";
 import { checkTemplate } from "../../src/core/pods/validate-template.ts";
 import { placesOf } from "../../src/core/pods/variables.ts";
@@ -29,7 +30,7 @@ const cases: Readonly<Record<string, () => void>> = {
   },
   "slashes of an output prefix": () => {
     const annotations = { "gangway.dev/outputs": `s3://a${"/".repeat(MANY)}b${"/".repeat(MANY)}` };
-    const places = placesOf({ metadata: { annotations } }, { variables: { PerRetryUniqueKey: "k" } });
+    const places = placesOf({ metadata: { annotations } }, { variables: { PerRetryUniqueKey: "k" } }, WHOLE_TEXTS);
     assert.equal(places["RawOutputDataPrefix"], `s3://a${"/".repeat(MANY)}b/k`);
   },
   "placeholders that are not closed": () => {

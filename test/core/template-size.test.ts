@@ -31,3 +31,17 @@ test("the bytes of a template are those of its JSON", () => {
     { path: "", message: "must be at most 1048576 bytes of JSON, but has 1048578" },
   ]);
 });
+
+test("required node terms, which the labels of flavors join, are counted", () => {
+  const withTerms = (count: number) => ({
+    spec: {
+      affinity: {
+        nodeAffinity: {
+          requiredDuringSchedulingIgnoredDuringExecution: { nodeSelectorTerms: new Array(count).fill({}) },
+        },
+      },
+    },
+  });
+  assert.deepEqual(checkTemplateSize(withTerms(1_000)), []);
+  assert.match(checkTemplateSize(withTerms(1_001))[0]?.message ?? "", /^must have at most 1000 items, but has 1001$/);
+});

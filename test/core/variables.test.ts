@@ -5,6 +5,7 @@ import { fixedLengthName } from "../../src/core/job/fixed-length-name.ts";
 import { logLinks } from "../../src/core/kinds/log-links.ts";
 import { checkInputs } from "../../src/core/pods/inputs.ts";
 import { formatQuantity, parseQuantity } from "../../src/core/pods/quantity.ts";
+import { WHOLE_TEXTS } from "../../src/core/pods/text-maker.ts";
 import { checkPlaceholders } from "../../src/core/pods/validate-placeholders.ts";
 import { placesOf, podVariables, render } from "../../src/core/pods/variables.ts";
 import { reconcile } from "../../src/core/reconcile/reconcile.ts";
@@ -69,7 +70,8 @@ function firstPod(container: JsonObject): JsonObject {
 }
 
 test("the template's annotations name the places; each attempt has its own place for raw outputs", () => {
-  const at = (annotations: JsonObject) => placesOf({ metadata: { annotations } }, { variables, inputs: { set: 7 } });
+  const at = (annotations: JsonObject) =>
+    placesOf({ metadata: { annotations } }, { variables, inputs: { set: 7 } }, WHOLE_TEXTS);
   assert.deepEqual(at({}), {});
   assert.deepEqual(at({ "gangway.dev/inputs": " s3://in/{{ .Inputs.set }}/{{ .ReplicaIndex }} " }), {
     Input: "s3://in/7/1",
@@ -165,7 +167,7 @@ test("every placeholder that passes the check is filled in", () => {
       const text = pieces.join("");
       const own = { metadata: { annotations }, spec: { containers: [{ name: "main", image: "i", args: [text] }] } };
       const known = { variables, inputs: given };
-      const shown = render(text, { ...known, variables: { ...variables, ...placesOf(own, known) } });
+      const shown = render(text, { ...known, variables: { ...variables, ...placesOf(own, known, WHOLE_TEXTS) } });
       assert.equal(checkPlaceholders(own, given).errors.length > 0, shown.includes("{{"));
     }),
   );

@@ -223,6 +223,29 @@ test("all errors of a template are named at once, missing platform settings incl
   ]);
 });
 
+test("pods that placeholders make too large are refused in every way to submit", async () => {
+  const args = ["-v", "{{ .Annotations.k }}".repeat(400)];
+  const template = { spec: { containers: [{ name: "pytorch", image: "x", args }] } };
+  const spec = { kind: "PyTorchJob", replicaSpecs: { Master: { template } } };
+  const large = submission(sentJob({ spec, annotations: { k: "a".repeat(100_000) } }));
+  const { intake, created } = startIntake();
+  const answers = [
+    await intake.submit(large),
+    await intake.submit({ ...large, validateOnly: true }),
+    await intake.make(large).then((made) => (made.kind === "refused" ? made.answer : made)),
+    ...(await intake.submitAll([large, submission(sentJob({ name: "other" }))])),
+  ];
+  const [other] = answers.splice(-1);
+  assert.equal(other?.kind, "created");
+  for (const answer of answers) {
+    const [violation] = answer.kind === "invalid" ? answer.violations : [];
+    assert.equal(violation?.field, "job.spec.replica_specs[Master].template.spec.containers[0].args[1]");
+    const bytes = /^makes pods of 4\d{7} bytes of JSON, 40000000 of them here, .*: at most 3145728 are allowed$/;
+    assert.match(violation.message, bytes);
+  }
+  assert.equal(created.length, 1);
+});
+
 const queues = {
   "its scheduling policy's queue first": {
     sent: sentJob({

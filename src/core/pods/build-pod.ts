@@ -1,10 +1,12 @@
 import type { Json, JsonObject } from "../../runtime/json.ts";
 import { arrayAt, isJsonObject, objectAt, stringAt, stringMapAt } from "../../runtime/json.ts";
+import type { JsonMeter } from "../../runtime/json-bytes.ts";
 import { LABEL } from "../job/labels.ts";
 import type { RestartPolicy, RestartScope } from "../job/spec.ts";
 import { requireNodeLabels } from "./build-affinity.ts";
 import { admissionLabels, type Ownership, replicaLabels } from "./build-labels.ts";
-import { type PlaceholderValues, placesOf, renderContainer, type Variables, variableEnv } from "./variables.ts";
+import { sizedTexts, type TextMaker, WHOLE_TEXTS } from "./text-maker.ts";
+import { environmentOf, missingEnv, placesOf, renderContainer, renderer, type Variables } from "./variables.ts";
 import { mapContainers } from "./with-named.ts";
 
 /** One attempt of one replica, and the parts that its kind adds to the pod. */
@@ -44,14 +46,29 @@ export type PodReplica = {
 /**
  * The manifest of a replica's pod. Starts from the job's template, which `shapeTemplate` adapted to the platform. Adds
  * names, labels, the objects of the kind, the nodes of the admitted flavor, and the pod's variables. Overwrites only
- * the restart policy. The same replica gives the same manifest.
+ * the restart policy. The same replica gives the same manifest. Placeholders may make it much larger than its template,
+ * so measure it first (`measuredPod`).
  */
 export function buildPod(ownership: Ownership, replica: PodReplica): JsonObject {
+  return buildWith(ownership, replica, WHOLE_TEXTS);
+}
+
+/** The same manifest, with only the sizes of its texts. For `JsonMeter`: it is at least as large as the pod. */
+export function measuredPod(ownership: Ownership, replica: PodReplica, meter: JsonMeter): JsonObject {
+  return buildWith(ownership, replica, sizedTexts(meter));
+}
+
+function buildWith<T>(ownership: Ownership, replica: PodReplica, maker: TextMaker<T>): JsonObject {
   const metadata = objectAt(replica.template, "metadata");
-  const { template, variables } = replica;
-  const places = placesOf(template, replica);
-  const known = { ...replica, variables: { ...variables, ...places } };
-  const podSpec = mapContainers(objectAt(template, "spec"), (container) => withVariables(container, variables, known));
+  const { template, annotations, inputs } = replica;
+  const variables = Object.fromEntries(
+    Object.entries(replica.variables).map(([name, value]): [string, T] => [name, maker.of(value)]),
+  );
+  const places = placesOf(template, { variables, annotations, inputs }, maker);
+  const rendered = renderer({ variables: { ...variables, ...places }, annotations, inputs }, maker);
+  const made = (text: string) => maker.json(rendered(text));
+  const env = environmentOf(replica.variables);
+  const podSpec = mapContainers(objectAt(template, "spec"), (container) => withVariables(container, env, made));
   return {
     apiVersion: "v1",
     kind: "Pod",
@@ -109,12 +126,15 @@ function withAccount(podSpec: JsonObject, account: string | null): JsonObject {
  * Fills in placeholders and adds the pod's variables. Runs before the kind adds its parts: placeholders in the kind's
  * commands stay, and the kind's variables follow these.
  */
-function withVariables(container: JsonObject, variables: Variables, known: PlaceholderValues): JsonObject {
-  const env = variableEnv(container, variables);
+function withVariables(
+  container: JsonObject,
+  variables: readonly JsonObject[],
+  rendered: (text: string) => Json,
+): JsonObject {
   return {
     ...container,
-    ...renderContainer(container, known),
-    ...appended(container, "env", env),
+    ...renderContainer(container, rendered),
+    ...appended(container, "env", missingEnv(container, variables)),
   };
 }
 

@@ -14,12 +14,7 @@ const ENV_PREFIX = "GANGWAY_SECRET_";
 export function withSecrets(podSpec: JsonObject, keys: readonly SecretKey[]): JsonObject {
   if (keys.length === 0) return podSpec;
   const files = keys.filter(({ asFile }) => asFile);
-  const env = keys
-    .filter(({ asFile }) => !asFile)
-    .map(({ secret, key }) => ({
-      name: ENV_PREFIX + `${secret}_${key}`.toUpperCase().replace(/[^A-Z0-9_]/g, "_"),
-      valueFrom: { secretKeyRef: { name: secret, key } },
-    }));
+  const env = keys.filter(({ asFile }) => !asFile).map(variableOf);
   const volumes = files.length === 0 ? [] : [{ name: VOLUME, projected: { sources: sourcesOf(files) } }];
   const mounts = volumes.map(({ name }) => ({ name, mountPath: MOUNT_PATH, readOnly: true }));
   const mounted = mapContainers(podSpec, (container) => ({
@@ -28,6 +23,19 @@ export function withSecrets(podSpec: JsonObject, keys: readonly SecretKey[]): Js
     ...withNamed(container, "volumeMounts", mounts, "mountPath"),
   }));
   return { ...mounted, ...withNamed(podSpec, "volumes", volumes) };
+}
+
+/** The bytes of JSON that these keys add to each container. */
+export function secretsBytes(keys: readonly SecretKey[]): number {
+  const variables = keys.filter(({ asFile }) => !asFile);
+  return variables.reduce((sum, key) => sum + JSON.stringify(variableOf(key)).length + 1, 0);
+}
+
+function variableOf({ secret, key }: SecretKey): JsonObject {
+  return {
+    name: ENV_PREFIX + `${secret}_${key}`.toUpperCase().replace(/[^A-Z0-9_]/g, "_"),
+    valueFrom: { secretKeyRef: { name: secret, key } },
+  };
 }
 
 function sourcesOf(files: readonly SecretKey[]): readonly JsonObject[] {

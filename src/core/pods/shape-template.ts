@@ -11,8 +11,9 @@ import { mergeMetadata, mergePodSpecs } from "./merge-pod-specs.ts";
 import { customizeResources } from "./platform-resources.ts";
 import { type AnnotationRequests, annotationPath, POD_ANNOTATION, readAnnotations } from "./pod-annotations.ts";
 import type { PlatformResources, PlatformTemplate, PodConfig } from "./pod-config.ts";
+import { POD_BYTES_MAX } from "./pod-size.ts";
 import { PRIMARY_CONTAINER_ANNOTATION } from "./pod-view.ts";
-import { withSecrets } from "./secrets.ts";
+import { secretsBytes, withSecrets } from "./secrets.ts";
 import { platformTolerations, resourcesOf, updatePod } from "./update-pod.ts";
 import { checkContainers, checkResourceNames } from "./validate-containers.ts";
 import { checkVolumes } from "./validate-volumes.ts";
@@ -69,6 +70,7 @@ export function checkAnnotations(
     ...requests.errors,
     ...missing(requests, found, shaping.config),
     ...noSuchContainer(primary, objectAt(template, "spec")),
+    ...tooManySecrets(requests, [objectAt(template, "spec"), objectAt(found?.template, "spec")]),
   ];
 }
 
@@ -78,6 +80,18 @@ function metadataOn(base: PlatformTemplate | null, template: JsonObject): JsonOb
 
 function primaryNamedBy(metadata: JsonObject): string {
   return stringMapAt(metadata, "annotations")[PRIMARY_CONTAINER_ANNOTATION] ?? "";
+}
+
+/** Each container gets all keys, so their size is computed before. */
+function tooManySecrets({ secrets }: AnnotationRequests, podSpecs: readonly JsonObject[]): readonly FieldError[] {
+  const lists = podSpecs.flatMap((spec) => [arrayAt(spec, "containers"), arrayAt(spec, "initContainers")]);
+  const containers = lists.reduce((sum, { length }) => sum + length, 0);
+  const bytes = secretsBytes(secrets) * containers;
+  if (bytes <= POD_BYTES_MAX) return [];
+  const message =
+    `has ${secrets.length} keys, which are ${bytes} bytes of JSON in ${containers} containers: ` +
+    `at most ${POD_BYTES_MAX} are allowed`;
+  return [{ path: annotationPath(POD_ANNOTATION.secrets), message }];
 }
 
 /** A pod whose primary container does not exist would never end. */

@@ -1,8 +1,9 @@
-import { arrayAt, isJsonObject, type JsonObject, objectAt, stringMapAt } from "../../runtime/json.ts";
+import { type JsonObject, objectAt, stringMapAt } from "../../runtime/json.ts";
 import { joinErrors } from "../job/notes.ts";
 import { type NameHelp, nameHelp } from "./nearest-name.ts";
 import { type Placeholder, placeholdersIn } from "./placeholders.ts";
 import { annotationPath, POD_ANNOTATION } from "./pod-annotations.ts";
+import { commandTexts, type TemplateText } from "./template-texts.ts";
 import type { TemplateFindings } from "./validate-template.ts";
 import { PLACES, VARIABLES } from "./variables.ts";
 
@@ -31,27 +32,12 @@ export function checkPlaceholders(template: JsonObject, inputs: JsonObject): Tem
   return { errors: joinErrors("", noted("error")), warnings: joinErrors("", noted("warning")) };
 }
 
-type TemplateText = { readonly path: string; readonly text: string };
-
 function textsOf(template: JsonObject, annotations: Readonly<Record<string, string>>): readonly TemplateText[] {
   const places = [POD_ANNOTATION.inputs, POD_ANNOTATION.outputs].map((key) => ({
     path: annotationPath(key),
     text: annotations[key] ?? "",
   }));
-  const commands = (["containers", "initContainers"] as const).flatMap((list) =>
-    arrayAt(objectAt(template, "spec"), list).flatMap((container, index) =>
-      isJsonObject(container) ? commandTexts(container, `spec.${list}[${index}]`) : [],
-    ),
-  );
-  return [...places, ...commands];
-}
-
-function commandTexts(container: JsonObject, path: string): readonly TemplateText[] {
-  return (["command", "args"] as const).flatMap((member) =>
-    arrayAt(container, member).flatMap((text, index) =>
-      typeof text === "string" ? [{ path: `${path}.${member}[${index}]`, text }] : [],
-    ),
-  );
+  return [...places, ...commandTexts(template)];
 }
 
 type Judgement = { readonly kind: "fine" | "error" | "warning"; readonly message: string };

@@ -11,10 +11,10 @@ import {
   stringAt,
   stringMapAt,
 } from "../../runtime/json.ts";
-import { withoutTrailing } from "../../runtime/scan-text.ts";
 import { inputText } from "./inputs.ts";
 import { placeholdersIn } from "./placeholders.ts";
 import { POD_ANNOTATION } from "./pod-annotations.ts";
+import { type TextMaker, WHOLE_TEXTS } from "./text-maker.ts";
 
 /** Facts about a pod, by name: `JobName`, `Attempt`, … */
 export type Variables = Readonly<Record<string, string>>;
@@ -29,9 +29,9 @@ type PodIdentity = {
   readonly podName: string;
 };
 
-/** The values of placeholders. */
-export type PlaceholderValues = {
-  readonly variables: Variables;
+/** The values of placeholders, as texts or as what a `TextMaker` makes of them. */
+export type PlaceholderValues<T = string> = {
+  readonly variables: Readonly<Record<string, T>>;
   /** The annotations of the job. */
   readonly annotations?: Readonly<Record<string, string>>;
   /** The inputs of the job, by name. */
@@ -82,14 +82,20 @@ export function podVariables(pod: PodIdentity): Readonly<Record<(typeof VARIABLE
  * The places of a pod's data, from the annotations of its template, with their own placeholders filled in. Raw outputs
  * have a separate place for each attempt. Empty if the template names no place.
  */
-export function placesOf(template: JsonObject, known: PlaceholderValues): Variables {
+export function placesOf<T>(
+  template: JsonObject,
+  known: PlaceholderValues<T>,
+  maker: TextMaker<T>,
+): Readonly<Record<string, T>> {
   const annotations = stringMapAt(objectAt(template, "metadata"), "annotations");
-  const at = (annotation: string) => render((annotations[annotation] ?? "").trim(), known);
-  const named = Object.entries(PLACES).map(([name, annotation]): [string, string] => [name, at(annotation)]);
-  const places = Object.fromEntries(named.filter(([, place]) => place !== ""));
+  const rendered = renderer(known, maker);
+  const at = (annotation: string) => rendered((annotations[annotation] ?? "").trim());
+  const named = Object.entries(PLACES).map(([name, annotation]): [string, T] => [name, at(annotation)]);
+  const places = Object.fromEntries(named.filter(([, place]) => !maker.isEmpty(place)));
   const { RawOutputDataPrefix: raw } = places;
-  const own = known.variables["PerRetryUniqueKey"] ?? "";
-  return raw === undefined ? places : { ...places, RawOutputDataPrefix: `${withoutTrailing(raw, "/")}/${own}` };
+  if (raw === undefined) return places;
+  const own = known.variables["PerRetryUniqueKey"] ?? maker.of("");
+  return { ...places, RawOutputDataPrefix: maker.join([maker.withoutSlashes(raw), maker.of("/"), own]) };
 }
 
 /**
@@ -98,27 +104,41 @@ export function placesOf(template: JsonObject, known: PlaceholderValues): Variab
  * other programs have templates too.
  */
 export function render(text: string, known: PlaceholderValues): string {
-  return renderer(known)(text);
+  return renderer(known, WHOLE_TEXTS)(text);
 }
 
-function renderer(known: PlaceholderValues): (text: string) => string {
+/** Fills in the placeholders of many texts. The value of each key is made once. */
+export function renderer<T>(known: PlaceholderValues<T>, maker: TextMaker<T>): (text: string) => T {
   const byName = new Map(Object.entries(known.variables).map(([name, value]) => [name.toLowerCase(), value]));
+  const byKey = new Map<string, T | undefined>();
+  const filled = (word: string, key: string | undefined): T | undefined => {
+    if (key === undefined) return byName.get(word);
+    const place = `${word}.${key}`;
+    if (byKey.has(place)) return byKey.get(place);
+    const text = valueAt(word, key, known);
+    const value = text === undefined ? undefined : maker.of(text);
+    byKey.set(place, value);
+    return value;
+  };
   return (text) => {
-    const pieces: string[] = [];
+    const pieces: T[] = [];
     let from = 0;
     for (const { at, end, name, key } of placeholdersIn(text)) {
-      const word = name.toLowerCase();
-      const value = key === undefined ? byName.get(word) : valueAt(word, key, known);
+      const value = filled(name.toLowerCase(), key);
       if (value === undefined) continue;
-      pieces.push(text.slice(from, at), value);
+      pieces.push(maker.of(text.slice(from, at)), value);
       from = end;
     }
-    return from === 0 ? text : pieces.join("") + text.slice(from);
+    return from === 0 ? maker.of(text) : maker.join([...pieces, maker.of(text.slice(from))]);
   };
 }
 
 /** The value of a key of the job. Undefined: none. */
-function valueAt(word: string, key: string, { annotations = {}, inputs = {} }: PlaceholderValues): string | undefined {
+function valueAt(
+  word: string,
+  key: string,
+  { annotations = {}, inputs = {} }: Pick<PlaceholderValues, "annotations" | "inputs">,
+): string | undefined {
   if (word === "inputs") return Object.hasOwn(inputs, key) ? inputText(inputs[key]) : undefined;
   if (word !== "annotations") return undefined;
   return Object.hasOwn(annotations, key) ? annotations[key] : "";
@@ -127,19 +147,15 @@ function valueAt(word: string, key: string, { annotations = {}, inputs = {} }: P
 /**
  * The `command` and `args` of a container with placeholders filled in. Omits members that the container does not have.
  */
-export function renderContainer(container: JsonObject, known: PlaceholderValues): JsonObject {
-  const rendered = renderer(known);
+export function renderContainer(container: JsonObject, rendered: (text: string) => Json): JsonObject {
   const filled = (list: readonly Json[]) => list.map((one) => (typeof one === "string" ? rendered(one) : one));
   const members = ["command", "args"].filter((member) => Array.isArray(container[member]));
   return Object.fromEntries(members.map((member) => [member, filled(arrayAt(container, member))]));
 }
 
-/** The variables as environment: `GANGWAY_JOB_NAME` and so on. Omits variables that the container sets itself. */
-export function variableEnv(container: JsonObject, variables: Variables): readonly JsonObject[] {
-  return missingEnv(
-    container,
-    Object.entries(variables).map(([name, value]) => ({ name: ENV_PREFIX + snakeCase(name), value })),
-  );
+/** The variables as environment: `GANGWAY_JOB_NAME` and so on. */
+export function environmentOf(variables: Variables): readonly JsonObject[] {
+  return Object.entries(variables).map(([name, value]) => ({ name: ENV_PREFIX + snakeCase(name), value }));
 }
 
 /** The variables of a list that a container does not set itself. */

@@ -1,4 +1,5 @@
 import { isJsonObject, type JsonObject, objectAt, stringAt } from "../../runtime/json.ts";
+import type { JsonMeter } from "../../runtime/json-bytes.ts";
 import { podNodeLabels } from "../job/flavor-labels.ts";
 import { isInterruptible, specNow } from "../job/interruptible.ts";
 import type { Job } from "../job/job.ts";
@@ -10,7 +11,7 @@ import { buildAnchor } from "../pods/build-anchor.ts";
 import type { BuildConfig } from "../pods/build-config.ts";
 import type { Ownership } from "../pods/build-labels.ts";
 import { buildPart } from "../pods/build-part.ts";
-import { buildPod } from "../pods/build-pod.ts";
+import { buildPod, measuredPod, type PodReplica } from "../pods/build-pod.ts";
 import { buildService } from "../pods/build-service.ts";
 import { buildPodGroup, type GangScheduler, joinPodGroup } from "../pods/pod-group.ts";
 import { podRequests } from "../pods/resources.ts";
@@ -23,11 +24,14 @@ import { toldMembers } from "./partial-gang.ts";
 export type BuildTarget = {
   readonly job: Job;
   readonly kind: Kind;
-  readonly admission: GangAdmission;
+  readonly admission: Pick<GangAdmission, "number" | "cluster" | "members" | "flavorLabels" | "partial" | "told">;
   readonly build: BuildConfig;
   /** The gang scheduler that the admission was started with. Null: none. */
   readonly scheduler: GangScheduler | null;
 };
+
+/** The member and the attempt that a pod is for. */
+export type PodSlot = Pick<Slot, "role" | "index" | "name" | "attempt">;
 
 export function createAnchor(target: BuildTarget): Action {
   return {
@@ -47,9 +51,15 @@ export function createPodGroup(target: BuildTarget, manifest: JsonObject): Actio
   return { ...owned(target), kind: "createPodGroup", manifest };
 }
 
-/** The pod of the attempt that the slot names. */
-export function createPod(target: BuildTarget, slot: Slot): Action {
-  return { ...owned(target), kind: "createPod", manifest: podManifest(target, slot) };
+/** The pod of one attempt of a member. */
+export function createPod(target: BuildTarget, replica: PodReplica): Action {
+  const pod = joined(target, replica, buildPod(ownershipOf(target), replica));
+  return { ...owned(target), kind: "createPod", manifest: pod };
+}
+
+/** The bytes of that pod as JSON, computed without building it. No pod is larger than this says. */
+export function podBytes(target: BuildTarget, replica: PodReplica, meter: JsonMeter): number {
+  return meter.bytesOf(joined(target, replica, measuredPod(ownershipOf(target), replica, meter)));
 }
 
 /** The service of a replica. Null for kinds without a port. */
@@ -73,19 +83,18 @@ export function createParts(target: BuildTarget): readonly PartAction[] {
 
 export type PartAction = Extract<Action, { readonly anchor: string }>;
 
-function podManifest(target: BuildTarget, slot: Slot): JsonObject {
-  const pod = plainPodManifest(target, slot);
-  const { scheduler, job } = target;
-  return scheduler === null ? pod : joinPodGroup(pod, { scheduler, group: job.name, role: slot.role });
+function joined({ scheduler, job }: BuildTarget, { role }: PodReplica, pod: JsonObject): JsonObject {
+  return scheduler === null ? pod : joinPodGroup(pod, { scheduler, group: job.name, role });
 }
 
-function plainPodManifest(target: BuildTarget, slot: Slot): JsonObject {
+/** The facts of the pod of a member's attempt, with the parts that its kind adds. */
+export function podReplica(target: BuildTarget, slot: PodSlot): PodReplica {
   const { job, kind, admission } = target;
   const spec = specNow(job).replicaSpecs[slot.role];
   const template = spec?.template ?? {};
   const made = kind.clusterSpec({ ...gangOf(target), role: slot.role, index: slot.index });
   const container = stringAt(defaultContainerOf(objectAt(template, "spec"), kind), "name") ?? "";
-  return buildPod(ownershipOf(target), {
+  return {
     name: slot.name,
     role: slot.role,
     index: slot.index,
@@ -113,7 +122,7 @@ function plainPodManifest(target: BuildTarget, slot: Slot): JsonObject {
     annotations: job.annotations,
     inputs: job.spec.inputs ?? {},
     port: kind.defaultPort === null ? null : { container, ...kind.defaultPort },
-  });
+  };
 }
 
 /** Whether pods are interruptible now. Null for a job that never was interruptible. */

@@ -5,10 +5,12 @@
  */
 import { isInterruptible } from "../job/interruptible.ts";
 import type { Attempts, Failure, GangAdmission } from "../job/status.ts";
+import { POD_BYTES_MAX } from "../pods/pod-size.ts";
 import type { Slot } from "./arrange-gang.ts";
 import { countFailures, roleStates, type SlotFailure } from "./count-failures.ts";
 import { type Draft, type Inputs, reasonOf } from "./decision-draft.ts";
 import { finishJob, limitFailure } from "./finish-job.ts";
+import type { TooLargePod } from "./sync-objects.ts";
 
 /** How many pods a message names. */
 const NAMES_MAX = 5;
@@ -51,6 +53,15 @@ export function endByRefusal(
     refused.message;
   finishJob(draft, inputs, { phase: "FAILED", failure: limitFailure(code, message), message });
   return true;
+}
+
+/** Fails a job with a pod that no API server would read. The pod was measured and not built. */
+export function endBySize(draft: Draft, inputs: Inputs, { name, bytes }: TooLargePod): void {
+  const { kind } = inputs.job.spec;
+  const message =
+    `${kind} ${inputs.job.name} has failed because pod ${name} would have ${bytes} bytes of JSON, with its ` +
+    `placeholders filled in: at most ${POD_BYTES_MAX} are allowed.`;
+  finishJob(draft, inputs, { phase: "FAILED", failure: limitFailure("EntityTooLarge", message), message });
 }
 
 /** Counts the new failures, and fails the job if they use up a budget. Returns true if they did. */

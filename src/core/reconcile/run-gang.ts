@@ -8,7 +8,7 @@ import { type GangScheduler, namesOtherScheduler } from "../pods/pod-group.ts";
 import { type Arrangement, arrangeGang, isDelayed } from "./arrange-gang.ts";
 import { isActive, newFailures, type SlotFailure } from "./count-failures.ts";
 import { changeAdmission, type Draft, type Inputs, OUTSTANDING_MS, reasonOf } from "./decision-draft.ts";
-import { endByBudget, endByRefusal, endByVerdict } from "./end-gang.ts";
+import { endByBudget, endByRefusal, endBySize, endByVerdict } from "./end-gang.ts";
 import { endByDeadline } from "./finish-job.ts";
 import { exitEvents, showPods, showProgress } from "./gang-status.ts";
 import { awaitGrace, judgePods } from "./judge-pods.ts";
@@ -54,7 +54,11 @@ export function runGang(draft: Draft, inputs: Inputs, live: Admission): void {
   const noted = noteMinimum(draft, inputs, { admission: ends, arranged, failures });
   if (undoAdmission(draft, inputs, { admission: noted, arranged })) return;
   giveUpMembers(draft, inputs, { admission: noted, arranged });
-  syncObjects(draft, inputs, noted, arranged);
+  const synced = syncObjects(draft, inputs, noted, arranged);
+  if (synced !== "synced") {
+    endBySize(draft, inputs, synced);
+    return;
+  }
   showProblems(draft, inputs, { admission: noted, arranged });
 }
 

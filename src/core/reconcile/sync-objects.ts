@@ -3,6 +3,7 @@ import { append } from "../../runtime/lists.ts";
 import { LABEL } from "../job/labels.ts";
 import { keptMembers } from "../job/roles.ts";
 import type { GangAdmission } from "../job/status.ts";
+import type { PodReplica } from "../pods/build-pod.ts";
 import { REQUESTED_SPEC_ANNOTATION } from "../pods/pod-group.ts";
 import type { PodView } from "../pods/pod-view.ts";
 import { type Arrangement, isDelayed, type Slot } from "./arrange-gang.ts";
@@ -19,30 +20,57 @@ import {
 import type { Action } from "./decision.ts";
 import { type Draft, type Inputs, OUTSTANDING_MS } from "./decision-draft.ts";
 import type { ConfigMapView, ObjectView } from "./observed.ts";
+import { choosePods, type PodChoice } from "./pod-sizes.ts";
 
 const FOREIGN_RECHECK_MS_MAX = 60_000;
+/** A step creates a bounded part of the pods. By then a watch shows most of them. */
+const MORE_PODS_MS = 1_000;
+
+export type TooLargePod = Extract<PodChoice, { readonly kind: "tooLarge" }>;
 
 /**
  * Creates the objects that a live gang lacks, and deletes those that it no longer needs. The anchor comes first, then
- * the PodGroup, services and pods.
+ * the PodGroup, services and pods. Returns a pod that is too large to be built; then nothing is created.
  */
-export function syncObjects(draft: Draft, inputs: Inputs, admission: GangAdmission, arranged: Arrangement): void {
+export function syncObjects(
+  draft: Draft,
+  inputs: Inputs,
+  admission: GangAdmission,
+  arranged: Arrangement,
+): "synced" | TooLargePod {
   const { job, kind, nowMs, config } = inputs;
   const { scheduler } = arranged.gang;
   const kept = { ...admission, members: keptMembers(job, admission) };
   const draftJob = { ...job, status: draft.status };
   const target: BuildTarget = { job: draftJob, kind, admission: kept, build: config.build, scheduler };
-  const doomed = doomedPods(arranged);
+  const due = duePods(draft, inputs, { admission: kept, arranged });
+  const chosen = choosePods(target, due);
+  if (chosen.kind === "tooLarge") return chosen;
+  if (chosen.more) draft.recheckAtMs.push(nowMs + MORE_PODS_MS);
   const actions = [
-    ...doomed.map((pod) => deletePod(target, pod)),
+    ...doomedPods(arranged).map((pod) => deletePod(target, pod)),
     ...strayServices(arranged).map((service) => deleteService(target, service)),
-    ...creations(draft, target, arranged, nowMs),
+    ...creations(target, arranged, chosen.replicas),
   ];
   append(draft.actions, actions);
   const pending = arranged.slots.some(({ pod, stale }) => pod?.deleting || stale.length > 0);
   if (actions.length > 0 || pending || isDelayed(arranged) || arranged.anchor?.deleting)
     draft.recheckAtMs.push(nowMs + OUTSTANDING_MS);
   if (arranged.slots.some(({ foreign }) => foreign)) draft.recheckAtMs.push(nowMs + foreignRecheckMs(draft, nowMs));
+  return "synced";
+}
+
+/** The members whose pods are missing and may be created now. */
+function duePods(
+  draft: Draft,
+  { job, nowMs }: Inputs,
+  { admission, arranged }: { readonly admission: GangAdmission; readonly arranged: Arrangement },
+): readonly Slot[] {
+  if (arranged.anchor?.deleting || isDelayed(arranged)) return [];
+  const gang = job.spec.runPolicy.restartScope === "GANG" || admission.partial === "RESTART";
+  if (gang && arranged.slots.some(({ stale }) => stale.length > 0)) return [];
+  const missing = arranged.slots.filter(({ pod, taken, ended }) => pod === null && !taken && ended === null);
+  return missing.filter((slot) => isDue(draft, slot, nowMs));
 }
 
 /**
@@ -52,7 +80,7 @@ function doomedPods(arranged: Arrangement): readonly PodView[] {
   return [...arranged.strays, ...arranged.slots.flatMap(({ stale }) => stale)].filter(({ deleting }) => !deleting);
 }
 
-function creations(draft: Draft, target: BuildTarget, arranged: Arrangement, nowMs: number): readonly Action[] {
+function creations(target: BuildTarget, arranged: Arrangement, due: readonly PodReplica[]): readonly Action[] {
   if (arranged.anchor?.deleting) return [];
   const anchor = arranged.anchor === null ? [createAnchor(target)] : [];
   const grouped = [...anchor, ...groupActions(target, arranged)];
@@ -62,12 +90,8 @@ function creations(draft: Draft, target: BuildTarget, arranged: Arrangement, now
     .filter(({ name }) => !served.has(name))
     .map((slot) => createService(target, slot))
     .filter((action) => action !== null);
-  const gang = target.job.spec.runPolicy.restartScope === "GANG" || target.admission.partial === "RESTART";
-  const leaving = gang && arranged.slots.some(({ stale }) => stale.length > 0);
-  const missing = arranged.slots.filter(({ pod, taken, ended }) => pod === null && !taken && ended === null);
-  const due = leaving ? [] : missing.filter((slot) => isDue(draft, slot, nowMs));
   const parts = partActions(target, arranged, due.length > 0);
-  return [...grouped, ...services, ...parts, ...due.map((slot) => createPod(target, slot))];
+  return [...grouped, ...services, ...parts, ...due.map((replica) => createPod(target, replica))];
 }
 
 /**
