@@ -14,11 +14,13 @@ import type { JobMemory } from "./job-memory.ts";
 import { noteEvents } from "./note-events.ts";
 import { decidePluginJob, type PluginCalls } from "./plugin-calls.ts";
 import type { WorkerPorts } from "./ports.ts";
+import type { SeenTimes } from "./seen-times.ts";
 
 /** The settings, the memory and the plugin calls of a worker, which its decisions read. */
 export type DecisionContext = {
   readonly config: ReconcileConfig;
   readonly memory: JobMemory;
+  readonly seen: SeenTimes;
   readonly calls: PluginCalls;
 };
 
@@ -73,7 +75,8 @@ async function decideGang(
     const claimed = await claimAll({ clusters: ports.clusters, config: context.config }, job, observed, signal);
     await noteEvents(ports, context.memory, { job, events: claimed.events });
     const refused = context.memory.refusedCreate(job.uid);
-    return reconcileGuarded(job, claimed.observed, ports.clock.nowMs(), context.config, refused);
+    const nowMs = ports.clock.nowMs();
+    return reconcileGuarded(job, context.seen.bound(claimed.observed, job, nowMs), nowMs, context.config, refused);
   };
   const watched = ports.clusters.observe(where);
   if (watched === null) return null;

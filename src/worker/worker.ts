@@ -14,6 +14,7 @@ import { JobMemory } from "./job-memory.ts";
 import { PluginCalls } from "./plugin-calls.ts";
 import type { WorkerPorts } from "./ports.ts";
 import { QuotaMemory } from "./quota-memory.ts";
+import { SeenTimes } from "./seen-times.ts";
 import { type StepContext, type StepResult, step } from "./step.ts";
 import type { PluginEvents } from "./token-shortage.ts";
 
@@ -121,6 +122,7 @@ class WorkerLoop {
     this.#context = {
       config: options.config,
       memory: new JobMemory(),
+      seen: new SeenTimes(),
       quotas: new QuotaMemory(),
       calls: new PluginCalls(ports, {
         kinds: options.config.kinds,

@@ -7,6 +7,7 @@ import { decideStep } from "../../src/worker/decide-step.ts";
 import { JobMemory } from "../../src/worker/job-memory.ts";
 import { PluginCalls } from "../../src/worker/plugin-calls.ts";
 import type { WorkerPorts } from "../../src/worker/ports.ts";
+import { SeenTimes } from "../../src/worker/seen-times.ts";
 import { clock } from "../cluster/harness.ts";
 import { pytorch, Scene } from "../core/scene.ts";
 import { CONFIG } from "../core/world.ts";
@@ -39,7 +40,7 @@ function decide(job: Job, nowMs: number, of: Clusters) {
     wakePlanner: () => undefined,
   };
   const calls = new PluginCalls(ports, { kinds: CONFIG.kinds, onError: () => undefined });
-  const context = { config: CONFIG, memory: new JobMemory(), calls };
+  const context = { config: CONFIG, memory: new JobMemory(), seen: new SeenTimes(), calls };
   const lease = { bucket: 0, epoch: 1 };
   return decideStep(ports, context, { job, lease }, new AbortController().signal).then((decision) => {
     return { decision, lists, released: decision?.record?.admissions[0]?.tokensReleasedMs ?? null };

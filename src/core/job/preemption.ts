@@ -2,6 +2,8 @@ import { doublingMs } from "../../runtime/doubling.ts";
 
 /** It starts low: the gang did nothing wrong, and pods that end take longer than the first waits. */
 const BACKOFF = { firstMs: 1_000, longestMs: 600_000 };
+/** The longest backoff after a preemption. */
+export const AFTER_PREEMPTION_MS_MAX = BACKOFF.longestMs;
 
 /** How long a job waits that was preempted so often. Each preemption doubles the wait. 0: it was not. */
 export function preemptionBackoffMs(preemptions: number): number {

@@ -3,6 +3,8 @@ import { preemptionBackoffMs } from "../job/preemption.ts";
 import type { AdmissionBackoff, StartReason } from "../job/status.ts";
 
 const AFTER_START_TIMEOUT = { firstMs: 30_000, longestMs: 600_000 };
+/** The longest backoff after a start timeout. */
+export const AFTER_START_TIMEOUT_MS_MAX = AFTER_START_TIMEOUT.longestMs;
 
 /**
  * The backoff after a gang's pods did not start in time. Each such admission in a row doubles the wait. `reason`: why

@@ -21,6 +21,8 @@ import type { JudgedSlot } from "./judge-pods.ts";
 import { failedForGood, hasSucceeded } from "./member-ends.ts";
 
 const BACKOFF = { firstMs: 10_000, longestMs: 360_000 };
+/** The longest backoff of a replica, or of an attempt of a job without pods. */
+export const RESTART_BACKOFF_MS_MAX = BACKOFF.longestMs;
 /** Disruptions of one admission that come within this time of the first have one cause, and count once. */
 const INCIDENT_MS = 60_000;
 

@@ -5,6 +5,8 @@ import { changeAdmission, type Draft, type Inputs, reasonOf } from "./decision-d
 import { endByDeadline } from "./finish-job.ts";
 
 const CALL_BACKOFF = { firstMs: 1_000, longestMs: 60_000 };
+/** The longest backoff after a call of a plugin that failed. */
+export const CALL_BACKOFF_MS_MAX = CALL_BACKOFF.longestMs;
 const MESSAGE_CHARS_MAX = 1_024;
 
 /** A plugin's state before it has stored anything. */

@@ -3,6 +3,7 @@ import type { Admission } from "../job/status.ts";
 import { isTerminal } from "../job/status.ts";
 import { isService, type Kind } from "../kinds/kind.ts";
 import { kindOfJob, OWN_ENTRY } from "../kinds/registry.ts";
+import { boundTimes } from "./bound-times.ts";
 import { cleanUp, expire, remainsIn, removeAll, settleAll } from "./clean-up.ts";
 import type { Action, Decision } from "./decision.ts";
 import {
@@ -41,12 +42,13 @@ import { evict, forgetEviction } from "./wait-again.ts";
  * those of an unknown one, and would be deleted.
  */
 export function reconcile(
-  job: Job,
+  recorded: Job,
   observed: Observed,
   nowMs: number,
   config: ReconcileConfig,
   refused: RefusedCreate | null = null,
 ): Decision {
+  const job = boundTimes(recorded, nowMs);
   const kind = kindOfJob(config.kinds, job);
   const inputs: Inputs = { job, kind, observed, nowMs, config, refused };
   const draft = startDraft(job);
@@ -61,7 +63,7 @@ export function reconcile(
   runner.abort(draft, inputs);
   runner.finalize(draft, inputs);
   expire(draft, inputs);
-  const decision = finishDraft(draft, job);
+  const decision = finishDraft(draft, recorded);
   return isForgotten(decision, inputs) ? { ...decision, forget: true } : decision;
 }
 
