@@ -72,6 +72,8 @@ export type Config = ClientConfig & {
   readonly dataDirectory: string;
   /** Other processes take over from one that was silent for this long. */
   readonly leaseMs: number;
+  /** How long a process that stops waits for calls that are under way. */
+  readonly drainMs: number;
   /** The most reservations that a pool has at a time. */
   readonly reservationsPerPool: number;
   /** The first job of a namespace creates it. `gangway up` always does so. */
@@ -137,6 +139,7 @@ export function readConfig(workingDirectory: string, env: Environment = process.
     limitsFile: readLimits(env),
     dataDirectory: resolve(workingDirectory, textOf(env, "GANGWAY_DATA")),
     leaseMs: numberOf(env, "GANGWAY_LEASE_SECONDS") * 1000,
+    drainMs: numberOf(env, "GANGWAY_DRAIN_SECONDS") * 1000,
     reservationsPerPool: numberOf(env, "GANGWAY_RESERVATIONS_PER_POOL"),
     openNamespaces: choiceOf(env, "NAMESPACES") === "open",
     podSecurity: readPodSecurity(env),

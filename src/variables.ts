@@ -82,6 +82,13 @@ export const VARIABLES = {
     default: ".gangway",
     meaning: "The folder of `gangway up`: its database, its simulated clusters and its log.",
   },
+  GANGWAY_DRAIN_SECONDS: {
+    default: "15",
+    range: [0, 600],
+    meaning:
+      "How long a process with the role api that is asked to stop answers calls that are under way. " +
+      "Ten seconds less than the time after which it is killed, or fewer.",
+  },
   GANGWAY_LEASE_SECONDS: {
     default: "10",
     range: [1, 300],

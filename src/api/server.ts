@@ -23,6 +23,7 @@ import { FairStart } from "../runtime/fair-start.ts";
 import { formatAddress, listenError, tryListen } from "../runtime/listen-address.ts";
 import type { ServerTls } from "../runtime/server-tls.ts";
 import { accessService } from "./access/access-service.ts";
+import { CallsUnderWay } from "./calls-under-way.ts";
 import { clusterService } from "./cluster/cluster-service.ts";
 import {
   bePatient,
@@ -58,7 +59,7 @@ import { keepRepeatedCredentials } from "./repeated-credentials.ts";
 import type { TokenOperations } from "./resource-manager/quota-ports.ts";
 import { resourceManager } from "./resource-manager/resource-manager.ts";
 import { authenticationInterceptor } from "./rpc/authentication.ts";
-import type { CallEnvironment, ObserveCall } from "./rpc/call.ts";
+import type { CallCuts, CallEnvironment, ObserveCall } from "./rpc/call.ts";
 import { serve } from "./rpc/handler.ts";
 import type { OnInternalError } from "./rpc/rpc-error.ts";
 import { refusingUnreadable } from "./rpc/transport-errors.ts";
@@ -108,6 +109,8 @@ type ApiOptions = Exposure & {
   readonly tls: ServerTls | null;
   /** Omitted: `CONNECTION_BOUNDS`. */
   readonly bounds?: ConnectionBounds;
+  /** How long `close` waits for calls that are under way. Omitted: `DRAIN_MS`. */
+  readonly drainMs?: number;
 };
 
 /** A server that is listening. */
@@ -116,13 +119,18 @@ export type Api = {
   readonly address: string;
   /** Reports NOT_SERVING and ends streams with UNAVAILABLE. Unary calls continue. */
   readonly drain: () => void;
-  /** Drains, gives running calls `CLOSE_GRACE_MS` to end, then closes every connection. May be called again. */
+  /**
+   * Drains and takes no more connections and calls. Gives calls that are under way `drainMs` to end, answers the others
+   * with UNAVAILABLE, then closes every connection. May be called again.
+   */
   readonly close: () => Promise<void>;
 };
 
 /** Enough for a batch of jobs. A template alone may have 1 MiB. */
 const RECEIVE_BYTES_MAX = 16 * 1024 * 1024;
-const CLOSE_GRACE_MS = 500;
+const DRAIN_MS = 15_000;
+/** The last answers have left by then, if their clients read. */
+const LEAVE_MS = 500;
 
 /** Serves the API. Throws if it cannot listen on the address, or if calls would not be protected there. */
 export async function startApi(ports: ApiPorts, options: ApiOptions): Promise<Api> {
@@ -151,10 +159,12 @@ export async function startApi(ports: ApiPorts, options: ApiOptions): Promise<Ap
   });
   bePatient(server);
   const stopping = new AbortController();
-  const health = addServices(server, ports, stopping.signal);
+  const cuts: CallCuts = new Set();
+  const health = addServices(server, ports, { stopping: stopping.signal, cuts });
   const bound = await bind(server, formatAddress({ host, port }), tls);
   if (asksCertificates) for (const listener of listenersOf(server)) certificates.follow(listener as Http2SecureServer);
   keepRepeatedCredentials(server);
+  const calls = new CallsUnderWay(server);
   boundConnections(server, { ...bounds, isSecure: tls !== null }, ports.clock);
   health.set("SERVING");
   const drain = () => {
@@ -164,7 +174,7 @@ export async function startApi(ports: ApiPorts, options: ApiOptions): Promise<Ap
   let closed: Promise<void> | null = null;
   const close = () => {
     drain();
-    closed ??= shutDown(server, ports.clock);
+    closed ??= shutDown({ server, calls, cuts, drainMs: options.drainMs ?? DRAIN_MS }, ports.clock);
     return closed;
   };
   return { address: formatAddress({ host, port: bound }), drain, close };
@@ -175,10 +185,10 @@ export async function checkAddress(options: Exposure): Promise<void> {
   await tryListen(allowedAddress(options));
 }
 
-function addServices(server: Server, ports: ApiPorts, stopping: AbortSignal) {
+function addServices(server: Server, ports: ApiPorts, ends: Pick<CallEnvironment, "stopping" | "cuts">) {
   const environment: CallEnvironment = {
     onInternalError: ports.onInternalError,
-    stopping,
+    ...ends,
     clock: ports.clock,
     authenticate: ports.authenticate,
     authorization: ports.authorization,
@@ -211,13 +221,22 @@ function bind(server: Server, address: string, tls: ServerTls | null): Promise<n
   });
 }
 
-/** Shuts down by force after a grace, since open streams of health and reflection would never end. */
-async function shutDown(server: Server, clock: Clock): Promise<void> {
-  const graceful = new Promise<void>((resolve) => {
-    server.tryShutdown(() => resolve());
-  });
-  const grace = new AbortController();
-  await Promise.race([graceful, clock.sleep(CLOSE_GRACE_MS, grace.signal)]);
-  grace.abort();
+/** Streams of health and reflection are open until the end: they would never end. */
+async function shutDown(
+  of: { readonly server: Server; readonly calls: CallsUnderWay; readonly cuts: CallCuts; readonly drainMs: number },
+  clock: Clock,
+): Promise<void> {
+  const { server, calls, cuts, drainMs } = of;
+  // Closes the listeners, and tells every connection by GOAWAY that it takes no more calls.
+  server.tryShutdown(() => {});
+  await endedWithin(calls, drainMs, clock);
+  for (const cut of cuts) cut();
+  await endedWithin(calls, LEAVE_MS, clock);
   server.forceShutdown();
+}
+
+async function endedWithin(calls: CallsUnderWay, maxMs: number, clock: Clock): Promise<void> {
+  const ended = new AbortController();
+  await Promise.race([calls.ended(), clock.sleep(maxMs, ended.signal)]);
+  ended.abort();
 }

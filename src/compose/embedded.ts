@@ -49,7 +49,7 @@ export async function startEmbedded(
   let decides: Clock = systemClock();
   const measuring = { ...decides, nowMs: () => decides.nowMs() };
   const started = await startProcessTelemetry({ config, kinds, file, clock: measuring, parts });
-  const { telemetry, scrape } = started;
+  const { telemetry } = started;
   const tls = followTls(config.tls, { clock: systemClock(), telemetry, parts });
   progress(server === null ? `opening the database in ${directory}` : "migrating the database");
   const { warnings, migrated, ...opened } = await openDatabase(telemetry);
@@ -79,7 +79,7 @@ export async function startEmbedded(
   startPlanner(base, quota.planner, config);
   startWorker(base, followed.clusters, quota, config);
   const says = [() => warnings, ...base.warnings];
-  await startHealth({ config, clock, db, warnings: says, synced: followed.clusters.synced, scrape, tls, parts });
+  await startHealth({ config, clock, db, warnings: says, synced: followed.clusters.synced, started, tls, parts });
   const api = await startServer(base, followed, quota, { ...options, ...protection, tls }, config);
   // Takes the leases that the stages want, without waiting for the next renewal.
   await base.member.look();

@@ -38,7 +38,7 @@ export async function startServe(options: ServeOptions, config: Config, kinds: R
   let decides: Clock = systemClock();
   const measuring = { ...decides, nowMs: () => decides.nowMs() };
   const started = await startProcessTelemetry({ config, kinds, file: null, clock: measuring, parts });
-  const { telemetry, scrape } = started;
+  const { telemetry } = started;
   const tls = followTls(config.tls, { clock: systemClock(), telemetry, parts });
   const { warnings, ...opened } = await openServer(server, telemetry, parts);
   const db = observed(opened.db, { clock: systemClock(), telemetry });
@@ -60,7 +60,7 @@ export async function startServe(options: ServeOptions, config: Config, kinds: R
       : null;
   const synced = () => !has("worker") || followed === null || followed.clusters.synced();
   const says = [() => warnings, ...base.warnings];
-  await startHealth({ config, clock, db, warnings: says, synced, scrape, tls, parts });
+  await startHealth({ config, clock, db, warnings: says, synced, started, tls, parts });
   await base.member.look();
   telemetry.processStarted({ roles: options.roles, address: api?.address ?? null });
   const clusters = (await base.store.admin.listClusters()).filter(({ simulated }) => !simulated);

@@ -89,7 +89,7 @@ export async function startServer(
       onInternalError: (reference, error) => telemetry.callFailed({ reference, error }),
       ...instrumentation.apiPorts,
     },
-    { ...options, listen: options.listen ?? config.listen, bounds: config.connectionBounds },
+    { ...options, listen: options.listen ?? config.listen, bounds: config.connectionBounds, drainMs: config.drainMs },
   );
   parts.defer(() => api.close());
   const lacks = lacking({ ...options, listen: api.address });

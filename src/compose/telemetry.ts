@@ -25,7 +25,10 @@ export async function startProcessTelemetry(of: {
   const { logLevel: level, metricsListen, otel } = config;
   const started = await startTelemetry({ level, file, clock, kinds, metrics: metricsListen !== null, otel });
   parts.defer(started.close);
-  return started;
+  // A probe sees that the process is not ready, and a scrape its last numbers, until it ends.
+  const atEnd = { close: async () => {} };
+  parts.defer(() => atEnd.close());
+  return { ...started, atEnd };
 }
 
 /** A database whose shortages are counted, and shown in `/readyz`. */
@@ -46,10 +49,11 @@ export async function startHealth(of: {
   readonly warnings: readonly (() => readonly string[])[];
   readonly synced: () => boolean;
   readonly tls: ServerTls | null;
-  readonly scrape: ProcessTelemetry["scrape"];
+  readonly started: Pick<ProcessTelemetry, "scrape" | "atEnd">;
   readonly parts: AsyncDisposableStack;
 }): Promise<void> {
-  const { config, clock, db, warnings, synced, scrape, tls, parts } = of;
+  const { config, clock, db, warnings, synced, started, tls, parts } = of;
+  const { scrape, atEnd } = started;
   let lately: readonly string[] = [];
   const checks: readonly ReadyCheck[] = [
     {
@@ -70,7 +74,7 @@ export async function startHealth(of: {
     { clock, checks, warnings: () => [...lately, ...warnings.flatMap((of) => of())], scrape },
     listen,
   );
-  parts.defer(http.close);
+  atEnd.close = http.close;
   parts.defer(http.drain);
 }
 

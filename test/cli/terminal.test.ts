@@ -88,7 +88,13 @@ async function serveLog(t: TestContext, text: string): Promise<string> {
   };
   const stopping = new AbortController().signal;
   const known = { authenticate: anonymous, authorization: null };
-  const environment = { clock: systemClock(), ...known, onInternalError: assert.fail, stopping };
+  const environment = {
+    clock: systemClock(),
+    ...known,
+    onInternalError: assert.fail,
+    stopping,
+    cuts: new Set<() => void>(),
+  };
   serve(server, JobService, { ...handlers, streamJobLogs } as never, environment);
   t.after(() => server.forceShutdown());
   return new Promise((resolve, reject) => {

@@ -35,6 +35,17 @@ function subset(part: Record<string, string>, whole: Record<string, string>): bo
   return Object.entries(part).every(([key, value]) => whole[key] === value);
 }
 
+/** What a process needs to hand its work over and close after its drain. */
+const CLOSE_SECONDS = 10;
+
+test("a pod is killed only after its process had time to drain and to close", () => {
+  for (const { name, pod, container } of serving) {
+    const set = envOf(container).get("GANGWAY_DRAIN_SECONDS")?.value;
+    const { drainMs } = readConfig(".", set === undefined ? {} : { GANGWAY_DRAIN_SECONDS: set });
+    assert.ok(pod.spec.terminationGracePeriodSeconds >= drainMs / 1000 + CLOSE_SECONDS, name);
+  }
+});
+
 test("every manifest is of a kind and version that clusters have, and every file is applied", () => {
   for (const { file, doc } of manifests()) assert.equal(doc.apiVersion, KINDS[doc.kind], `${file}: ${doc.kind}`);
   const names = manifests().map(({ doc }) => `${doc.kind}/${doc.metadata.name}`);

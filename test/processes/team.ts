@@ -29,7 +29,8 @@ export class Team {
   readonly redis: RedisServer;
   /** The address of its database. */
   readonly url: string;
-  readonly #env: Readonly<Record<string, string>>;
+  /** The variables of its processes. */
+  readonly env: Readonly<Record<string, string>>;
   readonly #parts: AsyncDisposableStack;
 
   private constructor(
@@ -42,7 +43,7 @@ export class Team {
     this.db = db;
     this.clusters = clusters;
     this.redis = redis;
-    this.#env = env;
+    this.env = env;
     this.url = env.DATABASE_URL;
     this.#parts = parts;
   }
@@ -80,7 +81,7 @@ export class Team {
   }
 
   add(roles: string): ServeChild {
-    const child = new ServeChild(roles, this.#env);
+    const child = new ServeChild(roles, this.env);
     this.children.push(child);
     return child;
   }
@@ -88,7 +89,7 @@ export class Team {
   /** Kills a process by SIGKILL, and starts another in its place. */
   async replace(child: ServeChild): Promise<void> {
     await child.end("SIGKILL");
-    this.children[this.children.indexOf(child)] = new ServeChild(child.roles, this.#env);
+    this.children[this.children.indexOf(child)] = new ServeChild(child.roles, this.env);
   }
 
   /** A client of any API process that serves; its caller closes it. */

@@ -12,7 +12,7 @@ import type { Authorization } from "../ports.ts";
 import { type Caller, callerOf, untilRefused } from "./authentication.ts";
 import { CallAccess } from "./call-access.ts";
 import { limitedCall } from "./limited-call.ts";
-import { credentialEnded, type OnInternalError, stalled, toStatus, unavailable } from "./rpc-error.ts";
+import { credentialEnded, type OnInternalError, serverStopping, stalled, toStatus } from "./rpc-error.ts";
 import { type Decoded, type Encoded, encode } from "./service-definition.ts";
 
 /** The context of a call, which its handler gets with the request. */
@@ -28,11 +28,16 @@ export type CallContext = {
   readonly passedItems?: ReadonlyMap<number, FieldNote>;
 };
 
+/** Each answers its call with UNAVAILABLE at once, because the server ends. */
+export type CallCuts = Set<() => void>;
+
 /** The part of a context that all calls of a server share. */
 export type CallEnvironment = {
   readonly onInternalError: OnInternalError;
   /** Aborted when the server stops. Streams then end with UNAVAILABLE. */
   readonly stopping: AbortSignal;
+  /** The unary calls that are under way. */
+  readonly cuts: CallCuts;
   /** Runs each unary call, to measure or trace it. Omitted: calls run directly. */
   readonly observe?: ObserveCall;
   readonly clock: Pick<Clock, "sleep">;
@@ -84,12 +89,7 @@ export function runStream({ call, method, request, bytes, start, environment }: 
     else call.emit("error", toStatus(cause, environment.onInternalError));
   };
   const stop = () => {
-    end(
-      unavailable(
-        "SERVER_STOPPING",
-        "the server is stopping; repeat the call in a moment, and resume a watch with its last cursor",
-      ),
-    );
+    end(serverStopping("repeat the call in a moment, and resume a watch with its last cursor"));
     controller.abort();
   };
   const caller = callerOf(call.metadata);

@@ -9,6 +9,7 @@ import {
   Metadata,
   type Server,
   type ServerDuplexStream,
+  type StatusObject,
   status,
   type UntypedServiceImplementation,
 } from "@grpc/grpc-js";
@@ -28,7 +29,7 @@ import {
   servedCallOf,
 } from "./call.ts";
 import { checkRequest } from "./check-request.ts";
-import { invalidFields, toStatus, undecodable } from "./rpc-error.ts";
+import { invalidFields, serverStopping, toStatus, undecodable } from "./rpc-error.ts";
 import { type Decoded, type Encoded, encode, ITEMS_WITH_ANSWERS, serviceDefinition } from "./service-definition.ts";
 
 /** Answers one call: with a promise for a unary method, with an iterable for a streaming one. */
@@ -96,6 +97,9 @@ function grpcHandler(method: DescMethod, handler: AnyHandler, environment: CallE
   }
 }
 
+/** A cut call may have taken effect. A request id, a token and a version keep a repeated one from happening twice. */
+const REPEAT = "repeat the same call, which has perhaps taken effect";
+
 type UnaryHandler = (request: Message, context: CallContext) => Promise<MessageInitShape<DescMessage> | Encoded>;
 type StreamHandler = (input: unknown, context: CallContext) => AsyncIterable<MessageInitShape<DescMessage> | Encoded>;
 
@@ -108,9 +112,10 @@ function unary(
     const caller = callerOf(call.metadata);
     const { identity } = caller;
     const place = caller.keepPlace();
+    const controller = callController(call);
+    const { signal } = controller;
     const run = async () => {
       try {
-        const { signal } = callController(call);
         await payFor(call.request.bytes, { place, signal, caller, environment });
         const access = callAccess(method, identity, environment);
         access.check(membersOf(messageOf(call.request)));
@@ -129,10 +134,20 @@ function unary(
     header.set(VERSION_HEADER, VERSION);
     header.set(REQUEST_ID_HEADER, served.requestId);
     call.sendMetadata(header);
+    const { cuts, onInternalError } = environment;
+    const end = (failure: Partial<StatusObject> | null, response?: Buffer) => {
+      // False: the call was cut, which has answered it.
+      if (cuts.delete(cut)) callback(failure, response);
+    };
+    const cut = () => {
+      end(toStatus(serverStopping(REPEAT), onInternalError));
+      controller.abort();
+    };
+    cuts.add(cut);
     void serving(served, () => observed(method, call.metadata, environment, run)).then((answer) => {
       place.leave();
-      if ("failure" in answer) callback(answer.failure);
-      else callback(null, answer.response);
+      if ("failure" in answer) end(answer.failure);
+      else end(null, answer.response);
     });
   };
 }

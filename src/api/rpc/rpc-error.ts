@@ -89,6 +89,11 @@ export function unavailable(reason: string, message: string): RpcError {
   return new RpcError(status.UNAVAILABLE, message, [errorInfo(reason), retryInfo(RETRY_MS)]);
 }
 
+/** UNAVAILABLE for a call that the server does not end. */
+export function serverStopping(advice: string): RpcError {
+  return unavailable("SERVER_STOPPING", `the server is stopping; ${advice}`);
+}
+
 export function badPageToken(): RpcError {
   return invalidFields([
     { field: "page_token", message: "must be a next_page_token that this list has returned for this order" },
