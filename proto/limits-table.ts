@@ -3,6 +3,7 @@ import { readFileSync, writeFileSync } from "node:fs";
 import type { DescMessage } from "@bufbuild/protobuf";
 import { boundsOf, type FieldBounds } from "../src/api/rpc/declared-bounds.ts";
 import { SERVICES } from "../src/api/services.ts";
+import { TEMPLATE_BOUNDS } from "../src/core/pods/template-size.ts";
 
 const BEGIN = "<!-- The limits of requests. `npm run generate` writes this table. -->";
 const END = "<!-- The end of the limits of requests. -->";
@@ -27,7 +28,8 @@ export function limitedFields(): readonly LimitedField[] {
 
 /** The table, with one row for each field. */
 export function limitsTable(): string {
-  const rows = limitedFields().map(({ message, bounds }) => [`\`${message}.${bounds.name}\``, limitOf(bounds)]);
+  const fieldRows = limitedFields().map(({ message, bounds }) => [`\`${message}.${bounds.name}\``, limitOf(bounds)]);
+  const rows = [...fieldRows, ...templateRows()];
   const fields = Math.max(...rows.map(([field = ""]) => field.length));
   const limits = Math.max(...rows.map(([, limit = ""]) => limit.length));
   const line = (field: string, limit: string) => `| ${field.padEnd(fields)} | ${limit.padEnd(limits)} |`;
@@ -55,6 +57,18 @@ function limitOf({ kind, itemsMax, key, keyBytesMax, form, bytesMax, content }: 
   if (kind === "list") return [`${countText(itemsMax)} items`, ...text.map((size) => `of ${size}`)].join(" ");
   const keys = key === "text" ? [`keys of ${sizeText(keyBytesMax)}`] : [];
   return [`${countText(itemsMax)} entries`, ...keys, ...text.map((size) => `values of ${size}`)].join(", ");
+}
+
+/** The members of templates, which are JSON to the proto files. */
+function templateRows(): readonly (readonly string[])[] {
+  const { bytesMax, itemsMax, membersMax, nameBytesMax, lists } = TEMPLATE_BOUNDS;
+  const named = Object.entries(lists).map(([path, max]) => [`\`${path}\` of a template`, `${countText(max)} items`]);
+  return [
+    ["a template", `${sizeText(bytesMax)} of JSON`],
+    ...named,
+    ["any other list of a template", `${countText(itemsMax)} items`],
+    ["an object of a template", `${countText(membersMax)} members, names of ${sizeText(nameBytesMax)}`],
+  ];
 }
 
 function sizeText(bytes: number): string {

@@ -102,7 +102,9 @@ test("a verdict is one of the known ones, and none means that the gang goes on",
 
 test("a check's errors are a list of paths and messages", () => {
   const good = [{ path: "spec.kindSpec.size", message: "is too large" }];
-  assert.equal(checkedErrors(good), good);
+  assert.deepEqual(checkedErrors(good), good);
+  const many = Array.from({ length: 300_000 }, () => ({ ...good[0], more: 7 }));
+  assert.deepEqual(checkedErrors(many).at(-1), { path: "spec", message: "and 299,900 more", more: 299_900 });
   assert.deepEqual(checkedErrors([]), []);
   for (const wrong of [[{ path: "a" }], [{ message: "b" }], [...good, { path: 1, message: "b" }], good[0], ["a"]]) {
     assert.throws(() => checkedErrors(wrong), /validate/);

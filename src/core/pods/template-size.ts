@@ -1,26 +1,85 @@
-import { arrayAt, type JsonObject, objectAt } from "../../runtime/json.ts";
+import { isJsonObject, type Json, type JsonObject } from "../../runtime/json.ts";
 import type { FieldError } from "../job/sent.ts";
 
-const BYTES_MAX = 1024 * 1024;
-/** Pods have a handful of each. A pod policy compares each one with up to hundreds of entries. */
-const ITEMS_MAX = { containers: 128, initContainers: 128, volumes: 1_000, tolerations: 1_000 };
+/** How large a template may be: in all, and each of its members. docs/api.md lists it. */
+export const TEMPLATE_BOUNDS = {
+  /** Of its JSON. */
+  bytesMax: 1024 * 1024,
+  /** Members, items, texts and numbers. */
+  valuesMax: 100_000,
+  /** Lists and objects within each other. Those of Kubernetes are less deep. */
+  depthMax: 32,
+  /** Of a list that is not named below: variables, arguments. */
+  itemsMax: 50_000,
+  /** Of an object: labels, annotations, limits. Members that are unknown are warnings, however many they are. */
+  membersMax: 50_000,
+  /** Of the name of a member: a label has at most 317. */
+  nameBytesMax: 1_024,
+  /** Pods have a handful of each. A pod policy compares each one with up to hundreds of entries. */
+  lists: {
+    "spec.containers": 128,
+    "spec.initContainers": 128,
+    "spec.volumes": 1_000,
+    "spec.tolerations": 1_000,
+    /** The labels of a pod's flavors join each of these terms. */
+    "spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms": 1_000,
+  } as Readonly<Record<string, number>>,
+};
 
-/** The labels of a pod's flavors join each of these terms. */
-const NODE_TERMS = { of: "requiredDuringSchedulingIgnoredDuringExecution", max: 1_000 };
-
-/** The errors of a template that is too large to be checked any further. Paths start at the template. */
+/** The first error of a template that is too large to be checked any further. Paths start at the template. */
 export function checkTemplateSize(template: JsonObject): readonly FieldError[] {
+  const walk = new SizeWalk();
+  const error = walk.value(template, "", 1);
+  if (error !== null) return [error];
+  const { bytesMax } = TEMPLATE_BOUNDS;
   const bytes = Buffer.byteLength(JSON.stringify(template));
-  if (bytes > BYTES_MAX) return [{ path: "", message: `must be at most ${BYTES_MAX} bytes of JSON, but has ${bytes}` }];
-  const spec = objectAt(template, "spec");
-  const required = objectAt(objectAt(objectAt(spec, "affinity"), "nodeAffinity"), NODE_TERMS.of);
-  const terms = arrayAt(required, "nodeSelectorTerms").length;
-  if (terms > NODE_TERMS.max) {
-    const path = `spec.affinity.nodeAffinity.${NODE_TERMS.of}.nodeSelectorTerms`;
-    return [{ path, message: `must have at most ${NODE_TERMS.max} items, but has ${terms}` }];
+  return bytes <= bytesMax
+    ? []
+    : [{ path: "", message: `must be at most ${bytesMax} bytes of JSON, but has ${bytes}` }];
+}
+
+const PATH_SHOWN_MAX = 200;
+
+/** Stops at the first bound that is passed. */
+class SizeWalk {
+  #values = 0;
+
+  value(value: Json | undefined, path: string, depth: number): FieldError | null {
+    this.#values += 1;
+    const { valuesMax, depthMax } = TEMPLATE_BOUNDS;
+    if (this.#values > valuesMax) return { path: "", message: `must have at most ${valuesMax} values in all` };
+    if (typeof value !== "object" || value === null) return null;
+    if (depth > depthMax)
+      return tooLarge(path, `must not have more than ${depthMax} lists and objects within each other`);
+    return isJsonObject(value) ? this.#members(value, path, depth) : this.#items(value, path, depth);
   }
-  return Object.entries(ITEMS_MAX).flatMap(([list, max]) => {
-    const count = arrayAt(spec, list).length;
-    return count <= max ? [] : [{ path: `spec.${list}`, message: `must have at most ${max} items, but has ${count}` }];
-  });
+
+  #items(list: readonly Json[], path: string, depth: number): FieldError | null {
+    const max = TEMPLATE_BOUNDS.lists[path] ?? TEMPLATE_BOUNDS.itemsMax;
+    if (list.length > max) return tooLarge(path, `must have at most ${max} items, but has ${list.length}`);
+    for (const [at, item] of list.entries()) {
+      const error = this.value(item, `${path}[${at}]`, depth + 1);
+      if (error !== null) return error;
+    }
+    return null;
+  }
+
+  #members(object: JsonObject, path: string, depth: number): FieldError | null {
+    const { membersMax, nameBytesMax } = TEMPLATE_BOUNDS;
+    let members = 0;
+    for (const name in object) {
+      members += 1;
+      if (members > membersMax) return tooLarge(path, `must have at most ${membersMax} members`);
+      if (Buffer.byteLength(name) > nameBytesMax) {
+        return tooLarge(path, `must not have a member whose name has more than ${nameBytesMax} bytes`);
+      }
+      const error = this.value(object[name], path === "" ? name : `${path}.${name}`, depth + 1);
+      if (error !== null) return error;
+    }
+    return null;
+  }
+}
+
+function tooLarge(path: string, message: string): FieldError {
+  return { path: path.slice(0, PATH_SHOWN_MAX), message };
 }
