@@ -104,6 +104,18 @@ describe("a member that has succeeded", () => {
   });
 });
 
+test("a pod that a late call makes of a member that has ended is deleted", () => {
+  const scene = twoWorkers().start();
+  const pod = scene.cluster.pods().find(({ name }) => name === "j-worker-0")!;
+  scene.set("j-worker-0", "Succeeded", { exitCode: 0 });
+  scene.step();
+  remove(scene, "j-worker-0");
+  scene.step();
+  scene.cluster.things = [...scene.cluster.things, { ...pod, uid: "late" }];
+  assert.deepEqual(names(scene.step(), "deletePod"), ["j-worker-0"]);
+  assert.deepEqual(scene.job.status.replicaStatuses["Worker"]?.succeeded, 1);
+});
+
 describe("a member that has failed", () => {
   test("for good is not made again when its pod goes, and is not required", () => {
     const scene = dynamic().start();

@@ -7,6 +7,7 @@ import { podView } from "../../src/core/pods/pod-view.ts";
 import { arrayAt, objectAt, stringAt } from "../../src/runtime/json.ts";
 import { pick, seededRandom } from "../support/random.ts";
 import { Callers } from "./callers.ts";
+import { Incidents } from "./incidents.ts";
 import { kill } from "./kill.ts";
 import { LedgerLaws } from "./ledger-laws.ts";
 import { LimitedQueues } from "./limited-queues.ts";
@@ -44,6 +45,7 @@ type Run = {
   readonly random: () => number;
   readonly trace: string[];
   readonly queues: LimitedQueues;
+  readonly incidents: Incidents;
   readonly preemptions: Preemptions;
   readonly ledger: LedgerLaws;
   /** Null: the queues have no policies, and jobs are preempted at random. */
@@ -60,7 +62,19 @@ type SharedQueues = {
 
 /** What a history met, so that tests can tell that its laws were not held by nothing. */
 export type Met = Readonly<
-  Record<"preempted" | "undone" | "readmitted" | "reserved" | "takenBack" | "turnedOver" | "frozen" | "calls", number>
+  Record<
+    | "replaced"
+    | "removed"
+    | "preempted"
+    | "undone"
+    | "readmitted"
+    | "reserved"
+    | "takenBack"
+    | "turnedOver"
+    | "frozen"
+    | "calls",
+    number
+  >
 >;
 
 /**
@@ -97,6 +111,7 @@ export async function runHistory(db: Db, seed: number, options: HistoryOptions =
     random,
     trace: [],
     queues: new LimitedQueues(world, random),
+    incidents: new Incidents(world, random),
     preemptions: new Preemptions(world, db, random),
     ledger: new LedgerLaws(db),
     shared: policies === null ? null : sharedQueues(world, random, { policies, laws }),
@@ -142,10 +157,11 @@ function sharedQueues(
   return { policies, laws, admins, callers: new Callers(world, random, policies.leaves) };
 }
 
-function metBy({ ledger, shared }: Run): Met {
+function metBy({ incidents, ledger, shared }: Run): Met {
   const { preempted = 0, undone = 0, readmitted = 0, reserved = 0, takenBack = 0 } = shared?.laws.met ?? {};
   const { turnedOver, frozen } = ledger.met;
   return {
+    ...incidents.met,
     frozen,
     preempted,
     undone,
@@ -195,6 +211,7 @@ async function faultyTick(run: Run, tick: number): Promise<void> {
   await run.ledger.look("worker");
   if (random() < run.options.kills) await kill(run);
   if (random() < 0.05) await endSomething(run);
+  if (random() < 0.15) trace.push(`  ${run.incidents.act()}`);
   if (random() < 0.2) await changeSomething(run);
   await run.ledger.look("processes that end", true);
   if (random() < (run.shared === null ? 0.06 : 0.02)) trace.push(`  ${await run.queues.change()}`);
@@ -291,14 +308,19 @@ async function audit({ db, world, ledger }: Run): Promise<void> {
       .map(podView)
       .filter((pod) => pod.jobUid === job.uid && pod.admission === admission.number && !pod.deleting);
     const up = pods.filter(({ phase }) => ["Running", "Succeeded"].includes(phase));
+    const gone = Object.entries(admission.ended ?? {}).filter(([key]) => {
+      return !pods.some(({ role, index }) => `${role}/${index}` === key.toLowerCase());
+    });
+    const goneUp = gone.filter(([, end]) => end === "SUCCEEDED").length;
     // A member that has failed for good while the job goes on, such as a dynamic worker, is not required.
     const over = pods.filter(
       ({ phase, role, index, attempt }) => phase === "Failed" && attempt === recordedAttempt(job, role, index),
     );
     const members = memberCount(keptMembers(job, admission));
-    const wanted = Math.min(minAvailable, members - over.length);
-    if (up.length < wanted) {
-      assert.notEqual(admission.belowMinSinceMs, null, `${job.name} is known to run with ${up.length} of ${wanted}`);
+    const wanted = Math.min(minAvailable, members - over.length - (gone.length - goneUp));
+    const runs = up.length + goneUp;
+    if (runs < wanted) {
+      assert.notEqual(admission.belowMinSinceMs, null, `${job.name} is known to run with ${runs} of ${wanted}`);
       const belowMs = world.clock.atMs - (admission.belowMinSinceMs ?? 0);
       assert.ok(
         belowMs <= scheduleTimeoutSeconds * 1000,
@@ -412,6 +434,11 @@ async function comeToRest(run: Run): Promise<void> {
     }
     for (const job of jobs) {
       if (job.spec.runPolicy.suspend) await world.anyIntake().change(job, { version: null, suspend: false });
+    }
+    for (const job of jobs) {
+      // Other policies keep what has ended until the job is deleted; None keeps even what never ends by itself.
+      const isKept = isTerminal(job.status) && job.spec.runPolicy.cleanPodPolicy !== "All" && job.deleteTimeMs === null;
+      if (isKept) await world.anyIntake().remove({ namespace: job.namespace, name: job.name });
     }
     for (const { namespace, name, status } of jobs) {
       if (NEVER.includes(status.waiting?.reason ?? ""))

@@ -46,9 +46,11 @@ export function randomJob(
         },
       },
       runPolicy: {
-        cleanPodPolicy: "All",
+        // Omitted: limits free what still runs, and other ends keep pods, which end by themselves.
+        ...pick(random, [{ cleanPodPolicy: "All" as const }, { cleanPodPolicy: "Running" as const }, {}]),
         backoffLimit: 3,
-        activeDeadlineSeconds: 600,
+        systemBackoffLimit: pick(random, [2, 20]),
+        activeDeadlineSeconds: pick(random, [600, 600, 60]),
         schedulingPolicy: {
           minAvailable: min,
           scheduleTimeoutSeconds: 20,

@@ -8,6 +8,7 @@ import {
   keepPod,
 } from "../../src/adapters/cluster/kept-objects.ts";
 import { listJob } from "../../src/adapters/cluster/list-job.ts";
+import { LostPods } from "../../src/adapters/cluster/lost-pods.ts";
 import type { SimModel } from "../../src/adapters/simcluster/model.ts";
 import { LABEL } from "../../src/core/job/labels.ts";
 import { capacityEntries } from "../../src/core/plan/capacity.ts";
@@ -33,12 +34,14 @@ export class SimClusterView {
   readonly kube: SimKube;
   readonly installation: string;
   #seen: Seen | null = null;
+  readonly #lost: LostPods;
   readonly actions: Actions;
 
   constructor(options: { name: string; model: SimModel; clock: Clock; installation: string; fateOf: () => Fate }) {
     this.name = options.name;
     this.model = options.model;
     this.installation = options.installation;
+    this.#lost = new LostPods(() => options.clock.monotonicMs());
     this.kube = new SimKube(options.model, options.fateOf);
     this.actions = new Actions({
       client: this.kube,
@@ -51,15 +54,21 @@ export class SimClusterView {
     });
   }
 
-  /** Updates the cache of these resources. Watches of different resources lag independently. */
+  /**
+   * Updates the cache of these resources. Watches of different resources lag independently. The last state of a pod
+   * that is gone is kept, as by the watch of a cluster.
+   */
   refresh(resources: readonly (keyof Seen)[] = ["pods", "services", "configMaps"]): void {
     const all = (resource: "pods" | "services" | "configmaps") =>
       [...this.model.store.objects(resource)] as unknown as JsonObject[];
     const known = this.#seen ?? { pods: [], services: [], configMaps: [] };
     const parts = this.#seen === null ? ["pods", "services", "configMaps"] : resources;
     const keep = (object: JsonObject) => keepObject(object, this.installation);
+    const pods = parts.includes("pods") ? all("pods").map((pod) => keepPod(pod, this.installation)) : known.pods;
+    const uids = new Set(pods.map(({ view }) => view?.uid));
+    for (const pod of known.pods) if (!uids.has(pod.view?.uid)) this.#lost.heard(pod);
     this.#seen = {
-      pods: parts.includes("pods") ? all("pods").map((pod) => keepPod(pod, this.installation)) : known.pods,
+      pods,
       services: parts.includes("services") ? all("services").map(keep) : known.services,
       configMaps: parts.includes("configMaps")
         ? all("configmaps").map((map) => keepConfigMap(map, this.installation))
@@ -74,8 +83,10 @@ export class SimClusterView {
   observe(jobUid: string): ObservedCluster {
     const ofJob = <T extends { readonly jobUid: string | null }>(kept: readonly T[]) =>
       kept.filter((one) => one.jobUid === jobUid);
+    const lost = this.#lost.ofJob(jobUid);
     return {
       cluster: this.name,
+      ...(lost.length === 0 ? {} : { lost }),
       pods: ofJob(this.#seen?.pods ?? []).flatMap(({ view }) => view ?? []),
       services: ofJob(this.#seen?.services ?? []).map(({ view }) => view),
       configMaps: ofJob(this.#seen?.configMaps ?? []).map(({ view }) => view),

@@ -5,7 +5,7 @@ import { keptMembers } from "../job/roles.ts";
 import type { GangAdmission } from "../job/status.ts";
 import type { PodReplica } from "../pods/build-pod.ts";
 import { REQUESTED_SPEC_ANNOTATION } from "../pods/pod-group.ts";
-import type { PodView } from "../pods/pod-view.ts";
+import { hasEnded, type PodView } from "../pods/pod-view.ts";
 import { type Arrangement, isDelayed, type Slot } from "./arrange-gang.ts";
 import {
   type BuildTarget,
@@ -19,6 +19,7 @@ import {
 } from "./build-objects.ts";
 import type { Action } from "./decision.ts";
 import { type Draft, type Inputs, OUTSTANDING_MS } from "./decision-draft.ts";
+import type { JudgedArrangement } from "./judge-pods.ts";
 import type { ConfigMapView, ObjectView } from "./observed.ts";
 import { choosePods, type PodChoice } from "./pod-sizes.ts";
 
@@ -36,7 +37,7 @@ export function syncObjects(
   draft: Draft,
   inputs: Inputs,
   admission: GangAdmission,
-  arranged: Arrangement,
+  arranged: JudgedArrangement,
 ): "synced" | TooLargePod {
   const { job, kind, nowMs, config } = inputs;
   const { scheduler } = arranged.gang;
@@ -74,10 +75,13 @@ function duePods(
 }
 
 /**
- * Pods without a slot, and pods of earlier attempts. With scope GANG one failure raises the attempt of the whole gang.
+ * Pods without a slot, pods of earlier attempts, and pods of members that had ended before: a late call made those.
+ * With scope GANG one failure raises the attempt of the whole gang.
  */
-function doomedPods(arranged: Arrangement): readonly PodView[] {
-  return [...arranged.strays, ...arranged.slots.flatMap(({ stale }) => stale)].filter(({ deleting }) => !deleting);
+function doomedPods({ strays, slots }: JudgedArrangement): readonly PodView[] {
+  const late = slots.filter(({ ended, pod }) => ended !== null && pod !== null && !hasEnded(pod));
+  const doomed = [...strays, ...slots.flatMap(({ stale }) => stale), ...late.flatMap(({ pod }) => pod ?? [])];
+  return doomed.filter(({ deleting }) => !deleting);
 }
 
 function creations(target: BuildTarget, arranged: Arrangement, due: readonly PodReplica[]): readonly Action[] {
