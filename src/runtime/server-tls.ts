@@ -2,6 +2,7 @@
 import { X509Certificate } from "node:crypto";
 import { createSecureContext, type SecureContextOptions } from "node:tls";
 import { certificatesIn, isClosedCertificate } from "./scan-text.ts";
+import { FORWARD_SECRET_CIPHERS } from "./tls-ciphers.ts";
 
 /** `required`: a client without a certificate that the authorities signed gets no connection. */
 export type ClientCertificates = "none" | "optional" | "required";
@@ -14,7 +15,7 @@ export type TlsFiles = {
 };
 
 /** The options of a context of `node:tls`. */
-export type TlsContext = Readonly<Pick<SecureContextOptions, "cert" | "key" | "ca" | "minVersion">>;
+export type TlsContext = Readonly<Pick<SecureContextOptions, "cert" | "key" | "ca" | "minVersion" | "ciphers">>;
 
 /** The TLS of a listener. The context changes when the files change; connections that exist keep theirs. */
 export type ServerTls = {
@@ -33,7 +34,8 @@ export function tlsContext(files: TlsFiles, [cert = "", key = "", ca]: readonly 
   requireCertificates(files.certFile, cert);
   if (!/-----BEGIN ([A-Z]+ )?PRIVATE KEY-----/.test(key)) throw new Error(`${files.keyFile} has no private key in PEM`);
   if (ca !== undefined) requireCertificates(files.clientCaFile ?? "", ca);
-  const context: TlsContext = { cert, key, minVersion: "TLSv1.2", ...(ca === undefined ? {} : { ca }) };
+  const protocol = { minVersion: "TLSv1.2", ciphers: FORWARD_SECRET_CIPHERS } as const;
+  const context: TlsContext = { cert, key, ...protocol, ...(ca === undefined ? {} : { ca }) };
   try {
     createSecureContext(context);
   } catch (error) {

@@ -63,10 +63,10 @@ describe("TLS", { skip: !hasOpenssl() }, () => {
   test("TLS 1.1 is refused, TLS 1.2 is not", async (t) => {
     const own = authority(t);
     const { api } = await startFixture(t, {}, CONNECTION_BOUNDS, own.serverTls("server", "none"));
-    const shake = async (maxVersion: "TLSv1.1" | "TLSv1.2") => {
+    const shake = async (maxVersion: "TLSv1.1" | "TLSv1.2", ciphers = "DEFAULT@SECLEVEL=0") => {
       const [host = "", port] = api.address.split(":");
       const ca = own.read(own.caFile);
-      const options = { ca, minVersion: "TLSv1", maxVersion, ciphers: "DEFAULT@SECLEVEL=0" } as const;
+      const options = { ca, minVersion: "TLSv1", maxVersion, ciphers } as const;
       const socket = connectTls({ host, port: Number(port), ALPNProtocols: ["h2"], ...options });
       t.after(() => socket.destroy());
       await once(socket, "secureConnect");
@@ -74,6 +74,10 @@ describe("TLS", { skip: !hasOpenssl() }, () => {
     };
     assert.equal(await shake("TLSv1.2"), "TLSv1.2");
     await assert.rejects(shake("TLSv1.1"), /protocol version/);
+    // Without forward secrecy.
+    for (const suite of ["AES256-GCM-SHA384", "AES128-GCM-SHA256", "AES128-SHA", "ECDHE-RSA-AES128-SHA"]) {
+      await assert.rejects(shake("TLSv1.2", `${suite}:@SECLEVEL=0`), /handshake failure/, suite);
+    }
   });
 
   const clients: Record<string, { clients: ServerTls["clients"]; none: string; own: string; other: string }> = {

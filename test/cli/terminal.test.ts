@@ -4,7 +4,7 @@ import { Server, ServerCredentials } from "@grpc/grpc-js";
 import { parse } from "yaml";
 import { authenticationInterceptor } from "../../src/api/rpc/authentication.ts";
 import { serve } from "../../src/api/rpc/handler.ts";
-import { visibleText } from "../../src/cli/output/terminal.ts";
+import { visibleText, yamlText } from "../../src/cli/output/terminal.ts";
 import { NO_CALL_LIMITS } from "../../src/core/access/call-limits.ts";
 import { JobService } from "../../src/gen/gangway/v1/job_service_pb.ts";
 import { systemClock } from "../../src/runtime/clock.ts";
@@ -16,6 +16,45 @@ import { pytorchManifest, run } from "./harness.ts";
 /** Clears the screen, sets the title of the window, moves the cursor, and hides text by its direction. */
 const EVIL = "a\u001b[2J\u001b]0;owned\u0007\u009b1A\rb\u202ec\u007f";
 const SHOWN = "a\\u001b[2J\\u001b]0;owned\\u0007\\u009b1A\\u000db\\u202ec\\u007f";
+
+/** Characters that act on a terminal or have no width, tags among them. */
+const UNSEEN = [
+  "\u202e",
+  "\u2028",
+  "\u2029",
+  "\u200b",
+  "\u200d",
+  "\u2060",
+  "\ufeff",
+  "\u00ad",
+  "\u061c",
+  "\u2066",
+  "\u007f",
+];
+const TAGS = ["\u{e0000}", "\u{e0001}", "\u{e0041}", "\u{e007f}", "\u{e0100}"];
+
+test("YAML and JSON have escapes for characters that act on a terminal or are not seen, and read back the same", () => {
+  for (const one of [...UNSEEN, ...TAGS, "\u001b", "\u0085", "\u009b"]) {
+    for (const text of [
+      one,
+      `a${one}b`,
+      `a\n  b${one}\nc: "d" # e\n`,
+      `- ${one}`,
+      `${"long ".repeat(40)}${one} end`,
+      `'${one}\\`,
+    ]) {
+      const value = { [`key${one}`]: text, list: [text, "plain"], nested: { text } };
+      const written = yamlText(value);
+      assert.equal(written.includes(one), false, JSON.stringify(written));
+      assert.equal(visibleText(written), written);
+      assert.deepEqual(parse(written), value);
+      assert.deepEqual(JSON.parse(visibleText(JSON.stringify(value, null, 2))), value);
+      assert.equal(visibleText(text).includes(one), false);
+    }
+  }
+  assert.match(yamlText({ a: "\u{e0041}" }), /"\\U000e0041"/);
+  assert.equal(yamlText({ a: "é日本 ⚠️ – b" }), "a: é日本 ⚠️ – b\n");
+});
 
 test("control characters become escapes; tabs, newlines and other scripts stay", () => {
   assert.equal(visibleText(EVIL), SHOWN);

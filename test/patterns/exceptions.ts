@@ -3,6 +3,6 @@
  * reaches it, or if something before it bounds the text.
  */
 export const EXCEPTIONS: Readonly<Record<string, string>> = {
-  "/(?![\\t\\n])\\p{Cc}|[\\u061c\\u200e\\u200f\\u2028-\\u202e\\u2066-\\u2069]/gu":
-    "the look-ahead reads one character, and the pattern repeats nothing",
+  "/(?![\\t\\n])\\p{Cc}|\\p{Cf}|\\p{Zl}|\\p{Zp}|(?!\\ufe0e|\\ufe0f)\\p{DI}/gu":
+    "the look-aheads read one character each, and the pattern repeats nothing",
 };

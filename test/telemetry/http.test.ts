@@ -144,9 +144,9 @@ test("with a certificate, health speaks TLS 1.2 or later alone, and shows a repl
   assert.deepEqual(await shown(), ["second", "HTTP/1.1 200 OK"]);
   await assert.rejects(get(http.health, "/livez"), /fetch failed/);
   // Also of the certificate that replaced another one.
-  const protocolUpTo = async (maxVersion: "TLSv1.1" | "TLSv1.2") => {
+  const protocolUpTo = async (maxVersion: "TLSv1.1" | "TLSv1.2", ciphers = "DEFAULT@SECLEVEL=0") => {
     const [host = "", port] = (http.health ?? "").split(":");
-    const old = { minVersion: "TLSv1", maxVersion, ciphers: "DEFAULT@SECLEVEL=0" } as const;
+    const old = { minVersion: "TLSv1", maxVersion, ciphers } as const;
     const socket = connect({ host, port: Number(port), ca: certificates.read(certificates.caFile), ...old });
     t.after(() => socket.destroy());
     await once(socket, "secureConnect");
@@ -154,4 +154,8 @@ test("with a certificate, health speaks TLS 1.2 or later alone, and shows a repl
   };
   assert.equal(await protocolUpTo("TLSv1.2"), "TLSv1.2");
   await assert.rejects(protocolUpTo("TLSv1.1"), /protocol version/);
+  // Without forward secrecy.
+  for (const suite of ["AES256-GCM-SHA384", "AES128-GCM-SHA256", "AES128-SHA", "ECDHE-RSA-AES128-SHA"]) {
+    await assert.rejects(protocolUpTo("TLSv1.2", `${suite}:@SECLEVEL=0`), /handshake failure/, suite);
+  }
 });

@@ -7,7 +7,13 @@ import {
   recordedWithoutClusters,
 } from "../../core/plan/hidden-clusters.ts";
 import { type MayName, type Said, saidWithoutNames, withoutNames } from "../../core/plan/hidden-names.ts";
-import type { Refusal } from "../../core/plan/plan-types.ts";
+import {
+  admissionWithoutPools,
+  clusterWithoutPools,
+  hiddenPools,
+  textWithoutPools,
+} from "../../core/plan/hidden-pools.ts";
+import type { ClusterRefusal, PlannedAdmission, Refusal } from "../../core/plan/plan-types.ts";
 import type { Simulation } from "../../core/plan/simulate.ts";
 import type { CallAccess } from "../rpc/call-access.ts";
 
@@ -82,13 +88,44 @@ export function refusalTo(access: CallAccess, refusal: Refusal, own: readonly (s
   return { ...said, message, clusters: said.clusters.filter(({ cluster }) => maySee(cluster)) };
 }
 
-/** The same simulation if the caller may see all of its clusters. */
+/** The same simulation if the caller may see all of its clusters and pools. */
 export function simulationTo(access: CallAccess, simulation: Simulation): Simulation {
-  const said = saidTo(access, simulation);
-  const maySee = maySeeClusters(access, [simulation.admission?.cluster ?? null]);
+  return simulationWithoutPools(access, simulationWithoutClusters(access, saidTo(access, simulation)));
+}
+
+/** The job has no admission yet that would show a cluster to the caller. */
+function simulationWithoutClusters(access: CallAccess, said: Simulation): Simulation {
+  const maySee = maySeeClusters(access, []);
   if (maySee === null) return said;
-  const message = messageWithoutClusters(said.message, said.refusals, maySee);
-  return { ...said, message, clusters: said.clusters.filter(({ cluster }) => maySee(cluster)) };
+  const { admission, refusals } = said;
+  return {
+    ...said,
+    message: messageWithoutClusters(said.message, refusals, maySee),
+    clusters: said.clusters.filter(({ cluster }) => maySee(cluster)),
+    refusals: refusals.filter(({ cluster }) => maySee(cluster)),
+    admission: admission && (maySee(admission.cluster ?? "") ? admission : withoutCluster(admission)),
+  };
+}
+
+function withoutCluster({ simulated: _, ...admission }: PlannedAdmission): PlannedAdmission {
+  return { ...admission, cluster: null };
+}
+
+function simulationWithoutPools(access: CallAccess, said: Simulation): Simulation {
+  if (access.may("pools.get", INSTALLATION)) return said;
+  const maySee = (name: string) => access.may("pools.get", { kind: "pool", name });
+  const ofClusters = said.clusters.flatMap(({ refusal }) => refusal ?? []);
+  const hidden = hiddenPools({ ...said, refusals: [...said.refusals, ...ofClusters] }, maySee);
+  if (hidden.length === 0) return said;
+  const without = (refusal: ClusterRefusal) => clusterWithoutPools(refusal, hidden);
+  return {
+    ...said,
+    message: textWithoutPools(said.message, hidden),
+    clusters: said.clusters.map((one) => ({ ...one, refusal: one.refusal && without(one.refusal) })),
+    refusals: said.refusals.map(without),
+    quotas: said.quotas.filter(({ flavor }) => !hidden.includes(flavor)),
+    admission: said.admission && admissionWithoutPools(said.admission, hidden),
+  };
 }
 
 /** The same job if it names nobody else. */

@@ -1,6 +1,5 @@
 import type { Job } from "../../gen/gangway/v1/job_pb.ts";
 import { JobService, JobView } from "../../gen/gangway/v1/job_service_pb.ts";
-import { yaml } from "../../runtime/lazy-yaml.ts";
 import type { TextEditor } from "../deps.ts";
 import { CommandFailure, EXIT } from "../exit.ts";
 import { CHANGEABLE, editableJson, editOf, looksTheSame } from "../jobs/edited-job.ts";
@@ -9,6 +8,7 @@ import { type MaskedUpdate, updateJob } from "../jobs/update-job.ts";
 import { type ReadyManifest, readManifests } from "../manifest/read-manifests.ts";
 import { qualifiedName } from "../output/job-text.ts";
 import { printLines } from "../output/print.ts";
+import { yamlText } from "../output/terminal.ts";
 import { CallError, STATUS } from "../rpc/call-error.ts";
 import { rpcFailure } from "../rpc/rpc-failure.ts";
 import { examples, onRun, type Registrar, type Run } from "../run-command.ts";
@@ -58,7 +58,7 @@ class Edit {
 
   /** Returns once the job is as it was edited. Throws if the user gives up, or if the edit cannot be made. */
   async finish(): Promise<void> {
-    let text = yaml().stringify(editableJson(this.#job));
+    let text = yamlText(editableJson(this.#job));
     let errors: readonly string[] = [];
     for (let opened = 0; opened < OPENED_MAX; opened += 1) {
       const saved = await this.#open(commentsOf(qualifiedName(this.#job), errors) + text);

@@ -1,10 +1,9 @@
 import type { DescMessage, MessageShape } from "@bufbuild/protobuf";
-import { yaml } from "../../runtime/lazy-yaml.ts";
 import { isTable, type OutputFormat } from "../options.ts";
 import type { Run } from "../run-command.ts";
 import { documentsOf, itemsOf, messageJson } from "./message-json.ts";
 import { type Column, renderTable } from "./table.ts";
-import { visibleYaml } from "./terminal.ts";
+import { yamlText } from "./terminal.ts";
 
 /** A response, with what each output format needs of it. */
 export type PrintableResponse<D extends DescMessage> = {
@@ -45,9 +44,7 @@ export function printEncoded<D extends DescMessage>(
   format: Exclude<OutputFormat, "table" | "wide" | "name">,
   { schema, message }: Pick<PrintableResponse<D>, "schema" | "message">,
 ): void {
-  const text = encodeMessage(format, schema, message);
-  if (format === "yaml") run.deps.stdoutAsIs(run.deps.isTty ? visibleYaml(text) : text);
-  else run.deps.stdout(text);
+  run.deps.stdout(encodeMessage(format, schema, message));
 }
 
 export function encodeMessage<D extends DescMessage>(
@@ -57,10 +54,7 @@ export function encodeMessage<D extends DescMessage>(
 ): string {
   const json = messageJson(schema, message);
   if (format === "json") return `${JSON.stringify(json, null, 2)}\n`;
-  if (format === "yaml")
-    return documentsOf(schema, json)
-      .map((document) => yaml().stringify(document))
-      .join("---\n");
+  if (format === "yaml") return documentsOf(schema, json).map(yamlText).join("---\n");
   const items = itemsOf(schema, json);
   return format.render(items === null ? json : { ...json, items }, items);
 }

@@ -3,6 +3,7 @@
  * needs. Loading a gRPC library, and its first call, would take longer than everything else that a command does.
  */
 import { type ClientHttp2Session, connect, constants, type IncomingHttpHeaders } from "node:http2";
+import { FORWARD_SECRET_CIPHERS } from "../../runtime/tls-ciphers.ts";
 import { CallError, STATUS } from "./call-error.ts";
 import { type Answer, type FrameLimits, frameOf, isGrpc, newFrameReader, statusError } from "./grpc-frames.ts";
 
@@ -140,6 +141,7 @@ function newSession(address: string, tls: ClientTls | null): ClientHttp2Session 
   return connect(`https://${address}`, {
     ...options,
     minVersion: "TLSv1.2",
+    ciphers: FORWARD_SECRET_CIPHERS,
     ...(ca === null ? {} : { ca }),
     ...(cert === null || key === null ? {} : { cert, key }),
     ...(serverName === null ? {} : { servername: serverName }),

@@ -1208,6 +1208,7 @@ export type SimulateJobResponse = Message<"gangway.v1.SimulateJobResponse"> & {
 
   /**
    * For FITS_NOW: the admission that the job would get, without its number, its times and the fences of its tokens.
+   * Clusters and pools that the caller may not see are left out, here and in the words.
    *
    * @generated from field: gangway.v1.Admission admission = 6;
    */
