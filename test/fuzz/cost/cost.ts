@@ -164,7 +164,7 @@ class CostRun {
     for (let time = 0; time < 2; time += 1) halfCosts.push((await this.#measured(input, half)).cost);
     const halfCost = least(halfCosts);
     const { cost } = await this.#measured(input, input.request);
-    const problemOf = (whole: Cost) => growthProblem(base, halfCost, whole);
+    const problemOf = (whole: Cost) => growthProblem(base, halfCost, whole, input.size);
     const problem = await this.#lasting(cost, problemOf, input, input.request);
     if (problem !== null) this.#report(input, problem);
   }

@@ -33,10 +33,12 @@ export function memoryProblem(base: Cost, cost: Cost, bytes: number): string | n
   return more <= most ? null : `${shown(bytes)} held ${shown(more)} of memory; ${shown(most)} are allowed`;
 }
 
-/** Compares a call with one of half its size. */
-export function growthProblem(base: Cost, half: Cost, whole: Cost): string | null {
+/** Compares a call of so many bytes with one of half its size. */
+export function growthProblem(base: Cost, half: Cost, whole: Cost, bytes: number): string | null {
   const [halfMs, wholeMs] = [half.cpuMs - base.cpuMs, whole.cpuMs - base.cpuMs];
-  if (wholeMs < GROWTH_MS_MIN || wholeMs <= GROWTH_MAX * Math.max(halfMs, GROWTH_MS_MIN / 4)) return null;
+  // A half that is refused early, or meets no collection of garbage, costs next to nothing.
+  const halfMsMin = Math.max(GROWTH_MS_MIN / 4, (CPU_MS_PER_MIB * bytes) / MIB / 8);
+  if (wholeMs < GROWTH_MS_MIN || wholeMs <= GROWTH_MAX * Math.max(halfMs, halfMsMin)) return null;
   return `twice the size costs ${ms(wholeMs)} in place of ${ms(halfMs)} of CPU time`;
 }
 
