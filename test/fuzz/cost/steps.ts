@@ -83,7 +83,8 @@ export class StepMeter {
     if (metadata === undefined) return null;
     const before = await subject.meter();
     const phase = async () => {
-      const [row] = await subject.query(`select phase from jobs where uid = '${metadata.uid}'`);
+      // A service that ends has no database any more.
+      const [row] = await subject.query(`select phase from jobs where uid = '${metadata.uid}'`).catch(() => []);
       return String(row?.["phase"] ?? "gone");
     };
     let last = "";
@@ -95,8 +96,8 @@ export class StepMeter {
       },
       WAIT,
     ).catch(() => undefined);
-    if (subject.hasEnded) return null;
-    const after = await subject.meter();
+    const after = await subject.meter().catch(() => null);
+    if (after === null || subject.hasEnded) return null;
     const pods = await this.#podsOf(metadata.uid);
     await caller.call(pathOf(DELETE), framed(encode(DELETE, { namespace: metadata.namespace, name: metadata.name })));
     const podBytes = JSON.stringify(pods).length;
