@@ -78,11 +78,13 @@ export async function fuzzCost(options: CostOptions): Promise<CostReport> {
   const from = options.from ?? 0;
   for (let number = from; number < from + options.inputs && !run.isOver; number += 1) {
     await run.judge(planInput(options, number));
-    if (number % INPUTS_OF_WINDOW === INPUTS_OF_WINDOW - 1) await run.judgeLatency(number);
+    if (number % INPUTS_OF_WINDOW === INPUTS_OF_WINDOW - 1) {
+      await run.judgeLatency(number);
+      options.print(`${run.inputs} inputs and ${run.steps} jobs, ${run.findings.length} found`);
+    }
     if (number % INPUTS_BETWEEN_CLEARS !== INPUTS_BETWEEN_CLEARS - 1 || run.isOver) continue;
     await clear(client, subject);
     await restore(client, kubeconfigs);
-    options.print(`${number + 1} inputs, ${run.findings.length} found`);
   }
   const seconds = (performance.now() - startMs) / 1000;
   return { inputs: run.inputs, steps: run.steps, seconds, findings: run.findings, counts: run.counts };
