@@ -19,6 +19,7 @@ const STREAM_MS = 50;
 /** Inputs that stopped the service for seconds to minutes once. */
 const STOPPED: readonly (readonly [method: string, place: string, size: number, unit: string])[] = [
   ["JobService.CreateJob", "replica types{}", 1_600, "!n"],
+  ["JobService.CreateJob", "template containers[] that use secrets", 800, "a"],
   ["JobService.CreateJob", "job.metadata.labels{}", 8_000, "!"],
   ["JobService.CreateJob", "job.spec.kind_spec members", 4_000, "a"],
   ["JobService.CreateJob", "template spec unknown members{}", 4_000, "containe"],

@@ -29,6 +29,8 @@ export function smallRequest(method: DescMethod): Tree {
   const name = shortName(method);
   if (name === "JobService.BatchCreateJobs") return { requests: [{ job: smallJob() }] };
   if (name === "JobService.SimulateJob" || name === "JobService.CreateJob") return { job: smallJob() };
+  // What reads many things reads all of them: a filter of the smallest request would leave some out.
+  if (/\.(List|Watch)/.test(name)) return {};
   return SEEDS[name]?.({ chance: new Chance(7), bank: new Bank(), method }) ?? {};
 }
 
