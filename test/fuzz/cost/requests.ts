@@ -20,7 +20,8 @@ const JOB_METHODS = ["CreateJob", "SimulateJob", "BatchCreateJobs"].map((name) =
 export function smallJob(): Job {
   const Worker = { replicas: 2, template: smallTemplate() };
   return {
-    metadata: { generateName: "grown-", namespace: "default", annotations: {} },
+    // Calls of the fuzz set limits and policies of other namespaces.
+    metadata: { generateName: "grown-", namespace: "grown", annotations: {} },
     spec: { kind: "Job", replicaSpecs: { Worker }, inputs: {}, runPolicy: { suspend: true } },
   };
 }
