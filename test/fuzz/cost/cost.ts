@@ -19,7 +19,7 @@ import {
   percentile,
   shown,
 } from "./judge.ts";
-import { type CostBounds, type CostInput, planInput } from "./plan.ts";
+import { answerSize, type CostBounds, type CostInput, planInput } from "./plan.ts";
 import { SecondCaller } from "./second-caller.ts";
 import { StepMeter } from "./steps.ts";
 
@@ -142,7 +142,8 @@ class CostRun {
     const code = codeOf(answer);
     this.#count(input, code);
     if (/^(INTERNAL|UNKNOWN|no status)/.test(code)) this.#report(input, `${code} ${answer.message}`);
-    await this.#judgeCost(input, cost);
+    const size = Math.max(input.size, answerSize(input.method, answer.messages));
+    await this.#judgeCost({ ...input, size }, cost);
     if (this.#ended(input)) return;
     const accepted = code === "OK" && shortName(input.method) === "JobService.CreateJob";
     if (accepted && input.number % INPUTS_BETWEEN_STEPS === 0) await this.#judgeSteps(input);

@@ -10,7 +10,7 @@ import { methodsNamed } from "../plan.ts";
 import { methodNamed, pathOf } from "../surface.ts";
 import { operationsProblem, type SizeCount } from "./judge.ts";
 import { OperationsCounter } from "./operations.ts";
-import { type CostInput, namedInput, planInput, sizeOf } from "./plan.ts";
+import { answerSize, type CostInput, namedInput, planInput, sizeOf } from "./plan.ts";
 
 const INPUTS = Number(process.env["GANGWAY_COST_INPUTS"] ?? 40);
 const SHARES = [0.25, 0.5, 1];
@@ -41,8 +41,12 @@ async function counting(t: TestContext) {
   return async ({ method, small, shrunk, items }: CostInput): Promise<string | null> => {
     const options = method.methodKind === "unary" ? {} : { messagesMax: 5, leaveAfterMs: STREAM_MS };
     const countOf = async (request: Buffer): Promise<SizeCount> => {
-      const send = () => caller.call(pathOf(method), framed(request), options);
-      return { bytes: sizeOf(method, request), operations: await counter.count(send) };
+      let answered = 0;
+      const operations = await counter.count(async () => {
+        const { messages } = await caller.call(pathOf(method), framed(request), options);
+        answered = messages.length === 0 ? 0 : answerSize(method, messages);
+      });
+      return { bytes: Math.max(sizeOf(method, request), answered), operations };
     };
     // The first call of a kind makes what later ones find.
     await countOf(small);

@@ -1,5 +1,5 @@
 /** Makes the inputs of a run, each from its seed and number alone. */
-import type { DescMethod } from "@bufbuild/protobuf";
+import { type DescMethod, fromBinary } from "@bufbuild/protobuf";
 import { Chance } from "../chance.ts";
 import { decode, encode } from "../plan.ts";
 import { shortName } from "../surface.ts";
@@ -100,6 +100,14 @@ const VALUE_BYTES = 64;
 export function sizeOf(method: DescMethod, request: Buffer): number {
   const tree = decode({ method, request });
   return Math.max(request.length, tree === null ? 0 : VALUE_BYTES * valuesOf(tree));
+}
+
+/** How large the messages of an answer count: an accepted job comes back with what the platform added to its pods. */
+export function answerSize({ output }: DescMethod, messages: readonly Buffer[]): number {
+  return messages.reduce(
+    (sum, message) => sum + Math.max(message.length, VALUE_BYTES * valuesOf(fromBinary(output, message))),
+    0,
+  );
 }
 
 function valuesOf(value: unknown): number {
