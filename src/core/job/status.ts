@@ -238,6 +238,8 @@ export type JobStatus = {
   readonly shrink?: Shrink;
   /** Counts only while the job waits: see `nominationOf`. Omitted: no gang is preempted for it. */
   readonly nomination?: Nomination;
+  /** The digest of its tree when it was preempted last. Omitted: never, or before this was recorded. */
+  readonly preemptedIn?: string;
   /** The phases of the pods when they were last seen. Omitted: not seen yet. */
   readonly pods?: PodPhases;
   /** Why pods of the live admission do not run. Omitted: no problem is known. */

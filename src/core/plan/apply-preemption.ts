@@ -75,13 +75,18 @@ function changeNominee(
 /** Requests that a victim is undone, or gives up members. Null if it is too late. */
 function applyToVictim(
   before: Job,
-  { admission, reason, keeps }: PlannedVictim,
+  { admission, reason, keeps, treeDigest }: PlannedVictim,
   { by, nowMs }: { readonly by: string; readonly nowMs: number },
 ): PreemptionChange | null {
   if (keeps !== undefined) return applyShrink(before, { admission, keeps }, { nowMs, why: givesUpWords(by, reason) });
   const message = preemptedWords(by, reason);
   const after = applyEviction(before, { admission, reason: PREEMPTED, message, preemption: reason });
-  return after === null ? null : { before, after, events: [] };
+  return after === null ? null : { before, after: notePreemptedIn(after, treeDigest), events: [] };
+}
+
+/** Notes the digest of the tree in which a gang is preempted. */
+function notePreemptedIn(job: Job, treeDigest: string | undefined): Job {
+  return treeDigest === undefined ? job : { ...job, status: { ...job.status, preemptedIn: treeDigest } };
 }
 
 /** Requests that an elastic gang gives up members. Null if it is too late. */

@@ -26,6 +26,8 @@ export type DocumentedFacts = {
   readonly neverPreempts?: true;
   /** How often it was preempted. Omitted: never. */
   readonly preemptions?: number;
+  /** The digest of its tree when it was preempted last. Omitted: never, or before this was recorded. */
+  readonly preemptedIn?: string;
   /** After so many preemptions it is protected. Omitted: as its queue says. */
   readonly maxPreemptions?: number;
   /** Its admission ends so long after it began. Omitted: nobody knows when it ends. */
@@ -150,7 +152,7 @@ function newAsk(before: Job, after: Job, kinds: Registry): Ask | null {
 }
 
 export function documentedFacts(job: Job): DocumentedFacts {
-  const { waiting, backoff, conditions } = job.status;
+  const { waiting, backoff, conditions, preemptedIn } = job.status;
   const { preemptions = 0 } = job.status.attempts;
   const { maxPreemptions } = job.spec.runPolicy.schedulingPolicy;
   const { maxRuntimeMs, backfill } = job.spec.runPolicy;
@@ -166,6 +168,7 @@ export function documentedFacts(job: Job): DocumentedFacts {
     ...(keeps === null ? {} : { shrinksTo: keeps }),
     ...(job.spec.preemptionPolicy === "NEVER" ? { neverPreempts: true as const } : {}),
     ...(preemptions === 0 ? {} : { preemptions }),
+    ...(preemptedIn === undefined ? {} : { preemptedIn }),
     ...(maxPreemptions === undefined ? {} : { maxPreemptions }),
     ...(maxRuntimeMs === undefined ? {} : { maxRuntimeMs }),
     ...(backfill === true ? { backfill } : {}),

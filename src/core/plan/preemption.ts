@@ -12,6 +12,8 @@ export type PlannedVictim = {
   readonly members: MemberCounts;
   /** The members that an elastic gang keeps: it runs on with them. Omitted: it gives way whole. */
   readonly keeps?: MemberCounts;
+  /** The digest of its tree of queues. Omitted: it gives up members, or is taken back. */
+  readonly treeDigest?: string;
   readonly reason: PreemptionReason;
 };
 

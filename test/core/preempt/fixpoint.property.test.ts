@@ -93,7 +93,7 @@ test("classic: gangs that take back quota come to rest", () => {
   atRest(fleets(fc.constant(null), { nominalMax: 4, sizeMax: 4 }), () => {});
 });
 
-/** Larger gangs may take turns: one that gives way may leave more room than the taker needs. They back off longer. */
+/** Only with gangs of one size are shares level. That larger ones come to rest, too, `rest.property.test.ts` says. */
 test("fair: gangs of one device come to rest, and their queues' shares are level within one gang", () => {
   atRest(fleets(someStrategies, { nominalMax: 0, sizeMax: 1 }), ({ queues, gangs }, running) => {
     const used = (queue: string) => running.filter((gang) => gang.queue === queue).length;

@@ -1,5 +1,4 @@
 import fc from "fast-check";
-import { candidateOrder } from "../../../src/core/plan/preempt/order.ts";
 import type { RunningGang, Taker, Victim } from "../../../src/core/plan/preempt/running-gang.ts";
 import { victimsFor } from "../../../src/core/plan/preempt/victims.ts";
 import { FAIR_SHARING_STRATEGIES, type FairSharingStrategy } from "../../../src/core/plan/queue-policy.ts";
@@ -109,10 +108,4 @@ export function victimsIn(world: World, state: QuotaState): readonly Victim[] {
 export function without(gangs: readonly WorldGang[], victims: readonly Victim[]): readonly WorldGang[] {
   const gone = new Set(victims.map(({ gang }) => gang.uid));
   return gangs.filter(({ uid }) => !gone.has(uid));
-}
-
-/** The victims of one queue in the order in which they were taken. */
-export function victimsOfQueue(world: World, victims: readonly Victim[], queue: string): readonly Victim[] {
-  const order = candidateOrder<RunningGang>(world.taker.queue);
-  return victims.filter(({ gang }) => gang.account.queue === queue).sort((a, b) => order(a.gang, b.gang));
 }

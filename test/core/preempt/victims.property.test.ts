@@ -1,23 +1,19 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import type { Victim } from "../../../src/core/plan/preempt/running-gang.ts";
 import type { PlanQueue } from "../../../src/core/plan/snapshot.ts";
-import { childTowards, commonAncestor, isWithinQuota } from "../../../src/core/plan/state/branch-use.ts";
-import { compareShares, shareOf } from "../../../src/core/plan/state/shares.ts";
+import { isWithinQuota } from "../../../src/core/plan/state/branch-use.ts";
 import {
   fitsBeside,
   neededOf,
-  oneStrategy,
   someStrategies,
   someWorld,
   stateWith,
   victimsIn,
-  victimsOfQueue,
   type World,
   without,
 } from "./gang-world.ts";
-import { accountOf, someQueues, useTable } from "./tree-world.ts";
+import { someQueues, useTable } from "./tree-world.ts";
 
 const RUNS = { numRuns: 1000 };
 const classic = someWorld(fc.constant(null));
@@ -100,58 +96,7 @@ for (const [name, worlds] of Object.entries({ classic, fair })) {
       }
     });
   });
-
-  test(`${name}: a queue that gives way uses more than its quota at that moment`, () => {
-    always(name === "classic" ? classic : someWorld(oneStrategy), (world, { needed, victims, state }) => {
-      for (const { queue, before } of takenInTurn(world, victims)) {
-        const now = stateWith(world, without(world.gangs, before));
-        const leaf = now.branches.leaf(queue)!;
-        const pools = name === "classic" ? needed : leaf.pools.keys();
-        assert.ok(!isWithinQuota(now, leaf, pools), `${queue} is within its quota`);
-        assert.ok(!isWithinQuota(state, state.branches.leaf(queue)!, needed));
-      }
-    });
-  });
 }
-
-/**
- * Each victim of another queue, with the victims of its queue that were taken before it. With a second strategy the
- * candidates would not be taken in their order.
- */
-function takenInTurn(world: World, victims: readonly Victim[]) {
-  const queues = [...new Set(victims.map(({ gang }) => gang.account.queue))].filter((one) => one !== world.taker.queue);
-  return queues.flatMap((queue) => {
-    const inTurn = victimsOfQueue(world, victims, queue);
-    return inTurn.map((victim, at) => ({ queue, victim, before: inTurn.slice(0, at) }));
-  });
-}
-
-/** One tree of two levels whose queues preempt nothing of their own: the taker's share is the same all the time. */
-const flatQueues: fc.Arbitrary<readonly PlanQueue[]> = someQueues.map((queues) =>
-  queues.map((queue) => {
-    const parent = queue.name === "q0" ? null : "q0";
-    return { ...queue, parent, policy: { ...queue.policy!, withinQueue: "NEVER" as const } };
-  }),
-);
-
-test("fair: the taker's new share obeys the strategy, and is below the victim's at that moment", () => {
-  always(someWorld(oneStrategy, flatQueues), (world, { victims }) => {
-    const strategies = world.queues[0]!.policy!.fairSharing!;
-    const { queue: takerQueue, wants } = world.taker;
-    for (const { queue, victim, before } of takenInTurn(world, victims)) {
-      if (victim.reason !== "InCohortFairSharing") continue;
-      const now = stateWith(world, without(world.gangs, before));
-      for (const [pool, amount] of wants) now.charge(accountOf(now, takerQueue), pool, amount);
-      const [leaf, takerLeaf] = [now.branches.leaf(queue)!, now.branches.leaf(takerQueue)!];
-      const ancestor = commonAncestor(leaf, takerLeaf)!;
-      const share = shareOf(now, childTowards(ancestor, takerLeaf));
-      assert.ok(compareShares(share, shareOf(now, childTowards(ancestor, leaf))) < 0);
-      if (strategies[0] === "LESS_THAN_INITIAL_SHARE") continue;
-      for (const [pool, amount] of victim.gang.uses) now.discharge(accountOf(now, queue), pool, amount);
-      assert.ok(compareShares(share, shareOf(now, childTowards(ancestor, leaf))) <= 0);
-    }
-  });
-});
 
 /** Queues that take only from themselves, so that the rules let every allowed gang go. */
 const lonelyQueues: fc.Arbitrary<readonly PlanQueue[]> = someQueues.map((queues) =>

@@ -32,8 +32,10 @@ export function usesOne({ uses }: Pick<RunningGang, "uses">, pools: Iterable<str
 
 type AllowingPolicy = "LOWER_PRIORITY" | "LOWER_OR_NEWER_EQUAL_PRIORITY" | "ANY";
 
+type Ranked = Pick<Taker, "priority" | "createTimeMs">;
+
 /** True if a policy lets a gang give way for a taker. */
-export function allows(policy: AllowingPolicy, taker: Taker, gang: RunningGang): boolean {
+export function allows(policy: AllowingPolicy, taker: Ranked, gang: Ranked): boolean {
   switch (policy) {
     case "ANY":
       return true;

@@ -2,7 +2,9 @@ import type { PreemptionReason } from "../../job/preemption.ts";
 import { type BranchUse, borrowsWith, fitsInQuota, isWithinQuota } from "../state/branch-use.ts";
 import { type Branch, upward } from "../state/branches.ts";
 import { candidatesOf } from "./candidates.ts";
+import { legalVictims } from "./legal-victims.ts";
 import { candidateOrder, turnOf } from "./order.ts";
+import type { Rule } from "./rule.ts";
 import type { RunningGang, Taker, Victim, VictimSearch } from "./running-gang.ts";
 import { Taking } from "./taking.ts";
 
@@ -37,17 +39,43 @@ const REASONS: Readonly<Record<Claim, PreemptionReason>> = {
 export function classicVictims(search: VictimSearch, taker: Taker, takerLeaf: Branch): readonly Victim[] {
   const classes = classesOf(search, taker, takerLeaf);
   const sequence = sequenceOf(search, taker, classes);
-  for (const borrowing of attemptsOf(search, { taker, takerLeaf, classes })) {
+  const attempts = attemptsOf(search, { taker, takerLeaf, classes });
+  for (const borrowing of attempts) {
     const taking = new Taking(search, taker, takerLeaf);
     const victims = attempt({ search, taker, taking }, sequence, borrowing);
     taking.end();
     if (victims !== null) return victims;
   }
+  // Kueue's order alone keeps gangs from taking turns for ever: one that was preempted takes in no other.
+  for (const borrowing of taker.wasPreempted === true ? [] : attempts) {
+    const taking = new Taking(search, taker, takerLeaf);
+    const rule = ruleOf({ search, taker, taking }, sequence, borrowing);
+    const victims = legalVictims({ quota: search.quota, rule });
+    if (victims !== null) return victims;
+  }
   return [];
 }
 
+/** Who may go in an attempt, whatever the order. */
+function ruleOf({ search, taker, taking }: Attempt, sequence: readonly Candidate[], borrowing: boolean): Rule {
+  const allowed = sequence.filter(({ claim }) => !borrowing || claim !== "reclaimWithinQuota");
+  const byGang = new Map(allowed.map((candidate) => [candidate.gang, candidate]));
+  return {
+    candidates: allowed.map(({ gang }) => gang),
+    isOwn: ({ account }) => account.queue === taker.account.queue,
+    reasonFor: (gang) => {
+      const candidate = byGang.get(gang);
+      if (candidate === undefined || !stillAboveQuota(search, taker, candidate)) return null;
+      return REASONS[candidate.claim];
+    },
+    fits: (gone) => taking.fits({ borrowing }, gone),
+  };
+}
+
+type Attempt = { readonly search: VictimSearch; readonly taker: Taker; readonly taking: Taking };
+
 function attempt(
-  { search, taker, taking }: { readonly search: VictimSearch; readonly taker: Taker; readonly taking: Taking },
+  { search, taker, taking }: Attempt,
   sequence: readonly Candidate[],
   borrowing: boolean,
 ): readonly Victim[] | null {

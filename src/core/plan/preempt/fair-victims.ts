@@ -1,8 +1,10 @@
 import { FAIR_SHARING_STRATEGIES, type FairSharingStrategy } from "../queue-policy.ts";
-import { childTowards, commonAncestor, isWithinQuota } from "../state/branch-use.ts";
+import { commonAncestor, isWithinQuota } from "../state/branch-use.ts";
 import { type Branch, rootOf } from "../state/branches.ts";
-import { compareShares, type Share, shareOf } from "../state/shares.ts";
+import type { QuotaState } from "../state/quota-state.ts";
 import { candidatesOf, leavesFor } from "./candidates.ts";
+import { FairRule } from "./fair-rule.ts";
+import { FEW_CANDIDATES_MAX, inLegalOrder, legalVictims } from "./legal-victims.ts";
 import { candidateOrder, turnOf } from "./order.ts";
 import { withinReach } from "./reach.ts";
 import { chargeWants, type RunningGang, type Taker, type Victim, type VictimSearch } from "./running-gang.ts";
@@ -24,7 +26,7 @@ export function fairVictims(
 ): readonly Victim[] {
   const all = new CandidateLists(search, taker, of.takerLeaf);
   const hasGrowth = all.leaves.some((leaf) => isAnyGrowth(search.gangsOf(leaf.name)) && isAnyGrowth(all.of(leaf)));
-  const asking = { ...of, search, taker, hasGrowth };
+  const asking = { ...of, search, taker, hasGrowth, strategies: strategiesFor(taker, of.strategies) };
   // Most takers need few victims. Only for the others the bounds are worth their time.
   const quick = attempt(asking, all, QUICK_STEPS);
   if (quick !== null) return quick;
@@ -33,6 +35,36 @@ export function fairVictims(
   if (reached.length === 0 || !mayFit(reached.flatMap((leaf) => all.of(leaf)))) return [];
   return attempt(asking, { leaves: reached, of: all.of }, Number.POSITIVE_INFINITY) ?? [];
 }
+
+/** True if these victims can be taken one after another, each allowed at that moment. */
+export function areFairlyLegal(
+  search: VictimSearch,
+  taker: Taker,
+  of: {
+    readonly takerLeaf: Branch;
+    readonly strategies: readonly FairSharingStrategy[];
+    readonly victims: readonly Victim[];
+  },
+): boolean {
+  const { quota } = search;
+  const { mark } = quota;
+  const gangs = of.victims.map(({ gang }) => gang);
+  const taking = new Taking(search, taker, of.takerLeaf);
+  chargeWants(quota, taker);
+  const asking = { ...of, search, taker, strategies: strategiesFor(taker, of.strategies) };
+  const rule = new FairRule(asking, { candidates: () => gangs, taking });
+  const isLegal = inLegalOrder({ quota, rule }, gangs) !== null;
+  quota.undo(mark);
+  return isLegal;
+}
+
+/** In the order in which they are tried. */
+function strategiesFor({ wasPreempted }: Taker, strategies: readonly FairSharingStrategy[]) {
+  if (wasPreempted === true) return FINAL_SHARE_ALONE;
+  return strategies.length === 0 ? FAIR_SHARING_STRATEGIES : strategies;
+}
+
+const FINAL_SHARE_ALONE: readonly FairSharingStrategy[] = ["LESS_THAN_OR_EQUAL_TO_FINAL_SHARE"];
 
 type Asking = {
   readonly search: VictimSearch;
@@ -49,15 +81,50 @@ function attempt(asking: Asking, candidates: Candidates, stepsMax: number): read
   const { mark } = quota;
   const taking = new Taking(search, taker, takerLeaf);
   chargeWants(quota, taker);
-  const fair = new FairSearch({ search, taker, takerLeaf, taking, stepsMax });
-  const [first, second] = strategies.length === 0 ? FAIR_SHARING_STRATEGIES : strategies;
+  const rule = new FairRule(asking, { candidates: () => allOf(candidates, asking), taking });
+  const { mark: charged } = quota;
+  const fair = new FairSearch({ search, taker, takerLeaf, taking, rule, stepsMax });
+  const [first, second] = strategies;
   const found =
     [1, 2].some((turn) => fair.takeBy(first as FairSharingStrategy, upTo(candidates, { turn, hasGrowth }))) ||
     (second !== undefined && fair.takeKept());
+  if (!found && fair.isCut) {
+    quota.undo(mark);
+    return null;
+  }
   for (const [pool, amount] of taker.wants) quota.discharge(taker.account, pool, amount);
-  const victims = found ? taking.fillBack({ borrowing: true }) : [];
+  const kueue = found ? taking.fillBack({ borrowing: true }) : [];
+  quota.undo(charged);
+  const isLegal = found && areInLegalOrder({ quota, rule }, kueue);
+  const mayFindOthers = !isLegal && (found || mayFind(candidates, takerLeaf));
+  const victims = mayFindOthers ? (legalVictims({ quota, rule }) ?? []) : kueue;
   quota.undo(mark);
-  return !found && fair.isCut ? null : victims;
+  return victims;
+}
+
+function areInLegalOrder(of: { readonly quota: QuotaState; readonly rule: FairRule }, victims: readonly Victim[]) {
+  const gangs = victims.map(({ gang }) => gang);
+  return inLegalOrder(of, gangs) !== null;
+}
+
+/**
+ * False: what Kueue's search does not find, another one does not find either. A taker's share falls only with gangs on
+ * its own side of the tree, and without that no gang that was refused is allowed later. Of few, all sets are tried.
+ */
+function mayFind({ leaves, of }: Candidates, takerLeaf: Branch): boolean {
+  const root = rootOf(takerLeaf);
+  let count = 0;
+  for (const leaf of leaves) {
+    const { length } = of(leaf);
+    if (length > 0 && (leaf === takerLeaf || commonAncestor(leaf, takerLeaf) !== root)) return true;
+    count += length;
+  }
+  return count > 0 && count <= FEW_CANDIDATES_MAX;
+}
+
+/** All candidates in Kueue's order. */
+function allOf({ leaves, of }: Candidates, { taker, search }: Asking): readonly RunningGang[] {
+  return leaves.flatMap((leaf) => of(leaf)).sort(candidateOrder(taker.account.queue, search.prefer));
 }
 
 function isAnyGrowth(gangs: readonly RunningGang[]): boolean {
@@ -112,6 +179,7 @@ class FairSearch {
   readonly #taker: Taker;
   readonly #takerLeaf: Branch;
   readonly #taking: Taking;
+  readonly #rule: FairRule;
   #stepsLeft: number;
   /** The candidates that the first strategy refused. */
   readonly #kept = new Map<Branch, RunningGang[]>();
@@ -121,12 +189,14 @@ class FairSearch {
     readonly taker: Taker;
     readonly takerLeaf: Branch;
     readonly taking: Taking;
+    readonly rule: FairRule;
     readonly stepsMax: number;
   }) {
     this.#search = of.search;
     this.#taker = of.taker;
     this.#takerLeaf = of.takerLeaf;
     this.#taking = of.taking;
+    this.#rule = of.rule;
     this.#stepsLeft = of.stepsMax;
   }
 
@@ -144,10 +214,10 @@ class FairSearch {
   /** Takes candidates by the first strategy until the taker fits. False: it does not. */
   takeBy(strategy: FairSharingStrategy, candidates: Candidates): boolean {
     const targets = this.#targets(candidates);
-    const withinQuota = isWithinQuota(this.#search.quota, this.#takerLeaf, this.#taker.needed);
     for (let leaf = this.#next(targets); leaf !== null; leaf = this.#next(targets)) {
       if (leaf === this.#takerLeaf) this.#taking.take(targets.shift(leaf) as RunningGang, "InClusterQueue");
-      else if (withinQuota) this.#taking.take(targets.shift(leaf) as RunningGang, "InCohortReclamation");
+      else if (this.#rule.isWithinOwnQuota)
+        this.#taking.take(targets.shift(leaf) as RunningGang, "InCohortReclamation");
       else if (!this.#takeOne({ targets, leaf }, strategy)) continue;
       if (this.#taking.fitsWhenAdded()) return true;
     }
@@ -158,9 +228,9 @@ class FairSearch {
   takeKept(): boolean {
     const targets = this.#targets({ leaves: [...this.#kept.keys()], of: (leaf) => this.#kept.get(leaf) ?? [] });
     for (let leaf = this.#next(targets); leaf !== null; leaf = this.#next(targets)) {
-      const { taker, target } = this.#shares(leaf);
-      if (compareShares(taker, target) < 0) {
-        this.#taking.take(targets.shift(leaf) as RunningGang, "InCohortFairSharing");
+      const gang = targets.shift(leaf) as RunningGang;
+      if (this.#rule.allows("LESS_THAN_INITIAL_SHARE", gang, leaf)) {
+        this.#taking.take(gang, "InCohortFairSharing");
         if (this.#taking.fitsWhenAdded()) return true;
       }
       targets.drop(leaf);
@@ -173,40 +243,16 @@ class FairSearch {
     { targets, leaf }: { readonly targets: TargetQueues; readonly leaf: Branch },
     strategy: FairSharingStrategy,
   ): boolean {
-    const { taker, target } = this.#shares(leaf);
     const kept = this.#kept.get(leaf) ?? [];
     this.#kept.set(leaf, kept);
-    const isBelow = compareShares(taker, target) < 0;
     for (let gang = targets.shift(leaf); gang !== null; gang = targets.shift(leaf)) {
-      if (
-        isBelow &&
-        (strategy === "LESS_THAN_INITIAL_SHARE" || compareShares(taker, this.#shareWithout(gang, leaf)) <= 0)
-      ) {
+      if (this.#rule.allows(strategy, gang, leaf)) {
         this.#taking.take(gang, "InCohortFairSharing");
         return true;
       }
       kept.push(gang);
     }
     return false;
-  }
-
-  /** The shares of the taker's and the target's branches right below the lowest branch that holds both. */
-  #shares(leaf: Branch): { readonly taker: Share; readonly target: Share } {
-    const ancestor = commonAncestor(leaf, this.#takerLeaf);
-    const { quota } = this.#search;
-    return {
-      taker: shareOf(quota, childTowards(ancestor, this.#takerLeaf)),
-      target: shareOf(quota, childTowards(ancestor, leaf)),
-    };
-  }
-
-  #shareWithout(gang: RunningGang, leaf: Branch): Share {
-    const { quota } = this.#search;
-    const { mark } = quota;
-    for (const [pool, amount] of gang.uses) quota.discharge(gang.account, pool, amount);
-    const { target } = this.#shares(leaf);
-    quota.undo(mark);
-    return target;
   }
 
   #targets(candidates: Candidates): TargetQueues {

@@ -54,3 +54,8 @@ export function protectedWords({ by }: Protected, untilMs: number | null): strin
   });
   return `; gangs that would give way for it ${words.join(", or ")}`;
 }
+
+/** For a gang that was preempted and may take by its final share alone. */
+export const FINAL_SHARE_WORDS =
+  "; it was preempted, so it may preempt others by its final share alone, until a job of its tree of queues is " +
+  "submitted, resized or ends, or a quota or a policy of the tree changes";

@@ -73,7 +73,8 @@ export class Reaches {
 
 /**
  * Leaves out the queues that surely give nothing by fair sharing, whatever the others give: the shares of victims only
- * fall, so those that are not above the taker's share do not come above the least share that the taker can have.
+ * fall, so those that are not above the taker's share do not come above the least share that the taker can have. A
+ * branch that takes back its own quota may take from every queue outside it.
  */
 export function withinReach(
   quota: QuotaState,
@@ -83,19 +84,22 @@ export function withinReach(
   const { mark } = quota;
   const leaves = candidates.leaves.filter((leaf) => candidates.of(leaf).length > 0);
   chargeWants(quota, taker);
+  const reclaims = new Set([...upward(takerLeaf)].filter((branch) => isWithinQuota(quota, branch, taker.needed)));
   const reached: Branch[] = [];
   const reach = (leaf: Branch) => {
     reached.push(leaf);
     dischargeGangs(quota, candidates.of(leaf));
   };
   if (leaves.includes(takerLeaf)) reach(takerLeaf);
-  const takesAny = isWithinQuota(quota, takerLeaf, taker.needed);
+  const takesAny = reclaims.has(takerLeaf);
   const others = leaves.filter((leaf) => leaf !== takerLeaf);
   const byAncestor = Map.groupBy(others, (leaf) => commonAncestor(leaf, takerLeaf));
+  let isOwn = false;
   for (const branch of takesAny ? [] : upward(takerLeaf)) {
+    isOwn ||= reclaims.has(branch);
     const least = shareOf(quota, branch);
     const rivals = Map.groupBy(byAncestor.get(branch.parent) ?? [], (leaf) => childTowards(branch.parent, leaf));
-    const above = [...rivals].filter(([rival]) => compareShares(least, shareOf(quota, rival)) < 0);
+    const above = [...rivals].filter(([rival]) => isOwn || compareShares(least, shareOf(quota, rival)) < 0);
     for (const [, leaves] of above) leaves.forEach(reach);
   }
   quota.undo(mark);

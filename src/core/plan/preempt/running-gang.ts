@@ -3,6 +3,7 @@ import type { PoolAmounts } from "../state/branch-use.ts";
 import type { Branch } from "../state/branches.ts";
 import type { Account } from "../state/quota-levels.ts";
 import type { QuotaState } from "../state/quota-state.ts";
+import type { WaitingGangs } from "./waiting-gangs.ts";
 
 /** A gang that uses tokens, as the search for victims sees it. The state of use counts what it uses. */
 export type RunningGang = {
@@ -30,6 +31,8 @@ export type Taker = {
   readonly wants: PoolAmounts;
   /** The pools of which it does not get enough now. Only gangs that use one of them are taken. */
   readonly needed: ReadonlySet<string>;
+  /** True: it was preempted, and its tree has not changed since. Omitted: false. */
+  readonly wasPreempted?: boolean;
 };
 
 /** Whom a taker may have preempted, and what must hold for it to fit. */
@@ -40,6 +43,10 @@ export type VictimSearch = {
   readonly gangsOf: (queue: string) => readonly RunningGang[];
   /** The leaves of a tree that have running gangs which use one of some pools. Omitted: all may have. */
   readonly leavesWith?: (root: Branch, pools: ReadonlySet<string>) => readonly Branch[];
+  /** What waits in the taker's queue beside it, in their order. Omitted: nothing does. */
+  readonly others?: () => readonly WaitingGangs[];
+  /** True for a gang that was preempted, and whose tree has not changed since. Omitted: none was. */
+  readonly wasPreempted?: (gang: RunningGang) => boolean;
   /** Leaves out gangs that are protected. Omitted: none is. */
   readonly mayTake?: (gang: RunningGang) => boolean;
   /** What must hold besides quota once these gangs are gone, such as room on nodes. Omitted: nothing. */

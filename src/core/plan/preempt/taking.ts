@@ -25,7 +25,7 @@ export class Taking {
   }
 
   /** True if the taker fits now. Without borrowing, its queue must also stay within its own quota. */
-  fits({ borrowing }: { readonly borrowing: boolean }): boolean {
+  fits({ borrowing }: { readonly borrowing: boolean }, gone: readonly Victim[] = this.#victims): boolean {
     const { quota, fitsWithout } = this.#search;
     const { account, priority, wants } = this.#taker;
     for (const [name, need] of wants) {
@@ -34,15 +34,15 @@ export class Taking {
       if (!borrowing && borrowsWith(quota, pool, need)) return false;
       if (!quota.admits(account, name, { need, priority })) return false;
     }
-    return fitsWithout?.(this.#victims) ?? true;
+    return fitsWithout?.(gone) ?? true;
   }
 
   /** The same while the state counts the taker's wants as used. */
-  fitsWhenAdded(): boolean {
+  fitsWhenAdded(gone: readonly Victim[] = this.#victims): boolean {
     const { quota } = this.#search;
     const { mark } = quota;
     this.#discharge(this.#taker.account, this.#taker.wants);
-    const fits = this.fits({ borrowing: true });
+    const fits = this.fits({ borrowing: true }, gone);
     quota.undo(mark);
     return fits;
   }

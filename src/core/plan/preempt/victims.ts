@@ -1,6 +1,6 @@
 import { rootOf } from "../state/branches.ts";
 import { classicVictims } from "./classic-victims.ts";
-import { fairVictims } from "./fair-victims.ts";
+import { areFairlyLegal, fairVictims } from "./fair-victims.ts";
 import type { Taker, Victim, VictimSearch } from "./running-gang.ts";
 
 /**
@@ -13,4 +13,13 @@ export function victimsFor(search: VictimSearch, taker: Taker): readonly Victim[
   const { fairSharing } = rootOf(takerLeaf).policy;
   if (fairSharing === null) return classicVictims(search, taker, takerLeaf);
   return fairVictims(search, taker, { takerLeaf, strategies: fairSharing });
+}
+
+/** True if victims can be taken one after another, each allowed at that moment, also once others were admitted. */
+export function areLegal(search: VictimSearch, taker: Taker, victims: readonly Victim[]): boolean {
+  const takerLeaf = search.quota.branches.leaf(taker.account.queue);
+  if (takerLeaf === null) return false;
+  const { fairSharing } = rootOf(takerLeaf).policy;
+  // Without fair sharing, only less use of its own queue protects a victim.
+  return fairSharing === null || areFairlyLegal(search, taker, { takerLeaf, strategies: fairSharing, victims });
 }

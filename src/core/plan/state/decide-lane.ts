@@ -13,7 +13,6 @@ import { FindRoom, type Placed } from "./find-room.ts";
 import type { FindVictims, VictimsAnswer } from "./find-victims.ts";
 import type { Entry, Lane } from "./gang-lines.ts";
 import { allocationsOf, placeIn } from "./grow.ts";
-import { plannedVictims } from "./growth.ts";
 import { type KeptRoom, liftedKey } from "./kept-room.ts";
 import { LaneOptions } from "./lane-options.ts";
 import { leaveLists, onlyDrains, setRestless } from "./lane-turns.ts";
@@ -73,13 +72,16 @@ export class DecideLane {
     return placed === null ? null : this.#take(entry, request, placed);
   }
 
-  /** Admits a nominee with all its members, or these, wherever it fits now without victims. Null: it does not. */
-  takeAny(lane: Lane, entry: Entry, members: SizedAsk): PlannedAdmission | null {
-    const queue = this.#queueOf(lane);
-    if (queue === undefined) return null;
-    for (const sized of new Set([lane.shape.all, members])) {
-      const found = this.#tryMembers(lane, entry, { sized, queue });
-      if ("kind" in found && found.kind === "fits") return this.take(lane, entry, found);
+  /**
+   * Admits a nominee with all its members, or those that it is nominated with, wherever they fit now. It gets the
+   * flavors that it was nominated for: with others, its victims would have ended in vain. Null: it does not fit.
+   */
+  takeAny(lane: Lane, entry: Entry, { request: { sized: named, choice } }: RoomTry): PlannedAdmission | null {
+    const flavors = Object.keys(unitsOf(lane.shape.all, this.#parts.resources)).map((name) => choice[name] ?? "");
+    for (const sized of new Set([lane.shape.all, named])) {
+      const found = this.#fitting(lane, this.#parts.requestOf(lane, sized, flavors));
+      const planned = found === null ? null : this.take(lane, entry, found);
+      if (planned !== null) return planned;
     }
     return null;
   }
@@ -142,9 +144,9 @@ export class DecideLane {
       this.#victims.charge(entry, wants);
       return "reserved";
     }
-    if (found === null || !this.#victims.stillFits(asking, found)) return "skipped";
+    if (found === null || !this.#victims.stillServes(asking, found)) return "skipped";
     this.#victims.book(asking, found);
-    return { planned: this.plannedIn(entry, request, found.room), victims: plannedVictims(found.victims) };
+    return { planned: this.plannedIn(entry, request, found.room), victims: this.#victims.planned(found) };
   }
 
   /** Refuses the first gang of a lane. Returns the place that it gets in the waiting line; null if it gets none. */
@@ -307,11 +309,12 @@ export class DecideLane {
   }
 
   /** What keeps others from giving way for a gang although its queue's policy allows that. */
-  #sparesOthers(lane: Lane, entry: Entry, sized: SizedAsk): Pick<LaneRefusal, "budget" | "spared"> {
+  #sparesOthers(lane: Lane, entry: Entry, sized: SizedAsk): Partial<LaneRefusal> {
     const queue = this.#queueOf(lane);
     const find = () => (queue === undefined ? null : (this.#tryRanked(lane, entry, { sized, queue })?.victims ?? null));
     const spared = this.#victims.protectedFrom({ lane, entry }, find);
-    return { ...this.#victims.budget.refusalOf(entry), ...(spared === null ? {} : { spared }) };
+    const byShare = this.mayPreempt(lane, entry) ? this.#victims.strategyOf(entry) : {};
+    return { ...this.#victims.budget.refusalOf(entry), ...(spared === null ? {} : { spared }), ...byShare };
   }
 
   /** Lets a lane wait for all that can end its refusal. False: something that nothing watches can end it, too. */

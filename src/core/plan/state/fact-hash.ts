@@ -8,6 +8,10 @@ export class HashSum {
     this.#high = (this.#high + sign * high) >>> 0;
   }
 
+  get hash(): EntityHash {
+    return { low: this.#low, high: this.#high };
+  }
+
   /** 16 hexadecimal digits. */
   get text(): string {
     return this.#high.toString(16).padStart(8, "0") + this.#low.toString(16).padStart(8, "0");

@@ -133,10 +133,11 @@ export function factText(fact: Fact): string {
 function gangText({ ask: _ask, admissions, backoff, ...facts }: PlanGang): string {
   const { uid, namespace, name, project, queue, priority, createTimeMs, askHash, generation, lastAdmission } = facts;
   const named = [uid, namespace, name, project, queue, priority, createTimeMs, askHash, generation, lastAdmission];
-  const { suspended, awaitsResult, waits, ends, waitsSinceMs, nomination, preemptions, maxPreemptions } = facts;
+  const { suspended, awaitsResult, waits, ends, waitsSinceMs, nomination, preemptions, preemptedIn, maxPreemptions } =
+    facts;
   const { notBeforeMs, lastCluster } = backoff ?? {};
   const later = [suspended, awaitsResult, waits, ends, waitsSinceMs, notBeforeMs, lastCluster];
-  const counted = [preemptions, maxPreemptions];
+  const counted = [preemptions, maxPreemptions, ...(preemptedIn === undefined ? [] : [preemptedIn])];
   const nominated = nomination === undefined ? "" : canonicalJson(nomination);
   const { maxRuntimeMs, backfill } = facts;
   const bounded = maxRuntimeMs === undefined && backfill === undefined ? "" : `${maxRuntimeMs} ${backfill}`;

@@ -1,11 +1,12 @@
 import { cheapestVictims, isCheaper } from "../preempt/cheapest-victims.ts";
 import type { Protected } from "../preempt/protection.ts";
-import { dischargeGangs, type RunningGang, type Taker, type Victim } from "../preempt/running-gang.ts";
-import { victimsFor } from "../preempt/victims.ts";
+import { dischargeGangs, type RunningGang, type Victim, type VictimSearch } from "../preempt/running-gang.ts";
+import { areLegal, victimsFor } from "../preempt/victims.ts";
+import type { PlannedVictim } from "../preemption.ts";
 import type { PoolAmounts } from "./branch-use.ts";
 import type { ClusterState, PlacedPod } from "./cluster-state.ts";
 import type { Entry, Lane } from "./gang-lines.ts";
-import { wholeGangs, withLeastGrowth } from "./growth.ts";
+import { plannedVictims, wholeGangs, withLeastGrowth } from "./growth.ts";
 import { type KeptRoom, leftPods } from "./kept-room.ts";
 import { eachFits, fitGroups, placeAll } from "./place-all.ts";
 import { type Request, type RoomTry, tryIn } from "./requests.ts";
@@ -13,6 +14,7 @@ import { RoundBudgets } from "./round-budgets.ts";
 import { byCluster, type Runner, type Runners, type RunningVictim } from "./runners.ts";
 import type { Parts } from "./state-parts.ts";
 import { StayingGangs } from "./staying-gangs.ts";
+import { Takers } from "./takers.ts";
 import type { VictimBounds } from "./victim-bounds.ts";
 import { WhoGivesWay } from "./who-gives-way.ts";
 
@@ -46,6 +48,7 @@ export class FindVictims {
   readonly #nowMs: number;
   readonly #runners: Runners;
   readonly #who: WhoGivesWay;
+  readonly #takers: Takers;
   readonly #chosen = new Set<Runner>();
   /** What the gangs are charged with for which the round has chosen victims. */
   readonly #booked: BookedGang[] = [];
@@ -65,6 +68,7 @@ export class FindVictims {
     this.#runners = runners;
     this.#bounds = bounds;
     this.#who = new WhoGivesWay(parts, this.#runners, nowMs);
+    this.#takers = new Takers(parts, () => this.staying.boardingCount + this.#booked.length + this.#chosen.size);
     this.#nowMs = nowMs;
     this.staying = new StayingGangs({ lines: parts.lines, runners, who: this.#who, nowMs });
     this.budget = new RoundBudgets(parts.quota.queues, nowMs);
@@ -84,7 +88,7 @@ export class FindVictims {
     });
     if (found === null || found === "waits") return found;
     const withVictims = (victims: FoundVictims["victims"]) => ({ ...found, victims });
-    const fits = (victims: FoundVictims["victims"]) => this.stillFits(asking, withVictims(victims));
+    const fits = (victims: FoundVictims["victims"]) => this.stillServes(asking, withVictims(victims));
     const least = withVictims(withLeastGrowth(found.victims, { runners: this.#runners, fits }));
     if (!this.#who.heedsProtection) return least;
     return this.budget.allows(asking.entry, wholeGangs(least.victims)) ? least : null;
@@ -103,8 +107,8 @@ export class FindVictims {
     const of = { need: amount, priority: lane.priority };
     return this.#afterGone(() => {
       if (quota.admits(lane.account, pool, of)) return [];
-      const taker = takerOf({ lane, entry, wants: new Map([[pool, amount]]) }, new Set([pool]));
-      const search = this.#who.search({ lane, entry }, null);
+      const taker = this.#takers.takerOf({ lane, entry, wants: new Map([[pool, amount]]) }, new Set([pool]));
+      const search = this.#searchFor({ lane, entry }, null);
       const own = this.#bounds.own(this.#who.searchAll({ lane, entry }), taker);
       const reached = this.#bounds.reached(taker, own);
       if (!this.#without(reached, () => quota.admits(lane.account, pool, of))) return null;
@@ -138,7 +142,7 @@ export class FindVictims {
 
   /** The clusters in which a request may fit once gangs have given way for it. No search finds it room in another. */
   #hopefulRooms(asking: AskingGang, pools: ReadonlySet<string>): readonly RoomTry[] {
-    const taker = takerOf(asking, pools);
+    const taker = this.#takers.takerOf(asking, pools);
     const own = this.#bounds.own(this.#who.searchAll(asking), taker);
     const rooms = this.#bounds.roomsWith(this.roomsOf(asking), own);
     if (rooms.length === 0) return rooms;
@@ -161,6 +165,17 @@ export class FindVictims {
   /** True if the round has chosen one of these victims for another gang. */
   overlaps({ victims }: FoundVictims): boolean {
     return victims.some(({ gang }) => this.#who.isChosen(gang.entry));
+  }
+
+  /** True if a request still fits once its victims are gone, and these may still go. */
+  stillServes(asking: AskingGang, found: FoundVictims): boolean {
+    return this.stillFits(asking, found) && this.#afterGone(() => this.#areLegal(asking, found.victims));
+  }
+
+  #areLegal(asking: AskingGang, victims: FoundVictims["victims"]): boolean {
+    const lacking = this.lacking(asking);
+    const needed = lacking.size > 0 ? lacking : poolsOf(asking.wants);
+    return areLegal(this.#searchFor(asking, null), this.#takers.takerOf(asking, needed), victims);
   }
 
   /** True if a request still fits once its victims, those of others and all that leave are gone. */
@@ -207,6 +222,16 @@ export class FindVictims {
     this.occupy(room);
   }
 
+  /** What the strategies of its tree do not let a gang do. */
+  strategyOf(entry: Entry): ReturnType<Takers["refusalOf"]> {
+    return this.isPaused ? {} : this.#takers.refusalOf(entry);
+  }
+
+  /** The victims as a plan names them. */
+  planned({ victims }: FoundVictims): readonly PlannedVictim[] {
+    return plannedVictims(victims).map((victim) => this.#takers.inTree(victim));
+  }
+
   get booked(): readonly BookedGang[] {
     return this.#booked;
   }
@@ -248,14 +273,14 @@ export class FindVictims {
   }
 
   #forQuota(asking: AskingGang, lacking: ReadonlySet<string>): FoundVictims | null {
-    const search = this.#who.search(asking, null);
+    const search = this.#searchFor(asking, null);
     const rooms = this.#hopefulRooms(asking, lacking);
     if (rooms.length === 0) return null;
     const roomWithout = (gone: readonly Victim[]) => rooms.find((room) => this.fitsIn(room, gangsOf(gone))) ?? null;
     const fitsWithout = (gone: readonly Victim[]) => roomWithout(gone) !== null;
     const mayFitWithout = (gone: readonly RunningGang[]) =>
       rooms.some((room) => this.#mayFitIn(room, gone as readonly Runner[]));
-    const victims = victimsFor({ ...search, fitsWithout, mayFitWithout }, takerOf(asking, lacking));
+    const victims = victimsFor({ ...search, fitsWithout, mayFitWithout }, this.#takers.takerOf(asking, lacking));
     const room = victims.length === 0 ? null : roomWithout(victims);
     return room === null ? null : { room, victims: victims as FoundVictims["victims"] };
   }
@@ -267,13 +292,13 @@ export class FindVictims {
     if (rooms.some((room) => this.fitsIn(room, []))) return "waits";
     let best: FoundVictims | null = null;
     for (const room of rooms) {
-      const search = this.#who.search(asking, room.cluster.name);
+      const search = this.#searchFor(asking, room.cluster.name);
       const inRoom = {
         ...search,
         fitsWithout: (gone: readonly Victim[]) => this.fitsIn(room, gangsOf(gone)),
         mayFitWithout: (gone: readonly RunningGang[]) => this.#mayFitIn(room, gone as readonly Runner[]),
       };
-      const taker = takerOf(asking, pools);
+      const taker = this.#takers.takerOf(asking, pools);
       const of = { found: victimsFor(inRoom, taker), nowMs: this.#nowMs };
       const victims = cheapestVictims(inRoom, taker, of) as FoundVictims["victims"];
       if (victims.length > 0 && (best === null || isCheaper(victims, best.victims, this.#nowMs))) {
@@ -281,6 +306,10 @@ export class FindVictims {
       }
     }
     return best;
+  }
+
+  #searchFor(asking: Pick<AskingGang, "lane" | "entry">, cluster: string | null): VictimSearch {
+    return this.#takers.searchBeside(this.#who.search(asking, cluster), asking.entry);
   }
 
   /** What protects the gangs that would give way for a gang if nobody were protected. `find` asks who that would be. */
@@ -360,8 +389,4 @@ function poolsOf(wants: PoolAmounts): ReadonlySet<string> {
 
 function gangsOf(victims: readonly Victim[]): readonly Runner[] {
   return (victims as FoundVictims["victims"]).map(({ gang }) => gang);
-}
-
-function takerOf({ lane, entry, wants }: Omit<AskingGang, "request">, needed: ReadonlySet<string>): Taker {
-  return { account: lane.account, priority: lane.priority, createTimeMs: entry.gang.createTimeMs, wants, needed };
 }

@@ -36,6 +36,7 @@ export class FleetParts implements Parts {
   readonly clusters = new Map<string, ClusterState>();
   resources: readonly string[] = [];
   runners: Parts["runners"] = new WeakMap();
+  readonly choices: Parts["choices"] = new WeakMap();
   readonly keptBefore = new WeakMap<Entry, KeptRoom>();
   lastEnds: Parts["lastEnds"] = [];
   readonly kept: KeptRoom[] = [];
@@ -122,7 +123,8 @@ export class FleetParts implements Parts {
     this.#syncs += 1;
     if (this.#syncs % FORGET_EVERY === 0) this.#forgetRequests();
     this.waits.forgetSome();
-    const mayPreempt = this.#preemptedAt !== this.#runningVersion || nowMs >= this.recheckAtMs;
+    const isMoved = this.#preemptedAt !== this.#runningVersion || lines.digests.takeMoved(quota);
+    const mayPreempt = isMoved || nowMs >= this.recheckAtMs;
     const keepsSame = !mayPreempt && this.#keepsSame();
     if (!keepsSame) this.growthVersion += 1;
     for (const cluster of this.clusters.values()) {

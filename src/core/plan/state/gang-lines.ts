@@ -1,6 +1,5 @@
 import { compareText } from "../../../runtime/compare-text.ts";
 import { liveAdmission } from "../../job/job.ts";
-import type { ChargedAllocation } from "../../quota/decide.ts";
 import { type AgeingInBands, ageingOf } from "../ageing.ts";
 import type { PlanGang } from "../plan-gang.ts";
 import { haltOf, isSameStop, type QueueStop } from "../queue-stop.ts";
@@ -10,6 +9,7 @@ import { AskShapes } from "./ask-shapes.ts";
 import { insertEntry, removeEntry } from "./entry-order.ts";
 import { growthList, hasLeaving, isHeld, isWaiting, laneKey, staysInLane } from "./gang-place.ts";
 import type { Lacking } from "./grow.ts";
+import type { Holding } from "./holders.ts";
 import type { LaneOption } from "./lane-options.ts";
 import { changeLane, forgetOrder } from "./lane-order.ts";
 import { forgetHead, leaveLists, listAwake, setRestless } from "./lane-turns.ts";
@@ -22,6 +22,7 @@ import type { LaneRefusal } from "./refused.ts";
 import type { Request } from "./requests.ts";
 import type { LineRunners } from "./runners.ts";
 import { TenantCounts } from "./tenant-counts.ts";
+import { TreeDigests } from "./tree-digests.ts";
 
 /** A gang, and the place that it has in its queue. */
 export type Entry = {
@@ -132,9 +133,6 @@ export type Line = {
 /** The first refused lanes of a queue whose gangs have waited long enough: it stays so from one time until another. */
 export type WaitedLong = { readonly lanes: readonly Lane[]; readonly fromMs: number; readonly nextMs: number };
 
-/** An amount of a pool and its holder: a job as `namespace/name`, a caller as `caller name`. */
-export type Holding = ChargedAllocation & { readonly holder: string };
-
 /** Every gang by uid, sorted into the lines of queues. */
 export class GangLines {
   readonly entries = new Map<string, Entry>();
@@ -156,6 +154,7 @@ export class GangLines {
   /** Gangs for which others give way. */
   readonly nominees = new Set<Entry>();
   readonly tenants = new TenantCounts();
+  readonly digests = new TreeDigests(this.entries);
   readonly #quota: QuotaState;
   /** The gang that the last round gave the planner's place in waiting lines. */
   #inLine: string | null = null;
@@ -293,6 +292,7 @@ export class GangLines {
     const said = before?.gang.generation === gang.generation ? before.said : 0;
     const entry: Entry = { gang, line, account, shape: this.#shapes.add(gang), lane: null, said, lacks: null };
     this.entries.set(gang.uid, entry);
+    this.digests.note(gang, 1);
     if (hasLeaving(gang)) this.leaving.add(entry);
     if (liveAdmission(gang) !== null) {
       line.running.add(entry);
@@ -338,6 +338,7 @@ export class GangLines {
   #remove(entry: Entry): void {
     const { gang, line } = entry;
     this.entries.delete(gang.uid);
+    this.digests.note(gang, -1);
     this.leaving.delete(entry);
     this.#shapes.drop(entry.shape);
     this.fresh.delete(entry);

@@ -1,6 +1,6 @@
 import { compareText } from "../../../runtime/compare-text.ts";
 import type { Scope } from "../../quota/counters.ts";
-import { scopesToRead } from "../../quota/decide.ts";
+import { type ChargedAllocation, scopesToRead } from "../../quota/decide.ts";
 import type { LimitBook } from "../../quota/limits.ts";
 import { scopeKey } from "../../quota/scopes.ts";
 import { memberGroups, wholeUnits } from "../gang.ts";
@@ -8,7 +8,9 @@ import type { PlanGang } from "../plan-gang.ts";
 import type { PlannedAdmission } from "../plan-types.ts";
 import type { HeldByCaller } from "../snapshot.ts";
 import type { FleetParts } from "./fleet-parts.ts";
-import type { Holding } from "./gang-lines.ts";
+
+/** An amount of a pool and its holder: a job as `namespace/name`, a caller as `caller name`. */
+export type Holding = ChargedAllocation & { readonly holder: string };
 
 const HOLDERS_SHOWN = 5;
 

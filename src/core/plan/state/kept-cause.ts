@@ -26,6 +26,7 @@ export type Lack = {
   readonly stoppedByQuota: boolean;
   readonly budget?: OverBudget;
   readonly spared?: Protected;
+  readonly byFinalShareAlone?: true;
   readonly keptFor?: KeptFor;
 };
 
@@ -49,13 +50,14 @@ function keptCause(cause: Cause): KeptCause {
       return { kind: "behindHead", head: { uid, namespace, name } };
     }
     case "lacks": {
-      const { tried, quotas, clusters, stoppedByQuota, budget, spared, keptFor } = cause.refusal;
+      const { tried, quotas, clusters, stoppedByQuota, budget, spared, byFinalShareAlone, keptFor } = cause.refusal;
       const kept = quotas.map(({ pool, scope, reason, resource }) => ({ pool, scope, reason, resource }));
       const lacks = { tried, quotas: kept, clusters: { all: clusters.all }, stoppedByQuota };
       const refusal = {
         ...lacks,
         ...(budget === undefined ? {} : { budget }),
         ...(spared === undefined ? {} : { spared }),
+        ...(byFinalShareAlone === undefined ? {} : { byFinalShareAlone }),
         ...(keptFor === undefined ? {} : { keptFor }),
       };
       return { kind: "lacks", refusal, inLine: cause.inLine };

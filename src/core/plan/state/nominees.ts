@@ -109,17 +109,16 @@ function compareNominees(a: Entry, b: Entry): number {
 
 /**
  * Decides about a gang for which others give way, before all other gangs: what they leave is for this one. It is
- * admitted as it was nominated, else as it fits now, else it waits while victims or their pods are left. A nomination
- * ends if the gang has changed since, or if its cluster, its queue or the quotas cannot give it what it names.
+ * admitted as it was nominated, else with these flavors as it fits now. Else it waits while victims or their pods are
+ * left. A nomination ends if the gang has changed since, or if its cluster, its queue or the quotas cannot give it what
+ * it names.
  */
 function decideNominee({ parts, decide, victims, running }: Of, entry: Entry): NomineeAnswer {
   const lane = ownLane(entry);
   const named = namedRoom(parts, lane, entry.gang);
   if (named === null) return "withdrawn";
   const isFull = running.fullAt(entry.line.name) !== null || running.fullTenant(entry.gang) !== null;
-  const admitted = isFull
-    ? null
-    : (decide.takeIn(lane, entry, named) ?? decide.takeAny(lane, entry, named.request.sized));
+  const admitted = isFull ? null : (decide.takeIn(lane, entry, named) ?? decide.takeAny(lane, entry, named));
   if (admitted !== null) return admitted;
   if (!isFull && !hasVictims(parts, entry.gang, named.cluster)) return "withdrawn";
   const wants = decide.wantsOf(named.request);

@@ -7,7 +7,7 @@ import type { PlanGang } from "../plan-gang.ts";
 import type { QuotaRefusal, Refusal } from "../plan-types.ts";
 import { budgetWords } from "../preempt/budget.ts";
 import { minRuntimeMs, protectedUntilMs } from "../preempt/min-runtime.ts";
-import { type Protected, protectedWords } from "../preempt/protection.ts";
+import { FINAL_SHARE_WORDS, type Protected, protectedWords } from "../preempt/protection.ts";
 import { isLeft } from "../preemption.ts";
 import {
   KEPT_FOR_RESERVATION,
@@ -180,7 +180,7 @@ export class RefusalWords {
   }
 
   #newLackOf(gang: PlanGang, lack: Lack, more = ""): Refusal {
-    const { tried, quotas, clusters, stoppedByQuota, budget, spared, keptFor } = lack;
+    const { tried, quotas, clusters, stoppedByQuota, budget, spared, byFinalShareAlone, keptFor } = lack;
     const { all, fewest } = this.#shapeOf(gang);
     const sized = tried === "fewest" ? (fewest ?? all) : all;
     const made = refuseFor(gang, {
@@ -190,7 +190,8 @@ export class RefusalWords {
     });
     if (keptFor !== undefined) return this.#keptFor(made, keptFor);
     const overBudget = budget === undefined ? "" : `; ${budgetWords(budget)}`;
-    const heldBack = overBudget + (spared === undefined ? "" : this.#sparedWords(gang, spared));
+    const byShare = byFinalShareAlone === true ? FINAL_SHARE_WORDS : "";
+    const heldBack = overBudget + (spared === undefined ? "" : this.#sparedWords(gang, spared)) + byShare;
     const retryAtMs = budget?.untilMs ?? made.retryAtMs;
     const refusal = { ...made, message: made.message + more + heldBack, retryAtMs };
     const areUsable = !stoppedByQuota && clusters.all.some((block) => this.#clusters.isUsable({ gang, sized }, block));

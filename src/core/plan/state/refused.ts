@@ -40,6 +40,8 @@ export type LaneRefusal = {
   readonly budget?: OverBudget;
   /** Others would give way for it, but they are protected. Omitted: that is not in the way. */
   readonly spared?: Protected;
+  /** True: it was preempted, and takes by its final share alone. Omitted: that is not in the way. */
+  readonly byFinalShareAlone?: true;
   /** The gang without whose reservation it would be admitted now. Omitted: reservations make no difference. */
   readonly keptFor?: KeptFor;
 };
@@ -109,10 +111,11 @@ function stopText({ queue, freeze }: QueueStop): string {
 }
 
 function refusalKey(refusal: LaneRefusal): string {
-  const { tried, quotas, clusters, stoppedByQuota, budget, spared, keptFor } = refusal;
+  const { tried, quotas, clusters, stoppedByQuota, budget, spared, byFinalShareAlone, keptFor } = refusal;
   let key = `${tried} ${stoppedByQuota}`;
   if (budget !== undefined) key += ` ${budget.queue} ${budget.max} ${budget.untilMs}`;
   if (spared !== undefined) key += ` spared ${spared.by.join()}`;
+  if (byFinalShareAlone === true) key += " finalShare";
   if (keptFor !== undefined) key += ` ${keptFor.uid}`;
   for (const { level, pool, reason } of quotas) key += `\n${level} ${pool} ${reason}`;
   return `${key}\n\n${clusters.key}`;

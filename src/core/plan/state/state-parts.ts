@@ -13,6 +13,7 @@ import type { ClusterBlock, ClusterBlocks } from "./refused.ts";
 import type { Request } from "./requests.ts";
 import type { EntryRunners, Runner, Runners } from "./runners.ts";
 import type { SearchTurns } from "./search-turns.ts";
+import type { ShapeChoices } from "./takers.ts";
 import type { VictimBounds } from "./victim-bounds.ts";
 
 /** A registered cluster, and why it refuses an ask whatever its room. Null: it does not. */
@@ -46,6 +47,8 @@ export type Parts = {
   readonly running: () => { readonly runners: Runners; readonly bounds: VictimBounds };
   /** What the last round kept for gangs with reservations. It leaves out what time alone may change. */
   readonly keptBefore: WeakMap<Entry, KeptRoom>;
+  /** What waiting gangs would take of each pool, by their shapes. */
+  readonly choices: WeakMap<AskShape, ShapeChoices>;
   /** Gangs in the order in which they were expected to end when that was asked last. */
   lastEnds: readonly Runner[];
   /** What the round keeps for reservations, the first one first. */

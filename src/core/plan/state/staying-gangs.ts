@@ -28,6 +28,11 @@ export class StayingGangs {
     this.#nowMs = of.nowMs;
   }
 
+  /** How many gangs the round has admitted. */
+  get boardingCount(): number {
+    return this.#boarding.size;
+  }
+
   /** All of them: the same list until others stay. */
   all(): readonly Runner[] {
     const chosen = this.#who.chosenCount;
