@@ -85,7 +85,11 @@ const OPERATIONS_GROWTH_MAX = 1.5;
  * Judges a call at rising sizes. Null: each byte costs no more than it may, and no byte costs more than one of the half
  * before.
  */
-export function operationsProblem(base: SizeCount, sizes: readonly SizeCount[]): string | null {
+export function operationsProblem(
+  base: SizeCount,
+  sizes: readonly SizeCount[],
+  growthMax = OPERATIONS_GROWTH_MAX,
+): string | null {
   for (const [at, size] of sizes.entries()) {
     const most = base.operations + OPERATIONS_PER_BYTE * size.bytes + OPERATIONS_NOISE;
     if (size.operations > most) return `${shown(size.bytes)} took ${size.operations} operations; ${most} are allowed`;
@@ -93,7 +97,7 @@ export function operationsProblem(base: SizeCount, sizes: readonly SizeCount[]):
     if (half === undefined || quarter === undefined || size.operations < OPERATIONS_SEEN) continue;
     const before = perByte(quarter, half);
     const now = perByte(half, size);
-    if (before <= 0 || now <= OPERATIONS_GROWTH_MAX * before) continue;
+    if (before <= 0 || now <= growthMax * before) continue;
     const [less, more] = [before, now].map((operations) => operations.toFixed(1));
     return `a byte of ${shown(size.bytes)} took ${more} operations; one of ${shown(half.bytes)} took ${less}`;
   }
