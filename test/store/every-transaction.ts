@@ -448,6 +448,11 @@ export async function everyTransaction(db: Db, random: () => number): Promise<Re
       await store.members.leave(name);
       await store.members.forgetAll();
     },
+    noteTime: async () => {
+      const clockEpoch = await store.members.takeLease("clock", pick(MEMBERS));
+      if (clockEpoch === null) return;
+      await store.members.noteCorrection({ epoch: clockEpoch, correctionMs: requests, notedMs: NOW });
+    },
     lead: async () => {
       plannerEpoch = (await store.members.takeLease("planner", "p1")) ?? plannerEpoch;
     },

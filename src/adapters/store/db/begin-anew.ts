@@ -18,7 +18,11 @@ with log as (
 )
 update quota_domains set epoch = epoch + ${EPOCHS_APART} where name in (select name from domain)`;
 
+/** The correction of the dump says nothing of the clock of the server that the dump is restored to. */
+const FOLLOW_DATABASE = "update decision_clock set correction_ms = 0";
+
 /** Tells a database that it was restored. No process uses it meanwhile. */
 export async function markRestored(client: MigrationClient): Promise<void> {
+  await client.query(FOLLOW_DATABASE);
   await client.query(BEGIN_ANEW, [null]);
 }
