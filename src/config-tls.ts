@@ -1,9 +1,12 @@
 /** Reads the variables that name certificates and keys, with their files. */
-import { readFileSync } from "node:fs";
 import type { TlsOptions } from "./adapters/counters/redis/address.ts";
 import { type Environment, given } from "./client-config.ts";
+import { readBoundedFileSync } from "./runtime/read-bounded-file.ts";
 import { type ClientCertificates, type TlsContext, type TlsFiles, tlsContext, tlsPaths } from "./runtime/server-tls.ts";
 import type { VariableName } from "./variables.ts";
+
+/** A file with certificates or a key. All public authorities together take a quarter of it. */
+export const PEM_LIMIT = { bytesMax: 1024 * 1024 };
 
 /** The files of the listeners' TLS with their texts, in the order of `tlsPaths`. */
 export type TlsConfig = {
@@ -28,7 +31,7 @@ export function readTls(env: Environment): TlsConfig | null {
   }
   const files: TlsFiles = { certFile, keyFile, clientCaFile };
   try {
-    const texts = tlsPaths(files).map((path) => readFileSync(path, "utf8"));
+    const texts = tlsPaths(files).map((path) => readBoundedFileSync(path, PEM_LIMIT));
     return { clients, files, texts, context: tlsContext(files, texts) };
   } catch (error) {
     throw new Error(`the files of GANGWAY_TLS_… cannot be used: ${error instanceof Error ? error.message : error}`);
@@ -73,7 +76,7 @@ function readPem(env: Environment, name: VariableName): string | null {
   if (file === null) return null;
   let text: string;
   try {
-    text = readFileSync(file, "utf8");
+    text = readBoundedFileSync(file, PEM_LIMIT);
   } catch (error) {
     throw new Error(`${name} names ${file}, which cannot be read: ${error instanceof Error ? error.message : error}`);
   }

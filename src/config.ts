@@ -1,10 +1,10 @@
 /** Reads the environment once, at the start of a service, and refuses values that are not allowed. */
-import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
 import { parseAllowedHosts } from "./adapters/cluster/allowed-hosts.ts";
 import { type Login, parseAddress, type TlsOptions } from "./adapters/counters/redis/address.ts";
 import type { ConnectionBounds } from "./api/connection-bounds.ts";
 import { type ClientConfig, type Environment, given, namesOf, readClientConfig } from "./client-config.ts";
+import { parsedYaml, readable, readSettingsFile, readSettingsText, type SettingsFile } from "./config-files.ts";
 import { readRedisTls, readTls, type TlsConfig } from "./config-tls.ts";
 import { type AccessFile, readAccessFile } from "./core/access/access-file.ts";
 import {
@@ -18,8 +18,6 @@ import { PLAIN_POD_CONFIG, type PodConfig } from "./core/pods/pod-config.ts";
 import { POD_SECURITY_LEVELS, type PodSecurityLevel } from "./core/pods/policy/control.ts";
 import type { PendingLimits } from "./core/pods/read-pending.ts";
 import { readPodConfig } from "./core/pods/read-pod-config.ts";
-import type { Json } from "./runtime/json.ts";
-import { readYaml } from "./runtime/yaml.ts";
 import { VARIABLES, type Variable, type VariableName } from "./variables.ts";
 
 /** A PostgreSQL server that replaces the database in the data directory. */
@@ -43,14 +41,6 @@ export type RedisConfig = {
   readonly password: string | null;
   readonly sentinel: Login;
   readonly tls: TlsOptions;
-};
-
-/** A file that is read again when it changes. `value` is that of `text`. `parse` throws like `readConfig`. */
-export type SettingsFile<T> = {
-  readonly path: string;
-  readonly text: string;
-  readonly value: T;
-  readonly parse: (text: string) => T;
 };
 
 const DAY_MS = 86_400_000;
@@ -235,28 +225,8 @@ function readPodSettings(env: Environment): Pick<Config, "podConfig" | "podConfi
     if (outcome.kind === "refused") throw refuse(`where ${outcome.errors.join("; ")}`);
     return outcome.config;
   };
-  const text = readable(() => readFileSync(path, "utf8"), refuse);
+  const text = readable(() => readSettingsText(path), refuse);
   return { podConfig: parsed(text), podConfigFile: { path, text, parse: parsed } };
-}
-
-function readable<T>(read: () => T, refuse: (why: string) => Error): T {
-  try {
-    return read();
-  } catch (error) {
-    throw refuse(`which cannot be read: ${error instanceof Error ? error.message : error}`);
-  }
-}
-
-/** More than the settings of any platform. */
-const SETTINGS_LIMITS = { bytesMax: 1024 * 1024, depthMax: 64, tokensMax: 300_000, referencesMax: 1_000 };
-
-function parsedYaml(text: string): Json {
-  const document = readYaml(text, SETTINGS_LIMITS);
-  if (document.kind === "value") return document.value ?? {};
-  const texts = document.problems.map(
-    ({ line, message, detail }) => detail || `${line ? `line ${line}` : "it"} ${message}`,
-  );
-  throw new Error(texts.join("; "));
 }
 
 const OTEL_ENDPOINTS = [
@@ -363,25 +333,6 @@ function readLimits(env: Environment): Config["limitsFile"] {
     const outcome = readCallLimits(value);
     return outcome.kind === "refused" ? outcome : { kind: "read", value: outcome.settings };
   });
-}
-
-function readSettingsFile<T>(
-  env: Environment,
-  variable: VariableName,
-  read: (
-    value: Json,
-  ) => { readonly kind: "read"; readonly value: T } | { readonly kind: "refused"; readonly errors: readonly string[] },
-): SettingsFile<T> | null {
-  const path = given(env, variable);
-  if (path === null) return null;
-  const refuse = (why: string) => new Error(`${variable} names ${path}, ${why}`);
-  const parse = (text: string) => {
-    const outcome = read(readable(() => parsedYaml(text), refuse));
-    if (outcome.kind === "refused") throw refuse(`where ${outcome.errors.join("; ")}`);
-    return outcome.value;
-  };
-  const text = readable(() => readFileSync(path, "utf8"), refuse);
-  return { path, text, parse, value: parse(text) };
 }
 
 function readKeys(env: Environment): Pick<Config, "credentialsKeys" | "credentialsKeysFile"> {

@@ -1,7 +1,11 @@
-import { chmod, mkdir, readFile, rename, rm, writeFile } from "node:fs/promises";
+import { chmod, mkdir, rename, rm, writeFile } from "node:fs/promises";
 import { dirname } from "node:path";
+import { readBoundedFile } from "../runtime/read-bounded-file.ts";
 import type { CliDeps } from "./deps.ts";
 import { usageFailure } from "./exit.ts";
+
+/** More than the file of all contexts that are allowed. */
+export const CONFIG_FILE_LIMIT = { bytesMax: 1024 * 1024 };
 
 /** The configuration file of the command line. Only its owner may read it. */
 export function configFileAt(path: string): CliDeps["configFile"] {
@@ -9,7 +13,7 @@ export function configFileAt(path: string): CliDeps["configFile"] {
     path,
     read: async () => {
       try {
-        return await readFile(path, "utf8");
+        return await readBoundedFile(path, CONFIG_FILE_LIMIT);
       } catch (error) {
         if (isMissing(error)) return null;
         throw usageFailure(`${path} cannot be read: ${messageOf(error)}`);

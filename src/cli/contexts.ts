@@ -3,6 +3,7 @@ import type { Security } from "../client-config.ts";
 import { isJsonObject, type Json } from "../runtime/json.ts";
 import { yaml } from "../runtime/lazy-yaml.ts";
 import { readYaml } from "../runtime/yaml.ts";
+import { CONFIG_FILE_LIMIT } from "./config-file.ts";
 import type { CliDeps } from "./deps.ts";
 import { usageFailure } from "./exit.ts";
 import { isAddress } from "./options.ts";
@@ -47,8 +48,7 @@ export async function readContexts(file: ConfigFile): Promise<Contexts> {
   return { current, contexts: new Map(read) };
 }
 
-/** More than the file of all contexts that are allowed. */
-const LIMITS = { bytesMax: 1024 * 1024, depthMax: 16, tokensMax: 100_000, referencesMax: 0 };
+const LIMITS = { ...CONFIG_FILE_LIMIT, depthMax: 16, tokensMax: 100_000, referencesMax: 0 };
 
 type Refuse = (why: string) => Error;
 

@@ -83,8 +83,8 @@ export type CliIo = {
   readonly stdout: (text: string) => void;
   readonly stderr: (text: string) => void;
   /** Both reject for text that is longer than `bytesMax`, and as soon as `signal` is aborted. */
-  readonly readStdin: (limit?: ReadLimit) => Promise<string>;
-  readonly readFile: (path: string, limit?: ReadLimit) => Promise<string>;
+  readonly readStdin: (limit: ReadLimit) => Promise<string>;
+  readonly readFile: (path: string, limit: ReadLimit) => Promise<string>;
   /** Null: the path does not exist. */
   readonly lookUp: (path: string) => Promise<PathEntry | null>;
   /** Whether stdout is a terminal, its width and height, and whether it shows colours. */

@@ -24,6 +24,9 @@ export type IssuerLogin = LoginAt & {
 /** What a person is asked to do in a browser. */
 export type DeviceCode = { readonly url: string; readonly code: string };
 
+/** A call carries a token of at most 16 KiB. A file that is larger is no login. */
+export const LOGIN_LIMIT = { bytesMax: 256 * 1024 };
+
 /** A token is renewed this long before it expires, so that no call shows one that expires on its way. */
 const RENEW_BEFORE_MS = 30_000;
 
@@ -82,7 +85,7 @@ export async function loginToken(
     return next.idToken;
   } catch (error) {
     // Another command may have renewed the login meanwhile: many issuers take a refresh token once.
-    const other = loginFrom(await deps.readFile(file).catch(() => ""));
+    const other = loginFrom(await deps.readFile(file, LOGIN_LIMIT).catch(() => ""));
     if (other !== null && counts(other)) return other.idToken;
     throw error;
   }

@@ -59,13 +59,13 @@ function openFile(path: string): Readable {
 }
 
 /** Reads to the end. Throws as soon as there is too much: a device or a pipe may never end. */
-async function read(stream: Readable, limit?: ReadLimit): Promise<Buffer> {
+async function read(stream: Readable, limit: ReadLimit): Promise<Buffer> {
   const chunks: Buffer[] = [];
   let bytes = 0;
-  if (limit?.signal !== undefined) addAbortSignal(limit.signal, stream);
+  if (limit.signal !== undefined) addAbortSignal(limit.signal, stream);
   for await (const chunk of stream) {
     bytes += chunk.length;
-    if (limit !== undefined && bytes > limit.bytesMax) throw new Error(`it has more than ${limit.bytesMax} bytes`);
+    if (bytes > limit.bytesMax) throw new Error(`it has more than ${limit.bytesMax} bytes`);
     chunks.push(chunk);
   }
   return Buffer.concat(chunks, bytes);

@@ -1,8 +1,10 @@
 /** Lets the user change text in their editor, in a file that only they can read. */
-import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { FileTooLarge, readBoundedFile } from "../runtime/read-bounded-file.ts";
 import type { ChildProgram, CliDeps, TextEditor } from "./deps.ts";
+import { SOURCE_BYTES_MAX } from "./manifest/sources.ts";
 
 export type EditorPorts = {
   /** The command of the editor, as a shell reads it. */
@@ -34,8 +36,18 @@ export async function openTextEditor(
       const status = await program.ended.finally(stopTaking);
       if (status !== 0)
         return { kind: "failed", reason: `the editor "${command}" ended with status ${status}${reason}` };
-      return { kind: "text", text: await readFile(path, "utf8") };
+      return await savedText(path);
     },
     remove: () => rm(folder, { recursive: true, force: true }),
   };
+}
+
+/** The text that the user saved. A manifest of this size could not be sent. */
+async function savedText(path: string): ReturnType<TextEditor["edit"]> {
+  try {
+    return { kind: "text", text: await readBoundedFile(path, { bytesMax: SOURCE_BYTES_MAX }) };
+  } catch (error) {
+    if (error instanceof FileTooLarge) return { kind: "failed", reason: error.message };
+    throw error;
+  }
 }

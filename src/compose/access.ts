@@ -1,6 +1,5 @@
 /** Connects the authentication of calls with the issuers that the configuration names, and their authorization. */
 import { randomBytes } from "node:crypto";
-import { readFile } from "node:fs/promises";
 import { createAccessAdmin } from "../access/access-admin.ts";
 import { keepAudit } from "../access/audit-retention.ts";
 import { createAuthenticate } from "../access/authenticate.ts";
@@ -10,7 +9,9 @@ import type { VerifyToken } from "../access/oidc.ts";
 import { type RefusedCall, refusalLog } from "../access/refusals.ts";
 import { createRobots, type RobotTokens } from "../access/robots.ts";
 import type { AccessAdmin, Authorization } from "../api/ports.ts";
-import type { Config, SettingsFile } from "../config.ts";
+import type { Config } from "../config.ts";
+import type { SettingsFile } from "../config-files.ts";
+import { PEM_LIMIT } from "../config-tls.ts";
 import { type AccessFile, NO_ACCESS_FILE } from "../core/access/access-file.ts";
 import {
   type AuthenticationSettings,
@@ -21,6 +22,7 @@ import {
 import type { Authenticate } from "../core/access/identity.ts";
 import { type Clock, systemClock } from "../runtime/clock.ts";
 import type { FollowedFiles } from "../runtime/follow-files.ts";
+import { readBoundedFile } from "../runtime/read-bounded-file.ts";
 import type { Telemetry } from "../telemetry/events.ts";
 import { type Base, runLoops } from "./base.ts";
 import { followSettings } from "./follow-settings.ts";
@@ -150,9 +152,12 @@ function settingsOf({ tls, authentication }: Pick<Config, "tls" | "authenticatio
 const notConfigured = () => Promise.reject(new Error("the method is not configured"));
 
 async function connectReviews({ kubeconfig, audience }: KubernetesSettings, { clock, telemetry }: AccessPorts) {
-  const { inClusterKubeconfig, followedReviewer } = await import("../adapters/cluster/token-review.ts");
+  const [{ inClusterKubeconfig, followedReviewer }, { readLocalFile }] = await Promise.all([
+    import("../adapters/cluster/token-review.ts"),
+    import("../adapters/cluster/kubeconfig-files.ts"),
+  ]);
   const onError = (error: unknown) => telemetry.loopFailed({ loop: "token reviews", error });
-  const read = async () => (kubeconfig === null ? inClusterKubeconfig() : readFile(kubeconfig, "utf8"));
+  const read = async () => (kubeconfig === null ? inClusterKubeconfig() : readLocalFile(kubeconfig));
   return followedReviewer(read, { clock, audience, onError });
 }
 
@@ -172,7 +177,7 @@ async function connectIssuers(
   const onError = (error: unknown) => telemetry.loopFailed({ loop: "issuer keys", error });
   const read = new Map<string, KnownIssuer>();
   for (const { issuer, caFile } of issuers) {
-    const readCa = caFile === null ? null : () => readFile(caFile, "utf8");
+    const readCa = caFile === null ? null : () => readBoundedFile(caFile, PEM_LIMIT);
     const ca = readCa === null ? null : await readCa();
     const before = known.get(issuer);
     read.set(issuer, before?.ca === ca ? before : { ca, keys: follow({ issuer, ca: readCa, clock, onError }) });

@@ -1,5 +1,4 @@
-import { readFile } from "node:fs/promises";
-import type { SettingsFile } from "../config.ts";
+import { readSettingsAgain, type SettingsFile } from "../config-files.ts";
 import { type FollowedFiles, type FollowPorts, followFiles } from "../runtime/follow-files.ts";
 
 /** Follows a file with settings. Without one, `unset` stays in force. */
@@ -9,7 +8,7 @@ export function followSettings<T>(
   ports: Omit<FollowPorts, "readFile">,
 ): FollowedFiles<T> {
   return followFiles(
-    { ...ports, readFile: (path) => readFile(path, "utf8") },
+    { ...ports, readFile: readSettingsAgain },
     {
       paths: file === null ? [] : [file.path],
       texts: file === null ? [] : [file.text],

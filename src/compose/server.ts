@@ -1,10 +1,10 @@
 /** Connects intake, watch and the API in front of them. */
 import { getRandomValues } from "node:crypto";
-import { readFile } from "node:fs/promises";
 import { SEQUENCER_LEASE } from "../adapters/store/fleet/leases.ts";
 import { lacking } from "../api/exposure.ts";
 import { type Api, startApi } from "../api/server.ts";
 import type { Config } from "../config.ts";
+import { readSettingsAgain } from "../config-files.ts";
 import { followPodConfig } from "../intake/follow-pod-config.ts";
 import { createIntake } from "../intake/intake.ts";
 import { systemClock } from "../runtime/clock.ts";
@@ -49,7 +49,7 @@ export async function startServer(
   runLoops(parts, watch.run, createPruner({ clock, store: store.watch, lease }, telemetry).run);
   const random = (count: number) => getRandomValues(new Uint8Array(count));
   const wakes = { wakePlanner: tell.planner, wakeJob: tell.job };
-  const podConfig = followPodConfig({ clock, telemetry, readFile: (path) => readFile(path, "utf8") }, config);
+  const podConfig = followPodConfig({ clock, telemetry, readFile: readSettingsAgain }, config);
   runLoops(parts, podConfig.run);
   const intakePorts = { ...wakes, namespaceRules, podConfig: podConfig.now, ...instrumentation.intakePorts };
   const intake = createIntake({ clock, kinds, store: store.intake, randomBytes: random, ...intakePorts });

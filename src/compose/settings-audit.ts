@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import type { createStore } from "../adapters/store/store.ts";
-import type { SettingsFile } from "../config.ts";
+import type { SettingsFile } from "../config-files.ts";
 import type { FollowedFiles } from "../runtime/follow-files.ts";
 import type { VariableName } from "../variables.ts";
 import { type Base, runLoops } from "./base.ts";

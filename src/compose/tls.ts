@@ -1,8 +1,8 @@
 /** Connects the listeners of a process with the files of their certificate. */
-import { readFile } from "node:fs/promises";
-import type { TlsConfig } from "../config-tls.ts";
+import { PEM_LIMIT, type TlsConfig } from "../config-tls.ts";
 import type { Clock } from "../runtime/clock.ts";
 import { followFiles } from "../runtime/follow-files.ts";
+import { readBoundedFile } from "../runtime/read-bounded-file.ts";
 import { type ServerTls, type TlsContext, tlsContext, tlsPaths } from "../runtime/server-tls.ts";
 import type { Telemetry } from "../telemetry/events.ts";
 import { runLoops } from "./base.ts";
@@ -18,7 +18,7 @@ export function followTls(
   const listeners: ((context: TlsContext) => void)[] = [];
   const ports = {
     clock,
-    readFile: (path: string) => readFile(path, "utf8"),
+    readFile: (path: string) => readBoundedFile(path, PEM_LIMIT),
     onRead: () => {
       for (const listener of listeners) listener(followed.now());
       telemetry.certificateRead({ file: files.certFile });

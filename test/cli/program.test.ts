@@ -105,7 +105,8 @@ test("input must be UTF-8", async (t) => {
     },
     () => {},
   );
-  assert.equal(await io.readFile(join(folder, "good")), "größer\n");
-  assert.equal(await io.readStdin(), "ö");
-  await assert.rejects(io.readFile(join(folder, "bad")), /not UTF-8/);
+  const limit = { bytesMax: 100 };
+  assert.equal(await io.readFile(join(folder, "good"), limit), "größer\n");
+  assert.equal(await io.readStdin(limit), "ö");
+  await assert.rejects(io.readFile(join(folder, "bad"), limit), /not UTF-8/);
 });

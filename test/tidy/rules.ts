@@ -9,7 +9,7 @@ const ADAPTER_FOLDERS: Readonly<Record<string, readonly string[]>> = {
 };
 const FOLDERS = [...STAGES, "compose", "cli", "core", "adapters", "telemetry", "runtime", "gen"];
 /** The files that may be at the root of `src`. */
-const ROOT_FILES = ["main.ts", "client-config.ts", "config.ts", "config-tls.ts", "variables.ts"];
+const ROOT_FILES = ["main.ts", "client-config.ts", "config.ts", "config-files.ts", "config-tls.ts", "variables.ts"];
 const READ_ENVIRONMENT = ["client-config.ts", "config.ts"];
 const FILE_LINES_MAX = 400;
 const LINE_COLUMNS_MAX = 120;

@@ -1,8 +1,7 @@
 /** Files of this machine that a kubeconfig names. Only a server that trusts its callers reads them. */
-import { constants } from "node:fs";
-import { open } from "node:fs/promises";
 import { KUBECONFIG_BYTES_MAX } from "../../core/admin/cluster.ts";
 import { arrayAt, type JsonObject, objectAt, stringAt } from "../../runtime/json.ts";
+import { readBoundedFile } from "../../runtime/read-bounded-file.ts";
 import { pickContext } from "./kubeconfig.ts";
 
 /** A member that names a file, and the member that holds its content. */
@@ -12,19 +11,8 @@ const USER_FILES = { "client-certificate": "client-certificate-data", "client-ke
 /**
  * Reads a small file. Throws if it is no regular file: a pipe would never end, and a device would never stop.
  */
-export async function readLocalFile(path: string): Promise<string> {
-  // Opening a pipe waits for its writer unless it is opened this way.
-  const file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK);
-  try {
-    const found = await file.stat();
-    if (!found.isFile()) throw new Error(`${path} is not a regular file`);
-    const buffer = Buffer.alloc(KUBECONFIG_BYTES_MAX + 1);
-    const { bytesRead } = await file.read(buffer, 0, buffer.length, 0);
-    if (bytesRead > KUBECONFIG_BYTES_MAX) throw new Error(`${path} has more than ${KUBECONFIG_BYTES_MAX} bytes`);
-    return buffer.toString("utf8", 0, bytesRead);
-  } finally {
-    await file.close();
-  }
+export function readLocalFile(path: string): Promise<string> {
+  return readBoundedFile(path, { bytesMax: KUBECONFIG_BYTES_MAX, regularOnly: true });
 }
 
 /**

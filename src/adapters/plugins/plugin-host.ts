@@ -1,16 +1,19 @@
 /** Gives the worker the plugins of its kinds, and gives each plugin the tokens and secrets that it may use. */
-import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { Plugin, PluginEntry, ResourceManager, SecretManager, SetupContext } from "../../core/kinds/plugin.ts";
 import type { Registry } from "../../core/kinds/registry.ts";
 import type { TaskAllocation, TokenName } from "../../core/quota/calls.ts";
 import { isJsonObject } from "../../runtime/json.ts";
+import { FileTooLarge, readBoundedFile } from "../../runtime/read-bounded-file.ts";
 import { UnavailableError } from "../../runtime/unavailable-error.ts";
 
 const NAME = /^[^\p{Cc}\p{Cs}]{1,253}$/u;
 /** The resource manager's API checks the names of pools in the same way. */
 const POOL_NAME = /^[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?([/:][A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)*$/;
 const SECRET_NAME = /^[A-Za-z0-9][-A-Za-z0-9._]{0,252}$/;
+
+/** As much as a Secret of Kubernetes holds. */
+const SECRET_LIMIT = { bytesMax: 1024 * 1024, regularOnly: true };
 
 const POOL_NAME_CHARS_MAX = 128;
 
@@ -155,7 +158,10 @@ function secretsIn(directory: string | null): SecretManager {
         throw new Error("a secret's name must be 1 to 253 letters, digits, dashes, dots and underscores");
       }
       if (directory === null) throw new Error(`there is no secret ${name}: GANGWAY_SECRETS is not set`);
-      const value = await readFile(join(directory, name), "utf8").catch(() => null);
+      const value = await readBoundedFile(join(directory, name), SECRET_LIMIT).catch((error: unknown) => {
+        if (!(error instanceof FileTooLarge)) return null;
+        throw new Error(`the secret ${name} has more than ${error.bytesMax} bytes`);
+      });
       if (value === null) throw new Error(`there is no secret ${name} in the folder that GANGWAY_SECRETS names`);
       return value.replace(/\r?\n$/, "");
     },

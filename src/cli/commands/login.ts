@@ -3,7 +3,7 @@ import type { Command } from "commander";
 import { type Context, type Contexts, chosenContext, readContexts, withContext, writeContexts } from "../contexts.ts";
 import type { CliDeps } from "../deps.ts";
 import { CommandFailure, EXIT, usageFailure } from "../exit.ts";
-import { type IssuerLogin, logIn, loginFrom, revoke, subjectOf, textOf } from "../login.ts";
+import { type IssuerLogin, LOGIN_LIMIT, logIn, loginFrom, revoke, subjectOf, textOf } from "../login.ts";
 import { examples, type GlobalOptions, type Registrar } from "../run-command.ts";
 
 type Options = GlobalOptions & { readonly issuer?: string; readonly clientId?: string; readonly scope?: string };
@@ -88,5 +88,5 @@ async function contextOf(
 }
 
 async function loginIn(path: string, { readFile }: Pick<CliDeps, "readFile">): Promise<IssuerLogin | null> {
-  return loginFrom(await readFile(path).catch(() => ""));
+  return loginFrom(await readFile(path, LOGIN_LIMIT).catch(() => ""));
 }
