@@ -227,6 +227,31 @@ const answers: Record<string, { readonly members: object; readonly says: RegExp 
     members: { objects: () => [{ apiVersion: "v1", kind: "ConfigMap", data: {} }] },
     says: /objects returned a ConfigMap without metadata\.name at 0/,
   },
+  "a cluster spec that no pod has room for": {
+    members: {
+      clusterSpec: () => ({ env: { main: [{ name: "N", value: "x".repeat(3 * 1024 * 1024) }] }, initContainers: [] }),
+    },
+    says: /clusterSpec returned more than 3145728 bytes of JSON, which is not allowed/,
+  },
+  "objects that are too large together": {
+    members: {
+      objects: () =>
+        Array.from({ length: 20 }, (_, at) => ({
+          apiVersion: "v1",
+          kind: "ConfigMap",
+          metadata: { name: `m-${at}` },
+          data: { text: "x".repeat(1_000_000) },
+        })),
+    },
+    says: /objects returned more than 16777216 bytes of JSON, which is not allowed/,
+  },
+  "too many objects": {
+    members: {
+      objects: () =>
+        Array.from({ length: 1_001 }, (_, at) => ({ apiVersion: "v1", kind: "Role", metadata: { name: `r-${at}` } })),
+    },
+    says: /objects returned 1001 objects; at most 1000 are allowed/,
+  },
   "an unknown verdict": {
     members: { verdict: () => "done" },
     says: /verdict returned done; it must return running/,

@@ -1,6 +1,8 @@
 import { isJsonObject, type JsonObject } from "../../runtime/json.ts";
 import { joinErrors } from "../job/notes.ts";
 import type { FieldError } from "../job/sent.ts";
+import { POD_BYTES_MAX } from "../pods/pod-size.ts";
+import { type AnswerBounds, passedAnswerBound } from "./answer-size.ts";
 import type { ClusterSpec, Verdict } from "./kind.ts";
 
 const VERDICTS: readonly Verdict[] = ["running", "succeeded", "failed", null];
@@ -12,11 +14,20 @@ const CLUSTER_SPEC: readonly (keyof ClusterSpec | "volumes" | "volumeMounts" | "
   "command",
   "serviceAccount",
 ];
+/** Lists and objects within each other, many more than a volume or a role has. */
+const DEPTH_MAX = 64;
+/** No pod takes more. */
+const CLUSTER_SPEC_BOUNDS: AnswerBounds = { bytesMax: POD_BYTES_MAX, depthMax: DEPTH_MAX };
+/** All objects of one gang. They are in memory together. */
+const OBJECTS_BOUNDS: AnswerBounds = { bytesMax: 16 * 1024 * 1024, depthMax: DEPTH_MAX };
+/** Each object is a call to the cluster. One for each of a thousand members is enough for the largest gangs. */
+const OBJECTS_MAX = 1_000;
 /** The kinds of objects that Gangway may create beside pods and services, as the permissions in clusters say. */
 const OBJECT_KINDS = ["ConfigMap", "ServiceAccount", "Role", "RoleBinding"];
 
-/** @throws Error that names the member that cannot become part of a pod. */
+/** @throws Error that names the size that is passed, or the member that cannot become part of a pod. */
 export function checkedClusterSpec(answer: unknown): ClusterSpec {
+  mustFit(answer, "clusterSpec", CLUSTER_SPEC_BOUNDS);
   const spec = objectOf(answer, "clusterSpec must return an object with env and initContainers, not a promise");
   const unknown = Object.keys(spec).find((member) => !CLUSTER_SPEC.some((known) => known === member));
   must(unknown === undefined, `clusterSpec returned ${unknown}; it may return ${CLUSTER_SPEC.join(", ")}`);
@@ -48,8 +59,11 @@ function checkVariable(variable: JsonObject, path: string): void {
   must(valueFrom === undefined || isJsonObject(valueFrom), `${path} has ${name}, whose valueFrom must be an object`);
 }
 
-/** @throws Error that names the first object that cannot be created. */
+/** @throws Error that names the size that is passed, or the first object that cannot be created. */
 export function checkedObjects(answer: unknown): readonly JsonObject[] {
+  const count = Array.isArray(answer) ? answer.length : 0;
+  must(count <= OBJECTS_MAX, `objects returned ${count} objects; at most ${OBJECTS_MAX} are allowed`);
+  mustFit(answer, "objects", OBJECTS_BOUNDS);
   const objects = listOf(answer, "the result of objects");
   for (const [at, { apiVersion, kind, metadata }] of objects.entries()) {
     const known = OBJECT_KINDS.some((one) => one === kind);
@@ -76,6 +90,11 @@ export function checkedErrors(answer: unknown): readonly FieldError[] {
   // A plugin may give members of its own.
   const plain = (errors as unknown as readonly FieldError[]).map(({ path, message }) => ({ path, message }));
   return joinErrors("spec", plain);
+}
+
+function mustFit(answer: unknown, name: string, bounds: AnswerBounds): void {
+  const passed = passedAnswerBound(answer, bounds);
+  must(passed === null, `${name} returned ${passed}, which is not allowed`);
 }
 
 function objectOf(value: unknown, otherwise: string): JsonObject {
