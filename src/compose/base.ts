@@ -13,6 +13,7 @@ import type { Telemetry } from "../telemetry/events.ts";
 import type { Instrumentation } from "../telemetry/instrumentation.ts";
 import { ownHints, shareHints } from "./hints.ts";
 import { joinAsMember, nameOfProcess } from "./member.ts";
+import { createSections, type Sections } from "./sections.ts";
 import type { ProcessTelemetry } from "./telemetry.ts";
 
 export const DEFAULT_QUEUE = "default";
@@ -38,6 +39,8 @@ export type Base = {
   readonly member: Member;
   /** Each returns sentences that `/readyz` shows now. Parts add theirs when they start. */
   readonly warnings: (() => readonly string[])[];
+  /** Which code this process runs, for its watchdog. */
+  readonly sections: Sections;
   /** Closed in the reverse order of their start. */
   readonly parts: AsyncDisposableStack;
 };
@@ -78,7 +81,9 @@ export async function startBase(of: {
   const member = await joinAsMember({ processName, clock, store, telemetry, parts, takesBuckets, leaseMs });
   const installation = await installationId(db);
   const namespaceRules = rulesOf(config, of.podPolicyDefault);
+  const sections = createSections(clock, telemetry);
   const connected = {
+    sections,
     store,
     namespaceRules,
     installation,

@@ -41,6 +41,8 @@ export function connect(
       return epoch;
     },
     onError: (error, what) => telemetry.clusterFailed({ cluster: name, what, error }),
+    runCode: (code) => base.sections.run({ jobUid: null, of: "cluster", name }, code),
+    onSlowAnswer: (tookMs) => telemetry.codeBlocked({ jobUid: null, of: "cluster", name, tookMs: Math.round(tookMs) }),
     ...instrumentation.kubeClient(name),
   });
   return connected;

@@ -22,6 +22,7 @@ import { holdSimulation, startSimulations } from "./simulated-clusters.ts";
 import { observed, startHealth, startProcessTelemetry } from "./telemetry.ts";
 import { followTls } from "./tls.ts";
 import { startQuota } from "./tokens.ts";
+import { notesFile, startWatchdog, takeNotes } from "./watchdog.ts";
 import { startWorker } from "./worker.ts";
 
 /**
@@ -77,6 +78,17 @@ export async function startEmbedded(
   const simulations = await startSimulations(base, { directory, besideReal: options.simulate });
   const followed = await followClusters(base, { config, listens: true, simulations });
   startPlanner(base, quota.planner, config);
+  const notes = notesFile(directory);
+  await takeNotes(notes, base.store.blame);
+  startWatchdog({
+    shared: base.sections.shared,
+    processName: base.processName,
+    leaseMs: config.leaseMs,
+    target: server === null ? { file: notes } : { server },
+    logFile: file,
+    telemetry,
+    parts,
+  });
   startWorker(base, followed.clusters, quota, config);
   const says = [() => warnings, ...base.warnings];
   await startHealth({ config, clock, db, warnings: says, synced: followed.clusters.synced, started, tls, parts });

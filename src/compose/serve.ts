@@ -21,6 +21,7 @@ import { endSimulation, NO_SIMULATIONS } from "./simulated-clusters.ts";
 import { observed, startHealth, startProcessTelemetry } from "./telemetry.ts";
 import { followTls } from "./tls.ts";
 import { type Quota, startQuota } from "./tokens.ts";
+import { startWatchdog } from "./watchdog.ts";
 import { startWorker } from "./worker.ts";
 
 /** Starts a process with these roles. Throws an error that a user understands if a part cannot be had. */
@@ -52,7 +53,12 @@ export async function startServe(options: ServeOptions, config: Config, kinds: R
   await base.store.admin.ensureQueue({ name: DEFAULT_QUEUE, strategy: "BEST_EFFORT_FIFO", quotas: [] });
   const followed = await clustersFor(base, options.roles, config);
   const quota = await quotaFor(base, db, options.roles, config);
-  if (has("worker") && followed !== null) startWorker(base, followed.clusters, quota, config);
+  if (has("worker") && followed !== null) {
+    const { sections, processName } = base;
+    const watched = { shared: sections.shared, processName, leaseMs: config.leaseMs, telemetry, parts };
+    startWatchdog({ ...watched, target: { server }, logFile: null });
+    startWorker(base, followed.clusters, quota, config);
+  }
   if (has("planner") && quota !== null) startPlanner(base, quota.planner, config);
   const api =
     has("api") && followed !== null && quota !== null

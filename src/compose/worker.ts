@@ -7,12 +7,13 @@ import type { TaskHolder } from "../core/quota/calls.ts";
 import { createWorker } from "../worker/worker.ts";
 import { type Base, runLoops } from "./base.ts";
 import type { Quota } from "./tokens.ts";
+import { blockedMsOf } from "./watchdog.ts";
 
 export function startWorker(
   base: Base,
   clusters: Clusters,
   quota: Quota | null,
-  config: Pick<Config, "clusterEvents" | "images" | "pending" | "secretsDirectory" | "pluginCallMsMax">,
+  config: Pick<Config, "clusterEvents" | "images" | "leaseMs" | "pending" | "secretsDirectory" | "pluginCallMsMax">,
 ): void {
   const { clock, kinds, store, installation, telemetry, instrumentation, tell, heard, member, parts } = base;
   const { clusterEvents, images, pending, secretsDirectory, pluginCallMsMax } = config;
@@ -22,6 +23,8 @@ export function startWorker(
       store: instrumentation.workerStore(store.worker),
       clusters,
       member,
+      blame: store.blame,
+      runSection: base.sections.run,
       wakePlanner: tell.planner,
       plugins: createPluginHost<TaskHolder>({
         kinds,
@@ -39,6 +42,10 @@ export function startWorker(
         pending,
       },
       pluginCallMsMax,
+      blockedMsMax: blockedMsOf(config.leaseMs),
+      onSuspects: telemetry.suspectsLeft,
+      onSetAside: ({ uid, namespace, name }, { reason }) =>
+        telemetry.jobSetAside({ job: `${namespace}/${name}`, uid, reason }),
       onError: (error, what) => telemetry.loopFailed({ loop: `worker ${what}`, error }),
       ...instrumentation.workerOptions,
     },

@@ -3,6 +3,7 @@ import { QUEUE_LABEL } from "../core/job/labels.ts";
 import { joinNotes } from "../core/job/notes.ts";
 import type { EndOutcome, JobName, UpdateOutcome } from "../core/job/requests.ts";
 import type { FieldNote, SentJob } from "../core/job/sent.ts";
+import { isSetAside } from "../core/job/set-aside.ts";
 import { type AskedChange, changeJob, type WantedChange } from "../core/kinds/change-job.ts";
 import { kindOfJob } from "../core/kinds/registry.ts";
 import { checkLabels, isDnsLabel } from "./check-metadata.ts";
@@ -81,7 +82,8 @@ function asksForMore(before: Job, after: Job): boolean {
   const grown = Object.entries(after.spec.replicaSpecs).some(
     ([role, { replicas }]) => replicas > (before.spec.replicaSpecs[role]?.replicas ?? 0),
   );
-  return resumed || grown || after.spec.priority > before.spec.priority;
+  const cleared = isSetAside(before) && !isSetAside(after);
+  return resumed || cleared || grown || after.spec.priority > before.spec.priority;
 }
 
 /** Refuses a new queue label: the queue of a job is fixed when it is created, so the label would mislead. */

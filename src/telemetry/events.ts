@@ -74,6 +74,19 @@ export type Telemetry = ClockEvents & {
   }) => void;
   readonly stepEnded: (facts: { readonly result: string; readonly tookMs: number; readonly lagMs: number }) => void;
   readonly bucketsHeld: (held: number) => void;
+  /** Code of a step or of a plugin has run without a pause. */
+  readonly codeRan: (facts: { readonly of: string; readonly tookMs: number }) => void;
+  /** Code has blocked this process: of a step for its job, of the plugin `name`, or for an answer of the cluster. */
+  readonly codeBlocked: (facts: {
+    readonly of: string;
+    readonly name: string;
+    readonly jobUid: string | null;
+    readonly tookMs: number;
+  }) => void;
+  /** How many jobs this worker is still to step one at a time, after two workers have ended. */
+  readonly suspectsLeft: (left: number) => void;
+  /** A job was set aside: its step has stopped workers. */
+  readonly jobSetAside: (facts: { readonly job: string; readonly uid: string; readonly reason: string }) => void;
   /** A call to a Kubernetes API server has ended. `code` is `2xx`, the status of a refusal, or `unreachable`. */
   readonly kubernetesCalled: (facts: {
     readonly cluster: string;
@@ -186,6 +199,14 @@ function telemetryOn(log: Logger, measuring: Meter | null): Telemetry {
       log.warn(facts, "cluster call failed");
       meter.record("clusterFailures", 1, { cluster: facts.cluster ?? "" });
     },
+    codeBlocked: (facts) => {
+      log.warn(facts, "code blocked this process");
+      meter.record("codeBlocked", 1, { of: facts.of, name: facts.name });
+    },
+    jobSetAside: (facts) => {
+      log.error(facts, "job set aside: its step has stopped workers");
+      meter.record("jobsSetAside", 1, { reason: facts.reason });
+    },
     plannerStateChecked: ({ wrong, tookMs }) => {
       const facts = { wrong: wrong.slice(0, WRONG_LOGGED), count: wrong.length, tookMs };
       if (wrong.length > 0) log.error(facts, "the planner's state had missed changes; it is loaded again");
@@ -234,6 +255,8 @@ function measurements(meter: Meter) {
       meter.record("reconcileLag", seconds(lagMs));
     },
     bucketsHeld: (held) => meter.record("bucketsHeld", held),
+    codeRan: ({ of, tookMs }) => meter.record("codeDuration", seconds(tookMs), { of }),
+    suspectsLeft: (left) => meter.record("suspects", left),
     kubernetesCalled: ({ cluster, verb, resource, code, tookMs }) => {
       meter.record("kubernetesCalls", 1, { cluster, verb, resource, code });
       meter.record("kubernetesCallDuration", seconds(tookMs), { cluster, verb });

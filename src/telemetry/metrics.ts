@@ -66,6 +66,30 @@ export const METRICS = {
     help: "How long a job that was woken or due waited until its step began",
     labels: [],
   },
+  codeDuration: {
+    kind: "histogram",
+    name: "gangway_worker_code_seconds",
+    help: "How long code of steps and plugins ran without a pause, by whose code it is: step or plugin",
+    labels: ["of"],
+  },
+  codeBlocked: {
+    kind: "counter",
+    name: "gangway_blocked_total",
+    help: "How often code blocked the process for half a second or more, by whose code it is, and plugin or cluster",
+    labels: ["of", "name"],
+  },
+  suspects: {
+    kind: "gauge",
+    name: "gangway_suspect_jobs",
+    help: "Jobs that the worker is still to step one at a time, because two workers have ended",
+    labels: [],
+  },
+  jobsSetAside: {
+    kind: "counter",
+    name: "gangway_jobs_set_aside_total",
+    help: "Jobs that were set aside because their steps stop workers, by reason",
+    labels: ["reason"],
+  },
   bucketsHeld: {
     kind: "gauge",
     name: "gangway_buckets_held",

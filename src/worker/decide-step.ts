@@ -1,9 +1,11 @@
+import type { Section } from "../core/blame/watch-sections.ts";
 import type { BucketLease } from "../core/job/bucket.ts";
 import { awaitsResult, type Job, liveAdmission } from "../core/job/job.ts";
 import { memberCount } from "../core/job/roles.ts";
+import { isSetAside } from "../core/job/set-aside.ts";
 import { isService } from "../core/kinds/kind.ts";
 import { podName } from "../core/kinds/pod-name.ts";
-import type { Registry } from "../core/kinds/registry.ts";
+import { OWN_ENTRY, type Registry } from "../core/kinds/registry.ts";
 import { applyCacheLookup, lookUpCache } from "../core/reconcile/cached-result.ts";
 import type { Decision } from "../core/reconcile/decision.ts";
 import type { ReconcileConfig } from "../core/reconcile/decision-draft.ts";
@@ -15,6 +17,8 @@ import { noteEvents } from "./note-events.ts";
 import { decidePluginJob, type PluginCalls } from "./plugin-calls.ts";
 import type { WorkerPorts } from "./ports.ts";
 import type { SeenTimes } from "./seen-times.ts";
+import type { SlowPlugins } from "./slow-plugins.ts";
+import { timedSection } from "./timed-section.ts";
 
 /** The settings, the memory and the plugin calls of a worker, which its decisions read. */
 export type DecisionContext = {
@@ -22,6 +26,9 @@ export type DecisionContext = {
   readonly memory: JobMemory;
   readonly seen: SeenTimes;
   readonly calls: PluginCalls;
+  readonly slow: SlowPlugins;
+  /** Called with a job whose code has run for so long without a pause. */
+  readonly onRan: (jobUid: string, tookMs: number) => void;
 };
 
 /** Decides the next step of a job of any kind. Null: it cannot be decided now; try again later. */
@@ -31,10 +38,24 @@ export async function decideStep(
   { job, lease }: { readonly job: Job; readonly lease: BucketLease },
   signal: AbortSignal,
 ): Promise<Decision | null> {
+  const plugin = pluginOf(job, context.config.kinds);
+  if (plugin !== null && !isSetAside(job) && context.slow.waits(plugin, ports.clock.monotonicMs())) return null;
   if (awaitsResult(job) && isClear(job)) return decideCached(ports, context, job, signal);
   if (isService(context.config.kinds.kindOf(job.spec.kind)))
     return decidePluginJob(ports, context, { job, lease }, signal);
   return decideGang(ports, context, job, signal);
+}
+
+/** The plugin that brings a job's kind. Null: Gangway does. */
+export function pluginOf({ spec }: Job, kinds: Registry): string | null {
+  const entry = kinds.entryOf(spec.kind);
+  return entry === undefined || entry === OWN_ENTRY ? null : entry.id;
+}
+
+/** The code that a step runs for a job. That of a job that is set aside is Gangway's own. */
+function sectionOf(job: Job, kinds: Registry): Section {
+  const plugin = isSetAside(job) ? null : pluginOf(job, kinds);
+  return { jobUid: job.uid, of: plugin === null ? "step" : "plugin", name: plugin ?? "" };
 }
 
 /** True if nothing is left of earlier admissions, so that no clean-up is due. */
@@ -76,7 +97,9 @@ async function decideGang(
     await noteEvents(ports, context.memory, { job, events: claimed.events });
     const refused = context.memory.refusedCreate(job.uid);
     const nowMs = ports.clock.nowMs();
-    return reconcileGuarded(job, context.seen.bound(claimed.observed, job, nowMs), nowMs, context.config, refused);
+    const seen = context.seen.bound(claimed.observed, job, nowMs);
+    const decide = () => reconcileGuarded(job, seen, nowMs, context.config, refused);
+    return timedSection(ports, context, sectionOf(job, context.config.kinds), decide);
   };
   const watched = ports.clusters.observe(where);
   if (watched === null) return null;

@@ -5,6 +5,7 @@
 import type { BucketLease } from "../core/job/bucket.ts";
 import type { Job } from "../core/job/job.ts";
 import { taskName } from "../core/job/names.ts";
+import { isSetAside } from "../core/job/set-aside.ts";
 import type { Plugin, PluginProperties, ResourceManager, TaskContext } from "../core/kinds/plugin.ts";
 import { type Registry, servedName } from "../core/kinds/registry.ts";
 import type { Decision } from "../core/reconcile/decision.ts";
@@ -14,6 +15,8 @@ import { reconcile } from "../core/reconcile/reconcile.ts";
 import { linkedController } from "../runtime/linked-controller.ts";
 import { thrownText } from "../runtime/thrown-text.ts";
 import type { PluginHost, WorkerPorts } from "./ports.ts";
+import type { SlowPlugins } from "./slow-plugins.ts";
+import { timedSection } from "./timed-section.ts";
 import { type PluginEvents, TokenShortage } from "./token-shortage.ts";
 
 const CALL_MS_MAX = 30_000;
@@ -40,7 +43,8 @@ export async function decidePluginJob(
   const first = reconcile(job, [], clock.nowMs(), config);
   if (first.record !== null || first.forget) return first;
   const call = dueCall(job, clock.nowMs());
-  if (call === null) return first;
+  // The plugin of a job that is set aside is called only to end its task.
+  if (call === null || (isSetAside(job) && call.stage === "handle")) return first;
   const startedMs = clock.monotonicMs();
   const outcome = await calls.call({ job, lease, call }, signal);
   if (outcome === null) return null;
@@ -65,6 +69,7 @@ type CallOptions = {
   /** The longest time of a call, after which it is cut off. Omitted: 30 s. */
   readonly callMsMax?: number | undefined;
   readonly events?: PluginEvents | undefined;
+  readonly slow: SlowPlugins;
   /** Called with an error about a plugin that blocked the event loop. */
   readonly onError: (error: unknown, what: string) => void;
 };
@@ -78,7 +83,7 @@ const CUT_OFF = Symbol("cut off");
  * Calls plugins, whose code may do anything. Each call ends by its deadline, and every way that it ends is an outcome.
  */
 export class PluginCalls {
-  readonly #ports: Pick<WorkerPorts, "clock" | "plugins">;
+  readonly #ports: Pick<WorkerPorts, "clock" | "plugins" | "runSection">;
   readonly #options: CallOptions;
   readonly #callMsMax: number;
   readonly #shortage: TokenShortage;
@@ -87,7 +92,7 @@ export class PluginCalls {
   /** Requests for tokens that are under way, also of calls that have ended. The job's next call waits for them. */
   readonly #asking = new Map<string, Set<Promise<unknown>>>();
 
-  constructor(ports: Pick<WorkerPorts, "clock" | "plugins">, options: CallOptions) {
+  constructor(ports: Pick<WorkerPorts, "clock" | "plugins" | "runSection">, options: CallOptions) {
     this.#ports = ports;
     this.#options = options;
     this.#callMsMax = options.callMsMax ?? CALL_MS_MAX;
@@ -166,7 +171,8 @@ export class PluginCalls {
   #begin(plugin: Plugin, { job, call }: PluginTask, context: TaskContext): Promise<unknown> {
     const { clock } = this.#ports;
     const startedMs = clock.monotonicMs();
-    const calling = plugin[call.stage](context);
+    const section = { jobUid: job.uid, of: "plugin", name: plugin.id } as const;
+    const calling = timedSection(this.#ports, this.#options, section, () => plugin[call.stage](context));
     const blockedMs = clock.monotonicMs() - startedMs;
     if (blockedMs >= BLOCKED_MS) {
       const what = `${call.stage} of job ${job.namespace}/${job.name}`;

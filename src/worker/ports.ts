@@ -1,3 +1,5 @@
+import type { StepNote } from "../core/blame/step-note.ts";
+import type { Section } from "../core/blame/watch-sections.ts";
 import type { BucketLease, BucketView } from "../core/job/bucket.ts";
 import type { JobEvent } from "../core/job/event.ts";
 import type { Job } from "../core/job/job.ts";
@@ -33,6 +35,8 @@ export type WorkerStore = {
   /** Jobs of these buckets that are due to be looked at again, most overdue first. */
   readonly dueJobs: (buckets: readonly number[], nowMs: number, limit: number) => Promise<readonly string[]>;
   readonly loadJob: (jobUid: string) => Promise<{ readonly job: Job; readonly bucket: number } | null>;
+  /** The same without templates. */
+  readonly loadBareJob: (jobUid: string) => Promise<{ readonly job: Job; readonly bucket: number } | null>;
   /** Jobs that have or may produce the result that this job needs. */
   readonly findAlike: (job: Job) => Promise<readonly Job[]>;
   /**
@@ -49,6 +53,26 @@ export type WorkerStore = {
   /** Appends events that do not change the job, such as SuccessfulCreatePod. */
   readonly note: (job: Job, events: readonly JobEvent[], nowMs: number) => Promise<void>;
 };
+
+/** What workers and their watchdogs note about jobs that stop workers: see `core/blame`. */
+export type BlameStore = {
+  /** The notes about jobs of these buckets that may count. */
+  readonly notesIn: (buckets: readonly number[]) => Promise<readonly StepNote[]>;
+  /** The jobs of these buckets that workers step, in order, after the given uid. Null: from the first. */
+  readonly steppedJobs: (
+    buckets: readonly number[],
+    page: { readonly after: string | null; readonly limit: number },
+  ) => Promise<readonly string[]>;
+  /** Notes that a worker is about to step this job, alone among those that may have ended workers. */
+  readonly noteAlone: (worker: string, jobUid: string) => Promise<void>;
+  /** The jobs of these buckets need not be stepped one at a time any more. */
+  readonly endAlone: (worker: string, buckets: readonly number[]) => Promise<void>;
+  /** Forgets which job this worker has stepped alone. */
+  readonly forgetAlone: (worker: string) => Promise<void>;
+};
+
+/** Runs code that cannot pause, and shows to the watchdog what it is meanwhile. */
+export type RunSection = <T>(section: Section, code: () => T) => T;
 
 export type WorkerClusters = {
   /** The job's objects as the watches show them. Null until every cluster that its admissions name has been listed. */
@@ -96,6 +120,10 @@ export type WorkerPorts = {
   /** Omitted: jobs without pods fail, since their plugins are missing. */
   readonly plugins?: PluginHost;
   readonly member: WorkerMember;
+  /** Omitted: no job is suspected to have ended workers. */
+  readonly blame?: BlameStore;
+  /** Omitted: no watchdog runs. */
+  readonly runSection?: RunSection;
   /** A hint for the planner that tokens or room may have become free. */
   readonly wakePlanner: () => void;
 };

@@ -4,8 +4,9 @@
  */
 import { type BucketLease, bucketOf } from "../core/job/bucket.ts";
 import type { Job } from "../core/job/job.ts";
-import { isTerminal } from "../core/job/status.ts";
+import { isTerminal, type SetAside } from "../core/job/status.ts";
 import type { Decision, RecordOutcome } from "../core/reconcile/decision.ts";
+import { setAside } from "../core/reconcile/hold-gang.ts";
 import { sweep } from "../core/reconcile/reconcile.ts";
 import { type Acted, carryOut, eventOf, hasFailed, isCreate } from "./carry-out.ts";
 import { type DecisionContext, decideStep, givesBack } from "./decide-step.ts";
@@ -14,6 +15,7 @@ import { learnRefusals } from "./learn-refusals.ts";
 import { noteEvents, writeClusterEvents } from "./note-events.ts";
 import type { WorkerPorts } from "./ports.ts";
 import type { QuotaMemory } from "./quota-memory.ts";
+import type { Suspects } from "./suspects.ts";
 
 /** The settings, memory and leases that a step reads beside its ports. */
 export type StepContext = DecisionContext & {
@@ -21,6 +23,9 @@ export type StepContext = DecisionContext & {
   /** The lease under which jobs of a bucket may be recorded. Null: this worker does not hold the bucket. */
   readonly leaseOf: (bucket: number) => BucketLease | null;
   readonly onLeaseLost: (bucket: number) => void;
+  readonly suspects: Suspects;
+  /** Called with a job that was set aside. */
+  readonly onSetAside: (job: Job, setAside: SetAside) => void;
 };
 
 /**
@@ -33,6 +38,14 @@ export type StepResult =
   | { readonly kind: "settled" | "waiting" | "notOurs" }
   | { readonly kind: "again"; readonly afterMs: number }
   | { readonly kind: "unseen" };
+
+/** What is measured of a step. */
+export type StepFacts = {
+  readonly result: StepResult["kind"] | "failed";
+  readonly tookMs: number;
+  /** From the first wake, or the poll that found the job due, to the start of the step. */
+  readonly lagMs: number;
+};
 
 /** How often a step tries again when others change the record, before it pauses. */
 const STALE_MAX = 5;
@@ -62,6 +75,8 @@ async function attempt(
   { jobUid, due }: StepRequest,
   signal: AbortSignal,
 ): Promise<StepResult | "stale"> {
+  const judged = await judgeSuspect(ports, context, jobUid, signal);
+  if (judged !== null) return judged;
   const loaded = await ports.store.loadJob(jobUid);
   if (loaded === null) return sweepRemains(ports, context, jobUid, signal);
   const { job, bucket } = loaded;
@@ -73,6 +88,30 @@ async function attempt(
   const { traceStep } = ports;
   if (traceStep === undefined || !changesAnything(decision)) return apply(ports, context, decided, signal);
   return traceStep(job, () => apply(ports, context, decided, signal));
+}
+
+/** Sets a job aside if the watchdogs' notes blame it. Its templates are not read. Null: it is stepped as others are. */
+async function judgeSuspect(
+  ports: WorkerPorts,
+  context: StepContext,
+  jobUid: string,
+  signal: AbortSignal,
+): Promise<StepResult | "stale" | null> {
+  const notes = context.suspects.notesOf(jobUid);
+  if (notes.length === 0) return null;
+  const loaded = await ports.store.loadBareJob(jobUid);
+  if (loaded === null) return null;
+  const { job, bucket } = loaded;
+  const lease = context.leaseOf(bucket);
+  if (lease === null) return { kind: "notOurs" };
+  const decision = setAside(job, notes, ports.clock.nowMs());
+  if (decision === null) return null;
+  const result = await apply(ports, context, { job, decision, lease, due: false }, signal);
+  const made = decision.record?.status.setAside;
+  if (result === "stale" || result.kind === "notOurs" || made === undefined) return result;
+  context.suspects.judged(jobUid);
+  context.onSetAside(job, made);
+  return result;
 }
 
 function changesAnything({ record, forget, actions }: Decision): boolean {

@@ -15,7 +15,9 @@ import { PluginCalls } from "./plugin-calls.ts";
 import type { WorkerPorts } from "./ports.ts";
 import { QuotaMemory } from "./quota-memory.ts";
 import { SeenTimes } from "./seen-times.ts";
-import { type StepContext, type StepResult, step } from "./step.ts";
+import { SlowPlugins } from "./slow-plugins.ts";
+import { type StepContext, type StepFacts, type StepResult, step } from "./step.ts";
+import { Suspects } from "./suspects.ts";
 import type { PluginEvents } from "./token-shortage.ts";
 
 /** How often the worker looks whether anything is to be done, and asks the store which jobs are due. */
@@ -38,6 +40,8 @@ const SEEN_MS = 10_000;
  */
 const PATIENCE = { firstMs: 200, longestMs: 2_000 };
 
+const AT_NEXT_POLL = { atMs: Number.NEGATIVE_INFINITY, holds: false };
+
 export type WorkerOptions = {
   readonly config: ReconcileConfig;
   /** The longest time of a plugin call, after which it is cut off. Omitted: 30 s. */
@@ -52,13 +56,12 @@ export type WorkerOptions = {
   readonly onStep?: (facts: StepFacts) => void;
   /** Called with the number of buckets that are held, whenever it changes. */
   readonly onBuckets?: (held: number) => void;
-};
-
-type StepFacts = {
-  readonly result: StepResult["kind"] | "failed";
-  readonly tookMs: number;
-  /** From the first wake, or the poll that found the job due, to the start of the step. */
-  readonly lagMs: number;
+  /** A step whose own code blocks this worker for longer counts against its job. Omitted: none does. */
+  readonly blockedMsMax?: number;
+  /** Called with how many jobs are still to be stepped one at a time, after two workers have ended. */
+  readonly onSuspects?: (left: number) => void;
+  /** Called with a job that was set aside. */
+  readonly onSetAside?: StepContext["onSetAside"];
 };
 
 export type Worker = {
@@ -75,11 +78,7 @@ export type Worker = {
 /** Moves jobs forward. Each step observes, decides, records and acts; the steps of one job run one at a time. */
 export function createWorker(ports: WorkerPorts, options: WorkerOptions): Worker {
   const loop = new WorkerLoop(ports, options);
-  return {
-    run: (signal) => loop.run(signal),
-    runOnce: () => loop.runOnce(),
-    wake: (jobUid) => loop.wake(jobUid),
-  };
+  return { run: (signal) => loop.run(signal), runOnce: () => loop.runOnce(), wake: (jobUid) => loop.wake(jobUid) };
 }
 
 class WorkerLoop {
@@ -87,8 +86,12 @@ class WorkerLoop {
   readonly #options: WorkerOptions;
   readonly #context: StepContext;
   readonly #queue: KeyedQueue;
+  /** Steps jobs that may have ended workers, one at a time. */
+  readonly #aloneQueue: KeyedQueue;
+  readonly #suspects: Suspects;
   readonly #share: BucketShare;
-  /** How many steps run in each bucket. */
+  /** The jobs whose steps run, and how many of them there are in each bucket. */
+  readonly #running = new Set<string>();
   readonly #busy = new Map<number, number>();
   /** Buckets that were taken and whose jobs have not been read. */
   #taken: number[] = [];
@@ -119,6 +122,13 @@ class WorkerLoop {
   constructor(ports: WorkerPorts, options: WorkerOptions) {
     this.#ports = ports;
     this.#options = options;
+    this.#suspects = new Suspects({
+      store: ports.blame,
+      worker: () => ports.member.term()?.name ?? null,
+      blockedMsMax: options.blockedMsMax ?? Number.POSITIVE_INFINITY,
+      onSuspects: options.onSuspects,
+    });
+    const slow = new SlowPlugins();
     this.#context = {
       config: options.config,
       memory: new JobMemory(),
@@ -128,10 +138,15 @@ class WorkerLoop {
         kinds: options.config.kinds,
         callMsMax: options.pluginCallMsMax,
         events: options.pluginEvents,
+        slow,
         onError: options.onError,
       }),
       leaseOf: (bucket) => this.#share.leaseOf(bucket),
       onLeaseLost: (bucket) => this.#share.lose(bucket),
+      suspects: this.#suspects,
+      slow,
+      onRan: (jobUid, tookMs) => this.#suspects.ran(jobUid, tookMs, ports.clock.monotonicMs()),
+      onSetAside: (job, made) => options.onSetAside?.(job, made),
     };
     this.#share = new BucketShare({
       store: ports.store,
@@ -139,6 +154,7 @@ class WorkerLoop {
       isBusy: (bucket) => this.#busy.has(bucket),
       onTaken: (buckets) => {
         append(this.#taken, buckets);
+        this.#suspects.taken(buckets.flatMap((bucket) => this.#share.leaseOf(bucket) ?? []));
         options.onBuckets?.(this.#share.buckets().length);
       },
       onLost: (buckets) => {
@@ -146,10 +162,9 @@ class WorkerLoop {
         options.onBuckets?.(this.#share.buckets().length);
       },
     });
-    this.#queue = new KeyedQueue((jobUid) => this.#step(jobUid), {
-      concurrency: options.concurrency ?? 128,
-      onError: (error, jobUid) => this.#failed(error, jobUid),
-    });
+    const onError = (error: unknown, jobUid: string) => this.#failed(error, jobUid);
+    this.#queue = new KeyedQueue((jobUid) => this.#step(jobUid), { concurrency: options.concurrency ?? 128, onError });
+    this.#aloneQueue = new KeyedQueue((jobUid) => this.#stepAlone(jobUid), { concurrency: 1, onError });
   }
 
   async run(signal: AbortSignal): Promise<void> {
@@ -166,7 +181,7 @@ class WorkerLoop {
       }
       await this.#ports.clock.sleep(failures === 0 ? POLL_MS : doublingMs(PATIENCE, failures - 1), signal);
     }
-    await this.#queue.close();
+    await Promise.all([this.#queue.close(), this.#aloneQueue.close()]);
   }
 
   async runOnce(): Promise<void> {
@@ -174,6 +189,7 @@ class WorkerLoop {
     this.#askedDueAtMs = Number.NEGATIVE_INFINITY;
     await this.#poll();
     this.#flush();
+    await this.#aloneQueue.idle();
     await this.#queue.idle();
   }
 
@@ -192,19 +208,24 @@ class WorkerLoop {
   }
 
   #flush(): void {
-    for (const jobUid of this.#woken) this.#queue.wake(jobUid);
+    for (const jobUid of this.#woken) this.#queueOf(jobUid).wake(jobUid);
     this.#woken.clear();
+  }
+
+  #queueOf(jobUid: string): KeyedQueue {
+    return this.#suspects.isAlone(jobUid) ? this.#aloneQueue : this.#queue;
   }
 
   async #poll(): Promise<void> {
     const { clock } = this.#ports;
     const monotonicMs = clock.monotonicMs();
     await this.#refreshShare(monotonicMs);
+    for (const jobUid of await this.#suspects.read(monotonicMs)) this.#aloneQueue.wake(jobUid);
     await this.#offerOpen();
     for (const [jobUid, { atMs }] of this.#later) {
       if (atMs > monotonicMs) continue;
       this.#later.delete(jobUid);
-      this.#queue.offer(jobUid);
+      this.#queueOf(jobUid).offer(jobUid);
     }
     if (this.#asksDue(monotonicMs)) await this.#offerDue(clock.nowMs());
     this.#offerSeen(monotonicMs);
@@ -233,7 +254,7 @@ class WorkerLoop {
     const buckets = this.#taken.filter((bucket) => this.#share.leaseOf(bucket) !== null);
     for (let after: string | null = null; buckets.length > 0; ) {
       const page: readonly string[] = await this.#ports.store.openJobs(buckets, { after, limit: OPEN_PAGE });
-      for (const jobUid of page) this.#queue.wake(jobUid);
+      for (const jobUid of page) this.#queueOf(jobUid).wake(jobUid);
       after = page.at(-1) ?? null;
       if (page.length < OPEN_PAGE) break;
     }
@@ -246,6 +267,7 @@ class WorkerLoop {
     const isTheirs = (jobUid: string) => buckets.has(bucketOf(jobUid));
     this.#context.memory.forgetWhere(isTheirs);
     this.#context.calls.forget(buckets);
+    this.#suspects.forget(buckets);
     for (const known of [this.#settled, this.#due, this.#woken, this.#later, this.#failedTries]) {
       for (const jobUid of known.keys()) if (isTheirs(jobUid)) known.delete(jobUid);
     }
@@ -262,7 +284,7 @@ class WorkerLoop {
       // Noted before the step begins, which may be at once. A step that runs already moves the time itself.
       this.#due.add(jobUid);
       const first = this.#noteRequest(jobUid);
-      if (this.#queue.offer(jobUid)) continue;
+      if (this.#queueOf(jobUid).offer(jobUid)) continue;
       this.#due.delete(jobUid);
       if (first) this.#requestedAtMs.delete(jobUid);
     }
@@ -273,13 +295,35 @@ class WorkerLoop {
     this.#seenAtMs = monotonicMs;
     const seen = this.#ports.clusters.seenJobs().filter((jobUid) => this.#share.holdsJob(jobUid));
     this.#settled = new Set(seen.filter((jobUid) => this.#settled.has(jobUid)));
-    for (const jobUid of seen) if (!this.#settled.has(jobUid)) this.#queue.offer(jobUid);
+    for (const jobUid of seen) if (!this.#settled.has(jobUid)) this.#queueOf(jobUid).offer(jobUid);
+  }
+
+  /** Steps a job whose bucket two workers in a row have not survived, and notes that before. */
+  async #stepAlone(jobUid: string): Promise<void> {
+    if (!this.#suspects.isAlone(jobUid)) return this.#queue.wake(jobUid);
+    if (this.#share.signal() === null) return;
+    await this.#suspects.before(jobUid);
+    const kind = await this.#run(jobUid);
+    if (kind !== null && kind !== "unseen") this.#suspects.stepped(jobUid);
   }
 
   async #step(jobUid: string): Promise<void> {
+    // Its bucket was taken after it was queued: what is noted about it comes first.
+    if (!this.#suspects.knows(bucketOf(jobUid))) this.#later.set(jobUid, AT_NEXT_POLL);
+    else if (this.#suspects.isAlone(jobUid)) this.#aloneQueue.wake(jobUid);
+    else await this.#run(jobUid);
+  }
+
+  /** Returns how the step ended. Null: it did not begin. */
+  async #run(jobUid: string): Promise<StepResult["kind"] | null> {
     const due = this.#due.delete(jobUid);
     const sure = this.#share.signal();
-    if (sure === null) return;
+    if (sure === null) return null;
+    if (this.#running.has(jobUid)) {
+      this.#later.set(jobUid, AT_NEXT_POLL);
+      return null;
+    }
+    this.#running.add(jobUid);
     this.#steppedAtMs = this.#ports.clock.monotonicMs();
     // Marked before the step, so that an event during the step can unmark it.
     this.#settled.add(jobUid);
@@ -288,8 +332,11 @@ class WorkerLoop {
     const run = () => step(this.#ports, this.#context, { jobUid, due }, this.#untilEither(sure));
     const { onStep } = this.#options;
     try {
-      this.#ended(jobUid, await (onStep === undefined ? run() : this.#measured(jobUid, onStep, run)));
+      const result = await (onStep === undefined ? run() : this.#measured(jobUid, onStep, run));
+      this.#ended(jobUid, result);
+      return result.kind;
     } finally {
+      this.#running.delete(jobUid);
       const others = (this.#busy.get(bucket) ?? 1) - 1;
       if (others > 0) this.#busy.set(bucket, others);
       else this.#busy.delete(bucket);

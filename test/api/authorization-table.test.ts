@@ -45,8 +45,8 @@ test("every permission is asked for by some RPC or handler, and no other", () =>
       entry.kind === "open" ? [] : entry.needs.map((need) => need.permission),
     ),
   );
-  // Handlers ask for these, because only they know which templates and tokens they show.
-  for (const permission of ["jobs.secrets", "tokens.get"] as const) asked.add(permission);
+  // Handlers ask for these: only they know which templates and tokens they show, and how often a job was resumed.
+  for (const permission of ["jobs.secrets", "jobs.reinstate", "tokens.get"] as const) asked.add(permission);
   assert.deepEqual([...asked].sort(), Object.keys(PERMISSIONS).sort());
 });
 

@@ -94,6 +94,21 @@ test("a job that has ended, is ending, or cannot be resized while it is admitted
   );
 });
 
+test("a job that is set aside is resumed although it is not suspended, three times a day", async (t) => {
+  const { call, store } = await startFixture(t);
+  await call(method.createJob, { job: pytorchJob() });
+  const resume = () => call(method.updateJob, update(named(), "spec.run_policy.suspend"));
+  const { job } = store.jobs.get("default/mnist")!;
+  const setAside = { sinceMs: 1, reason: "BlocksWorkers", message: "It is set aside." };
+  store.put({ ...job, status: { ...job.status, setAside } });
+  const { ok } = await resume();
+  assert.equal(ok?.job?.metadata?.resourceVersion, "2");
+  const after = store.jobs.get("default/mnist")!.job;
+  assert.equal(after.status.setAside, undefined);
+  assert.equal(after.status.setAsideResumesMs?.length, 1);
+  assert.equal((await resume()).ok?.job?.metadata?.resourceVersion, "2", "repeating it changes nothing more");
+});
+
 type Case = { readonly request: Update; readonly fields: readonly string[]; readonly says?: RegExp };
 const cases: Record<string, Case> = {
   "an empty request": { request: {}, fields: ["update_mask"] },

@@ -35,8 +35,10 @@ export async function requireStill(db: Db, world: World, onRound: () => Promise<
   await requireTold(world);
 }
 
+/** Every job that waits is told why. However many workers were killed, no job is blamed for that. */
 async function requireTold(world: World): Promise<void> {
   for (const { name, status, cancel, deleteTimeMs } of await world.jobs()) {
+    assert.equal(status.setAside, undefined, `${name} is set aside, although workers were only killed`);
     if (status.phase !== "WAITING" || cancel !== null || deleteTimeMs !== null) continue;
     const { reason = "nothing" } = status.waiting ?? {};
     assert.ok(reason !== "nothing" && reason !== "NotEvaluated", `${name} waits, and is told ${reason}`);

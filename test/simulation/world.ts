@@ -502,6 +502,7 @@ export class World {
         store: this.#options.watchWorker?.(store.worker) ?? store.worker,
         clusters: workerClusters(views),
         member,
+        blame: this.store.blame,
         wakePlanner: () => {},
         plugins: this.#pluginHost(),
       },

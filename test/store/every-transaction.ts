@@ -1,6 +1,6 @@
 /** Every kind of transaction of the store, on so few rows that many of them at once want the same ones. */
 import assert from "node:assert/strict";
-import { createHash } from "node:crypto";
+import { createHash, randomUUID } from "node:crypto";
 import type { Db } from "../../src/adapters/store/db/db.ts";
 import { holdCounters } from "../../src/adapters/store/fleet/counters-holder.ts";
 import { stepGroups } from "../../src/adapters/store/jobs/step-groups.ts";
@@ -452,6 +452,16 @@ export async function everyTransaction(db: Db, random: () => number): Promise<Re
       const clockEpoch = await store.members.takeLease("clock", pick(MEMBERS));
       if (clockEpoch === null) return;
       await store.members.noteCorrection({ epoch: clockEpoch, correctionMs: requests, notedMs: NOW });
+    },
+    blame: async () => {
+      const { uid: jobUid } = pick(jobs) ?? {};
+      if (jobUid === undefined) return;
+      const id = randomUUID();
+      await store.blame.noteAlone("w1", jobUid);
+      await store.blame.writeNote({ id, jobUid, worker: "w", what: "filled", plugin: null, atMs: null });
+      await store.blame.withdrawNote(id);
+      await store.blame.endAlone("w1", [...leases.keys()]);
+      await store.blame.forgetAlone("w1");
     },
     lead: async () => {
       plannerEpoch = (await store.members.takeLease("planner", "p1")) ?? plannerEpoch;

@@ -5,7 +5,9 @@ const KEPT: Readonly<Record<string, string>> = {
   quota_domains:
     "with others as (delete from quota_domains where name <> 'default') " +
     "update quota_domains set epoch = 0, limits_version = 0, pruned_fence = 0, buried = false where name = 'default'",
-  bucket_leases: "update bucket_leases set worker = '', epoch = 0 where worker <> '' or epoch <> 0",
+  bucket_leases:
+    "update bucket_leases set worker = '', epoch = 0, died_ms = null, alone = false " +
+    "where worker <> '' or epoch <> 0",
   job_log: "update job_log set head = 0, pruned_to = 0",
   counters_holder: "update counters_holder set holder = '', counter = 0",
   decision_clock: "update decision_clock set correction_ms = 0, noted_ms = 0",

@@ -8,6 +8,7 @@ import { JobMemory } from "../../src/worker/job-memory.ts";
 import { PluginCalls } from "../../src/worker/plugin-calls.ts";
 import type { WorkerPorts } from "../../src/worker/ports.ts";
 import { SeenTimes } from "../../src/worker/seen-times.ts";
+import { SlowPlugins } from "../../src/worker/slow-plugins.ts";
 import { clock } from "../cluster/harness.ts";
 import { pytorch, Scene } from "../core/scene.ts";
 import { CONFIG } from "../core/world.ts";
@@ -39,8 +40,10 @@ function decide(job: Job, nowMs: number, of: Clusters) {
     member: { term: () => null },
     wakePlanner: () => undefined,
   };
-  const calls = new PluginCalls(ports, { kinds: CONFIG.kinds, onError: () => undefined });
-  const context = { config: CONFIG, memory: new JobMemory(), seen: new SeenTimes(), calls };
+  const slow = new SlowPlugins();
+  const calls = new PluginCalls(ports, { kinds: CONFIG.kinds, slow, onError: () => undefined });
+  const memory = { memory: new JobMemory(), seen: new SeenTimes() };
+  const context = { config: CONFIG, ...memory, calls, slow, onRan: () => undefined };
   const lease = { bucket: 0, epoch: 1 };
   return decideStep(ports, context, { job, lease }, new AbortController().signal).then((decision) => {
     return { decision, lists, released: decision?.record?.admissions[0]?.tokensReleasedMs ?? null };

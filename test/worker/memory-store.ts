@@ -113,6 +113,7 @@ export class MemoryStore {
         const job = this.job(uid);
         return job === null ? null : { job, bucket: bucketOf(uid) };
       },
+      loadBareJob: async () => assert.fail("no job is suspected"),
       findAlike: async ({ uid }) => [...this.rows.values()].flatMap(({ job }) => (job.uid === uid ? [] : [job])),
       record: async (job, decision, lease) => {
         this.#maybeBreak();

@@ -2,9 +2,11 @@
  * The HTTP client of one API server. It serves operators who register clusters with any kubeconfig, and users whose
  * templates have fields of a newer Kubernetes.
  */
+import { setTimeout } from "node:timers/promises";
 import type { Dispatcher } from "undici";
 import type { JsonObject } from "../../runtime/json.ts";
-import { ConnectionPool, type KubeClientOptions } from "./connection-pool.ts";
+import { BLOCKS_FROM_MS, SlowDown } from "../../runtime/slow-down.ts";
+import { ConnectionPool, type KubeClientOptions, type RunCode } from "./connection-pool.ts";
 import { failureFromStatus, type KubeFailure, unreachable } from "./kube-failure.ts";
 import { jsonLines, readObject, readRefusal } from "./read-answer.ts";
 
@@ -62,7 +64,11 @@ export type KubeClient = {
  */
 export function createKubeClient(options: KubeClientOptions): KubeClient {
   const pool = new ConnectionPool(options);
+  const pace = new SlowDown();
   const send = async (request: KubeRequest, timeouts: { bodyMs: number }, signal?: AbortSignal) => {
+    // A cluster whose answers block this process is asked less often, so that the others have their time.
+    const waitMs = pace.waitMs(performance.now());
+    if (waitMs > 0) await setTimeout(waitMs, undefined, signal === undefined ? {} : { signal });
     const { dispatcher, headers, base } = await pool.authenticated(request);
     const query = new URLSearchParams(request.query).toString();
     const contentType = request.method === "PATCH" ? "application/merge-patch+json" : "application/json";
@@ -83,7 +89,8 @@ export function createKubeClient(options: KubeClientOptions): KubeClient {
       try {
         const response = await send(request, { bodyMs: options.requestTimeoutMs }, signal);
         if (response.statusCode < 200 || response.statusCode >= 300) return refusal(response);
-        const object = await readObject(response.body);
+        const reader = answerReader(options, pace);
+        const object = await readObject(response.body, reader.run).finally(reader.ended);
         const dateMs = Date.parse(String(response.headers["date"]));
         return { kind: "ok", object, ...(Number.isNaN(dateMs) ? {} : { dateMs }) };
       } catch (error) {
@@ -94,7 +101,7 @@ export function createKubeClient(options: KubeClientOptions): KubeClient {
       try {
         const request = { method: "GET", path, query: { ...query, watch: "true" } } as const;
         const response = await send(request, { bodyMs: silenceMsMax }, signal);
-        if (response.statusCode === 200) return { kind: "open", events: jsonLines(response.body) };
+        if (response.statusCode === 200) return { kind: "open", events: jsonLines(response.body, options.runCode) };
         return refusal(response);
       } catch (error) {
         return unreachable(error);
@@ -112,6 +119,24 @@ export function createKubeClient(options: KubeClientOptions): KubeClient {
     },
     close: () => pool.close(),
   };
+}
+
+/** Runs the code that reads one answer, and adds up how long it takes. */
+function answerReader({ runCode = (code) => code(), onSlowAnswer }: KubeClientOptions, pace: SlowDown) {
+  let tookMs = 0;
+  const run: RunCode = (code) => {
+    const startedMs = performance.now();
+    try {
+      return runCode(code);
+    } finally {
+      tookMs += performance.now() - startedMs;
+    }
+  };
+  const ended = () => {
+    pace.ran(tookMs, performance.now());
+    if (tookMs >= BLOCKS_FROM_MS) onSlowAnswer?.(tookMs);
+  };
+  return { run, ended };
 }
 
 /** Each hint before an answer begins the time for its headers anew, so a server could send hints for ever. */

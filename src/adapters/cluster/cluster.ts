@@ -21,6 +21,7 @@ import { AnchorEventWriter } from "./anchor-event-writer.ts";
 import type { CapacitySource } from "./capacity-changes.ts";
 import { CapacityObserver, type CapacityReport } from "./capacity-observer.ts";
 import { createKubeClient, type KubeClient, type KubeResult } from "./client.ts";
+import type { RunCode } from "./connection-pool.ts";
 import { guardIdentity } from "./identity.ts";
 import {
   compactNode,
@@ -58,6 +59,10 @@ export type KubeClusterOptions = {
   readonly claimUid?: (uid: string) => Promise<string | null>;
   /** Wraps the client of the API server, for example to measure its calls. */
   readonly wrapClient?: (client: KubeClient) => KubeClient;
+  /** Runs code that reads an answer of the cluster, which blocks this process meanwhile. Omitted: it is called. */
+  readonly runCode?: RunCode;
+  /** Called with an answer whose reading took long, without the pauses in between. */
+  readonly onSlowAnswer?: (tookMs: number) => void;
   /** The most text that is kept of the cluster's objects, as JSON. Omitted: 128 Mi characters. */
   readonly keptCharsMax?: number;
   /** How many writes may be under way at a time. Omitted: 50. */
@@ -140,12 +145,16 @@ export type Cluster = {
 /** Connections for watches of four resources and for lists, so that reads never wait behind writes. */
 const CONNECTIONS_FOR_READS = 16;
 
+function accessTo({ kubeconfig, hosts, runCode, onSlowAnswer, requestTimeoutMs = 15_000 }: KubeClusterOptions) {
+  const more = { ...(hosts === undefined ? {} : { hosts }), ...(runCode === undefined ? {} : { runCode }) };
+  return { kubeconfig, requestTimeoutMs, ...more, ...(onSlowAnswer === undefined ? {} : { onSlowAnswer }) };
+}
+
 /** Connects to a cluster. Sends nothing before `start`. Throws if the kubeconfig cannot be used. */
 export function connectCluster(options: KubeClusterOptions): Cluster {
   const { name, clock, installation, gangScheduler: scheduler = null } = options;
   const writeBudget = options.writeBudget ?? 50;
-  const { kubeconfig, hosts, requestTimeoutMs = 15_000 } = options;
-  const access = { kubeconfig, requestTimeoutMs, ...(hosts === undefined ? {} : { hosts }) };
+  const access = accessTo(options);
   const direct = createKubeClient({ ...access, connectionsMax: writeBudget + CONNECTIONS_FOR_READS });
   const client = guardIdentity(options.wrapClient?.(direct) ?? direct, options.claimUid ?? null);
   const logs = createPodLogs(access, installation);

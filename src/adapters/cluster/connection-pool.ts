@@ -16,7 +16,13 @@ export type KubeClientOptions = {
   readonly requestTimeoutMs: number;
   /** The addresses that connections may lead to. Omitted: all but link-local ones and their like. */
   readonly hosts?: AllowedHosts;
+  /** Runs code that reads an answer, which blocks this thread meanwhile. Omitted: it is called. */
+  readonly runCode?: RunCode;
+  /** Called with an answer whose reading took so long together, without the pauses in between. */
+  readonly onSlowAnswer?: (tookMs: number) => void;
 };
+
+export type RunCode = <T>(code: () => T) => T;
 
 type PrivateParts = { createDispatcher: (cluster: unknown, agentOptions: Record<string, unknown>) => Dispatcher };
 

@@ -2,6 +2,7 @@
 import type { JsonObject } from "../../runtime/json.ts";
 import { isJsonObject, objectAt, stringAt } from "../../runtime/json.ts";
 import { Slices } from "../../runtime/slices.ts";
+import type { RunCode } from "./connection-pool.ts";
 import { GrowingBytes } from "./growing-bytes.ts";
 import { SplitList } from "./split-list.ts";
 
@@ -23,9 +24,9 @@ const PIECE_BYTES = 16 * 1024;
 
 /**
  * The JSON object of an answer; an empty object for any other text. Parses the items of a list one by one while they
- * arrive, and pauses in between. Throws if the answer is too long or too slow.
+ * arrive, and pauses in between. Throws if the answer is too long or too slow. `run` runs the parts between pauses.
  */
-export async function readObject(body: Chunks): Promise<JsonObject> {
+export async function readObject(body: Chunks, run: RunCode = runNow): Promise<JsonObject> {
   const items: unknown[] = [];
   let isValid = true;
   const list = new SplitList({ partBytesMax: OBJECT_BYTES_MAX, itemsMax: ITEMS_MAX }, (text) => {
@@ -37,13 +38,15 @@ export async function readObject(body: Chunks): Promise<JsonObject> {
   for await (const chunk of bounded(body, ANSWER_BYTES_MAX)) {
     for (let from = 0; from < chunk.byteLength; from += PIECE_BYTES) {
       if (slices.isOver) await slices.pause();
-      list.append(chunk.subarray(from, from + PIECE_BYTES));
+      run(() => list.append(chunk.subarray(from, from + PIECE_BYTES)));
     }
   }
-  const rest = parseObject(list.rest());
+  const rest = run(() => parseObject(list.rest()));
   if (rest === null || !isValid) return {};
   return Array.isArray(rest["items"]) && items.length > 0 ? { ...rest, items: items as readonly JsonObject[] } : rest;
 }
+
+const runNow: RunCode = (code) => code();
 
 /** The JSON object of a refusal. Any other answer of a server or a proxy gives an empty object; no text is kept. */
 export async function readRefusal(body: Chunks): Promise<JsonObject> {
@@ -77,7 +80,7 @@ async function* bounded(body: Chunks, bytesMax: number): AsyncGenerator<Uint8Arr
  * Splits a stream into lines of JSON. An incomplete last line is dropped. Throws for a line that is too long or is no
  * JSON object.
  */
-export async function* jsonLines(body: Chunks): AsyncGenerator<JsonObject> {
+export async function* jsonLines(body: Chunks, run: RunCode = runNow): AsyncGenerator<JsonObject> {
   const rest = new GrowingBytes();
   const slices = new Slices();
   for await (const chunk of body) {
@@ -87,7 +90,7 @@ export async function* jsonLines(body: Chunks): AsyncGenerator<JsonObject> {
       rest.append(chunk.subarray(from, end));
       from = end + 1;
       const line = rest.take();
-      if (line !== "") yield parsedLine(line);
+      if (line !== "") yield run(() => parsedLine(line));
     }
     rest.append(chunk.subarray(from));
     if (rest.length > OBJECT_BYTES_MAX) {

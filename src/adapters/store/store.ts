@@ -46,6 +46,7 @@ import { bucketsOf, giveBuckets, takeBuckets } from "./fleet/buckets.ts";
 import { noteCorrection } from "./fleet/decision-clock.ts";
 import { takeLease } from "./fleet/leases.ts";
 import * as members from "./fleet/members.ts";
+import * as notes from "./fleet/step-notes.ts";
 import { changeJob, type DecideChange } from "./jobs/change-job.ts";
 import { createJob, earlierRequest } from "./jobs/create-job.ts";
 import { createJobs } from "./jobs/create-jobs.ts";
@@ -55,7 +56,7 @@ import { findAlike } from "./jobs/find-alike.ts";
 import { jobGetter } from "./jobs/get-jobs.ts";
 import { listEvents } from "./jobs/list-events.ts";
 import { listJobs } from "./jobs/list-jobs.ts";
-import { wholeSpecs } from "./jobs/load-job.ts";
+import { loadBareJob, wholeSpecs } from "./jobs/load-job.ts";
 import { openJobs } from "./jobs/open-jobs.ts";
 import { pruneAsks } from "./jobs/prune-asks.ts";
 import { pruneChanges, pruneEvents } from "./jobs/prune-log.ts";
@@ -107,6 +108,7 @@ export function createStore(database: Db, options: StoreOptions) {
     ledger: quotaLedger(db, options.quotaBounds ?? QUOTA_BOUNDS),
     pools: quotaAdmin(db, options.clock, options.quotaBounds ?? QUOTA_BOUNDS),
     worker: workerStore(db, options),
+    blame: blameStore(db, options),
     watch: watchStore(db),
     reads: jobReads(db, options),
     admin: admin(db, options),
@@ -207,17 +209,33 @@ function workerStore(db: Db, options: StoreOptions) {
   const groups = stepGroups(db, options.kinds);
   return {
     bucketsOf: (worker: string) => bucketsOf(db, worker),
-    takeBuckets: (worker: string, buckets?: readonly number[]) => takeBuckets(db, worker, buckets),
+    takeBuckets: (worker: string, buckets?: readonly number[]) =>
+      takeBuckets(db, worker, buckets, options.clock.nowMs()),
     giveBuckets: (worker: string, buckets: readonly number[]) => giveBuckets(db, worker, buckets),
     openJobs: (buckets: readonly number[], page: Parameters<typeof openJobs>[2]) => openJobs(db, buckets, page),
     dueJobs: (buckets: readonly number[], nowMs: number, limit: number) => dueJobs(db, buckets, nowMs, limit),
     loadJob: (jobUid: string) => groups.loads.ask(jobUid),
+    loadBareJob: (jobUid: string) => loadBareJob(db, jobUid),
     findAlike: (job: Job) => findAlike(db, job),
     record: (job: Job, decision: Decision, lease: BucketLease, nowMs: number) =>
       hinted(options, groups.records.ask({ job, decision, lease, nowMs })),
     recheckAt: (jobUid: string, atMs: number | null, lease: BucketLease, version: number) =>
       groups.rechecks.ask({ jobUid, atMs, lease, version }),
     note: (job: Job, events: readonly JobEvent[], nowMs: number) => groups.notes.ask({ job, events, nowMs }),
+  };
+}
+
+/** The functions by which workers find the jobs that stop them. */
+function blameStore(db: Db, { clock }: StoreOptions) {
+  return {
+    notesIn: (buckets: readonly number[]) => notes.stepNotesIn(db, buckets, clock.nowMs()),
+    steppedJobs: (buckets: readonly number[], page: { readonly after: string | null; readonly limit: number }) =>
+      notes.steppedJobs(db, buckets, { ...page, nowMs: clock.nowMs() }),
+    noteAlone: (worker: string, jobUid: string) => notes.noteAlone(db, { worker, jobUid, nowMs: clock.nowMs() }),
+    endAlone: (worker: string, buckets: readonly number[]) => notes.endAlone(db, worker, buckets),
+    forgetAlone: (worker: string) => notes.forgetAlone(db, worker, clock.nowMs()),
+    writeNote: (note: notes.NewStepNote) => notes.writeStepNote(db, note),
+    withdrawNote: (id: string) => notes.withdrawStepNote(db, id),
   };
 }
 

@@ -8,8 +8,9 @@ import { currentAdmission, type Job } from "../../core/job/job.ts";
 import type { ShownJob } from "../../core/job/list.ts";
 import { problemsText } from "../../core/job/pod-problems.ts";
 import { memberCount } from "../../core/job/roles.ts";
+import { isSetAside } from "../../core/job/set-aside.ts";
 import { totalReplicas } from "../../core/job/spec.ts";
-import type { Admission, JobPhase } from "../../core/job/status.ts";
+import { type Admission, isTerminal, type JobPhase } from "../../core/job/status.ts";
 import { isService } from "../../core/kinds/kind.ts";
 import type { Registry } from "../../core/kinds/registry.ts";
 import type { Refusal } from "../../core/plan/plan-types.ts";
@@ -36,7 +37,7 @@ export async function explainJob(
   const { tokens } = shown;
   const job = withoutOthers(shown.job, sightOf(access));
   const waits = job.status.phase === "WAITING";
-  const found = waits ? await reads.refusalOf(job.uid, signal) : null;
+  const found = waits && !isSetAside(job) ? await reads.refusalOf(job.uid, signal) : null;
   const own = job.admissions.map(({ cluster }) => cluster);
   const refusal = found === null ? null : refusalTo(access, found.refusal, own);
   const admission = currentAdmission(job);
@@ -71,6 +72,7 @@ const BEFORE_RUNNING: readonly JobPhase[] = ["ADMITTED", "STARTING", "RESTARTING
 
 function reasonOf(job: Job, refusal: Refusal | null): string {
   const { status } = job;
+  if (isSetAside(job) && !isTerminal(status)) return "SetAside";
   if (status.phase === "WAITING") return refusal?.reason ?? status.waiting?.reason ?? "NotEvaluated";
   if (status.info?.phase === "WAITING_FOR_RESOURCES" && status.phase === "STARTING") return "WaitingForResources";
   const [problem] = status.podProblems?.problems ?? [];
@@ -85,9 +87,16 @@ function summaryOf(shown: ShownJob, refusal: Refusal | null, hasNoPods: boolean)
   const still = stillText(job);
   const deleted = job.deleteTimeMs === null ? "" : "; it is being deleted";
   const said = predicate(shown, refusal, hasNoPods);
-  const more = `${preemptedText(job, said)}${still}${deleted}`;
+  const more = `${asideText(job, said)}${preemptedText(job, said)}${still}${deleted}`;
   // A message may end with a full stop of its own.
   return more === "" ? `${name} ${said}` : `${name} ${said.replace(/\.$/, "")}${more}`;
+}
+
+/** Says that a job is set aside, why, and what to do, if that is not why it waits. */
+function asideText({ status }: Job, said: string): string {
+  const { setAside } = status;
+  if (setAside === undefined || isTerminal(status) || said.includes(setAside.message)) return "";
+  return `; ${setAside.message.replace(/^It/, "it").replace(/\.$/, "")}`;
 }
 
 const UNDONE = "is undone: ";

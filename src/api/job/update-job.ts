@@ -1,5 +1,6 @@
 import type { JobName, UpdateOutcome } from "../../core/job/requests.ts";
 import type { FieldNote } from "../../core/job/sent.ts";
+import { RESUMES_A_DAY } from "../../core/job/set-aside.ts";
 import type { AskedChange } from "../../core/kinds/change-job.ts";
 import { type Job, JobSchema } from "../../gen/gangway/v1/job_pb.ts";
 import type { UpdateJobRequest } from "../../gen/gangway/v1/job_service_pb.ts";
@@ -28,8 +29,10 @@ export async function updateJob(
   if (wrong.length > 0) throw invalidFields(wrong);
   const name = { namespace: job.metadata?.namespace || "default", name: job.metadata?.name ?? "" };
   if (access.enforced) await demandQueue(reads, name, access);
-  const after = withoutOthers(updated(await intake.change(name, wantedOf(job, mask)), name), sightOf(access));
-  const view = access.may("jobs.secrets", namespacePlace(name.namespace)) ? "FULL" : "BASIC";
+  const place = namespacePlace(name.namespace);
+  const wanted = { ...wantedOf(job, mask), mayReinstate: access.may("jobs.reinstate", place) };
+  const after = withoutOthers(updated(await intake.change(name, wanted), name), sightOf(access));
+  const view = access.may("jobs.secrets", place) ? "FULL" : "BASIC";
   return { job: toProtoJob(recordOf(after), view) };
 }
 
@@ -117,6 +120,12 @@ function updated(outcome: UpdateOutcome, which: JobName) {
     case "ending": {
       const what = outcome.job.deleteTimeMs === null ? "cancelled" : "deleted";
       throw failedPrecondition({ type: "JOB_ENDING", subject, description: `is being ${what}` });
+    }
+    case "resumedTooOften": {
+      const description =
+        `was set aside, and was resumed ${RESUMES_A_DAY} times within a day: ` +
+        "only a caller with the permission jobs.reinstate, such as an operator, may resume it now";
+      throw failedPrecondition({ type: "JOB_SET_ASIDE", subject, description });
     }
     case "noRoom":
       throw noRoomError(outcome);

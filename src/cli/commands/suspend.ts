@@ -14,8 +14,13 @@ export function registerSuspendAndResume(registrar: Registrar): void {
   registerSuspendChange(registrar, "resume", {
     suspend: false,
     verb: "resumed",
-    description: "Return suspended jobs to their queues",
+    description: "Return suspended jobs to their queues, and retry jobs that are set aside",
   });
+}
+
+/** True for a job whose steps have stopped workers. */
+function isSetAside({ status }: Job): boolean {
+  return status?.conditions.some(({ type, status }) => type === "SetAside" && status === "True") ?? false;
 }
 
 type SuspendChange = {
@@ -29,7 +34,8 @@ function registerSuspendChange(registrar: Registrar, name: string, change: Suspe
     .description(change.description)
     .addHelpText("after", examples(`gangway ${name} llama-pretrain`, `gangway ${name} --queue research --yes`));
   onRun<JobSelectionOptions>(registrar, command, async (run, args, options) => {
-    const changes = (job: Job) => (job.spec?.runPolicy?.suspend ?? false) !== change.suspend;
+    const changes = (job: Job) =>
+      (job.spec?.runPolicy?.suspend ?? false) !== change.suspend || (!change.suspend && isSetAside(job));
     const jobs = await selectJobs(run, args, { options, verb: name, phases: NOT_ENDED, changes });
     const spec = partialSpec({ runPolicy: { suspend: change.suspend } });
     const changeOne = (job: JobRef) => updateJob(run, job, change.verb, { spec, paths: ["spec.run_policy.suspend"] });

@@ -90,7 +90,9 @@ function cleanPodsCell({ status }: Job): string {
 }
 
 function ownReason(job: Job): string {
-  const { waiting, failure, phase = 0, podProblems = [] } = job.status ?? {};
+  const { waiting, failure, phase = 0, podProblems = [], conditions = [] } = job.status ?? {};
+  const aside = conditions.find(({ type, status }) => type === "SetAside" && status === "True");
+  if (aside !== undefined && !TERMINAL.includes(phase)) return sentence("SetAside", aside.message);
   if (failure !== undefined) return sentence(failure.code, failure.message);
   if (podProblems.length > 0) return problemCell(podProblems);
   if (waiting === undefined && STOPPED_PHASES.includes(phase)) return "";

@@ -14,6 +14,8 @@ export const PERMISSIONS = {
   /** Read what containers write. */
   "jobs.logs": ["namespace"],
   "jobs.update": ["namespace"],
+  /** Resume a job that was set aside more often than three times within a day. */
+  "jobs.reinstate": ["namespace"],
   "jobs.cancel": ["namespace"],
   "jobs.delete": ["namespace"],
   "kinds.get": [],

@@ -41,6 +41,7 @@ export const BUILT_IN_ROLES: readonly AccessRole[] = [
       ...VIEWER,
       "jobs.logs",
       "jobs.update",
+      "jobs.reinstate",
       "jobs.cancel",
       "jobs.delete",
       "queues.use",

@@ -7,8 +7,11 @@ export function bucketOf(uid: string): number {
   return (hash >>> 0) % BUCKETS;
 }
 
-/** A bucket that a worker holds, and the epoch under which it may record for the bucket's jobs. */
-export type BucketLease = { readonly bucket: number; readonly epoch: number };
+/**
+ * A bucket that a worker holds, and the epoch under which it may record for the bucket's jobs. `alone`: two workers in
+ * a row have ended while they held it, so its jobs are stepped one at a time (`core/blame`). Omitted: they are not.
+ */
+export type BucketLease = { readonly bucket: number; readonly epoch: number; readonly alone?: boolean };
 
 /** How the buckets are divided among workers, from the view of one worker. */
 export type BucketView = {

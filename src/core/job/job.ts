@@ -1,3 +1,4 @@
+import { isSetAside } from "./set-aside.ts";
 import type { JobSpec } from "./spec.ts";
 import type { Admission, JobStatus } from "./status.ts";
 
@@ -88,5 +89,6 @@ export function isSuspended({ spec }: Job): boolean {
 export function awaitsResult({ spec, status, cancel, deleteTimeMs }: Job): boolean {
   const { cacheKey, suspend } = spec.runPolicy;
   if (cacheKey === undefined || suspend === true || cancel !== null || deleteTimeMs !== null) return false;
+  if (isSetAside({ status })) return false;
   return status.phase === "WAITING" && status.cache?.state !== "miss";
 }

@@ -1,5 +1,6 @@
 import { isSuspended, type Job } from "./job.ts";
 import type { Nomination } from "./preemption.ts";
+import { isSetAside } from "./set-aside.ts";
 import type { JobStatus } from "./status.ts";
 
 /** A job's nomination while it counts: the job waits, and nobody has asked for its end. Null: there is none. */
@@ -9,7 +10,8 @@ export function nominationOf(job: Job): Nomination | null {
 
 /** True for a job that waits to be admitted. */
 export function canBeNominated(job: Job): boolean {
-  return job.status.phase === "WAITING" && job.cancel === null && job.deleteTimeMs === null && !isSuspended(job);
+  const ends = job.cancel !== null || job.deleteTimeMs !== null;
+  return job.status.phase === "WAITING" && !ends && !isSuspended(job) && !isSetAside(job);
 }
 
 /** Ends a nomination, if there is one. */

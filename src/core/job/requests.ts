@@ -92,6 +92,8 @@ export type UpdateOutcome =
   | { readonly kind: "changed" | "unchanged" | "terminal" | "ending"; readonly job: Job }
   /** `stale`: the job has another version than the update names. */
   | { readonly kind: "notFound" | "stale" }
+  /** The job was set aside, and was resumed as often within a day as the caller may. */
+  | { readonly kind: "resumedTooOften" }
   /** The job is admitted, and its kind cannot resize this replica type until the job waits again. */
   | { readonly kind: "fixedSize"; readonly role: string }
   | NoRoom

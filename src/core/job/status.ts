@@ -19,7 +19,7 @@ export type JobPhase =
   | "FAILED"
   | "CANCELLED";
 
-/** Kubeflow's condition types, then those of Kueue. */
+/** Kubeflow's condition types, then those of Kueue, then Gangway's own. */
 export type ConditionType =
   | "Created"
   | "Running"
@@ -31,7 +31,8 @@ export type ConditionType =
   | "QuotaReserved"
   | "Admitted"
   | "PodsReady"
-  | "Preempted";
+  | "Preempted"
+  | "SetAside";
 
 export type Condition = {
   readonly type: ConditionType;
@@ -222,6 +223,14 @@ export type PodProblem = {
 /** The problems of the pods of a live admission when they were recorded. */
 export type PodProblems = { readonly atMs: number; readonly problems: readonly PodProblem[] };
 
+/** Why no step reads the templates of a job: see `core/blame`. */
+export type SetAside = {
+  readonly sinceMs: number;
+  /** CamelCase: `BlocksWorkers` or `FillsWorkers`. */
+  readonly reason: string;
+  readonly message: string;
+};
+
 export type JobStatus = {
   readonly phase: JobPhase;
   readonly conditions: readonly Condition[];
@@ -260,6 +269,10 @@ export type JobStatus = {
   readonly cache?: { readonly state: "waiting" | "miss" | "hit"; readonly by: string };
   /** The state of the job's plugin. Omitted: not called yet. */
   readonly plugin?: PluginRecord;
+  /** Omitted: the job is not set aside. */
+  readonly setAside?: SetAside;
+  /** When the job was resumed after it had been set aside, oldest first, of about one day. Omitted: never. */
+  readonly setAsideResumesMs?: readonly number[];
 };
 
 const TERMINAL_PHASES: readonly JobPhase[] = ["SUCCEEDED", "FAILED", "CANCELLED"];

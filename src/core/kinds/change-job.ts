@@ -3,11 +3,13 @@
  * users who must not resubmit a job to change it.
  */
 import { canonicalJson } from "../../runtime/json.ts";
+import { setCondition } from "../job/conditions.ts";
 import { type Job, liveAdmission } from "../job/job.ts";
 import { withoutNomination } from "../job/nomination.ts";
 import { copiedClass, type JobPriorityClass } from "../job/priority-class.ts";
 import { rolesOf } from "../job/roles.ts";
 import type { FieldError, SentSpec } from "../job/sent.ts";
+import { isSetAside, RESUMES_A_DAY, resumesOfDay, withoutSetAside } from "../job/set-aside.ts";
 import { type JobSpec, type ReplicaSpec, totalReplicas } from "../job/spec.ts";
 import { isTerminal, type JobStatus } from "../job/status.ts";
 import { checkSent } from "./check-sent.ts";
@@ -24,7 +26,10 @@ export type WantedChange = {
   readonly priority?: number;
   /** Its value becomes the priority. Null: none, and the priority stays. */
   readonly priorityClass?: JobPriorityClass | null;
+  /** False also clears that the job was set aside. */
   readonly suspend?: boolean;
+  /** True: the caller may resume a job that was set aside any number of times. Omitted: `RESUMES_A_DAY` times a day. */
+  readonly mayReinstate?: boolean;
   readonly labels?: Readonly<Record<string, string>>;
   /** By replica type, in any case. */
   readonly replicas?: Readonly<Record<string, number>>;
@@ -42,6 +47,8 @@ type ChangeDecision =
   | { readonly kind: "stale" }
   /** `terminal`: the job has ended. `ending`: it is being cancelled or deleted. */
   | { readonly kind: "terminal" | "ending"; readonly job: Job }
+  /** The job was set aside, and was resumed as often within a day as the caller may. */
+  | { readonly kind: "resumedTooOften" }
   /** The job is admitted, and its kind cannot resize this replica type until it waits again. */
   | { readonly kind: "fixedSize"; readonly role: string }
   | { readonly kind: "invalid"; readonly errors: readonly FieldError[] };
@@ -62,12 +69,38 @@ export function changeJob(job: Job, kind: Kind, wanted: WantedChange, nowMs: num
   if (errors.length > 0) return { kind: "invalid", errors };
   const fixed = fixedRole(job, kind, spec);
   if (fixed !== null) return { kind: "fixedSize", role: fixed };
-  const labels = wanted.labels ?? job.labels;
-  const changes = describe(job, spec, labels);
-  if (changes === "") return { kind: "unchanged", job };
-  const status = changedStatus(job, spec, nowMs);
-  const event = { type: "Normal", reason: `${job.spec.kind}Updated`, message: `Changed: ${changes}.` } as const;
+  return changeTo(job, { spec, labels: wanted.labels ?? job.labels }, wanted, nowMs);
+}
+
+/** Decides a change whose spec is right. */
+function changeTo(
+  job: Job,
+  { spec, labels }: Pick<Job, "spec" | "labels">,
+  wanted: WantedChange,
+  nowMs: number,
+): ChangeDecision {
+  const clears = isSetAside(job) && wanted.suspend === false;
+  const isBeyond = wanted.mayReinstate !== true && resumesOfDay(job.status, nowMs).length >= RESUMES_A_DAY;
+  if (clears && isBeyond) return { kind: "resumedTooOften" };
+  const changes = [describe(job, spec, labels), clears ? "to be no longer set aside" : ""].filter(
+    (text) => text !== "",
+  );
+  if (changes.length === 0) return { kind: "unchanged", job };
+  const changed = changedStatus(job, spec, nowMs);
+  const status = clears ? cleared(job, changed, nowMs) : changed;
+  const message = `Changed: ${changes.join(", ")}.`;
+  const event = { type: "Normal", reason: `${job.spec.kind}Updated`, message } as const;
   return { kind: "changed", job: { ...job, spec, labels, status, version: job.version + 1 }, event };
+}
+
+/** The status of a job that is resumed after it was set aside. If it waits, the planner looks at it again. */
+function cleared(job: Job, status: JobStatus, nowMs: number): JobStatus {
+  const message = `${job.spec.kind} ${job.name} is resumed.`;
+  const change = { type: "SetAside", status: "False", reason: `${job.spec.kind}Resumed`, message } as const;
+  const conditions = setCondition(status.conditions, change, nowMs);
+  const waits = { reason: "NotEvaluated", message: "the planner has not evaluated the job since it was resumed" };
+  const waiting = status.phase === "WAITING" ? { ...waits, sinceMs: nowMs } : status.waiting;
+  return { ...withoutSetAside(status, nowMs), conditions, waiting };
 }
 
 /** A change of more than labels ends a nomination: the gang may need other victims now, or none. */

@@ -3,6 +3,7 @@ import { clusterWords } from "../job/cluster-text.ts";
 import type { JobEvent } from "../job/event.ts";
 import { isDraining, isEvicted, isSuspended, type Job, liveAdmission, shrinksTo } from "../job/job.ts";
 import { memberCount } from "../job/roles.ts";
+import { isSetAside } from "../job/set-aside.ts";
 import { totalReplicas } from "../job/spec.ts";
 import { type Admission, type Eviction, isTerminal } from "../job/status.ts";
 import type { Registry } from "../kinds/registry.ts";
@@ -15,7 +16,8 @@ export type AppliedAdmission = AppliedPlan & { readonly admission: Admission };
 
 /**
  * Applies a planned admission, or growth, to the job as it is now. Null if it is too late: for an admission, if the job
- * no longer waits or an older admission still holds tokens; for a growth, if that admission is no longer live.
+ * no longer waits, is set aside, or an older admission still holds tokens; for a growth, if that admission is no longer
+ * live, or the job is set aside.
  */
 export function applyAdmission(job: Job, planned: PlannedAdmission, at: AppliedAt): AppliedAdmission | null {
   return planned.kind === "admit" ? admit(job, planned, at) : grow(job, planned);
@@ -24,7 +26,7 @@ export function applyAdmission(job: Job, planned: PlannedAdmission, at: AppliedA
 type AppliedAt = { readonly kinds: Registry; readonly nowMs: number };
 
 function admit(job: Job, planned: PlannedAdmission, { kinds, nowMs }: AppliedAt) {
-  if (job.status.phase !== "WAITING" || isSuspended(job) || isDraining(job)) return null;
+  if (job.status.phase !== "WAITING" || isSuspended(job) || isSetAside(job) || isDraining(job)) return null;
   const admission: Admission = {
     number: planned.admission,
     cluster: planned.cluster,
@@ -55,7 +57,7 @@ function partialOf({ spec }: Job, { members }: PlannedAdmission, kinds: Registry
 function grow(job: Job, planned: PlannedAdmission) {
   const live = job.admissions.find((admission) => admission.number === planned.admission);
   if (live?.state !== "live" || live.cluster !== planned.cluster) return null;
-  if (isEvicted(job) || shrinksTo(job) !== null) return null;
+  if (isEvicted(job) || isSetAside(job) || shrinksTo(job) !== null) return null;
   const admission = { ...live, members: planned.members };
   const admissions = job.admissions.map((other) => (other === live ? admission : other));
   const { kind } = job.spec;

@@ -5,6 +5,7 @@ import { isEvicted, isSuspended, type Job, liveAdmission, shrinksTo } from "../j
 import { canBeNominated, nominationOf, withoutNomination } from "../job/nomination.ts";
 import type { Nomination } from "../job/preemption.ts";
 import { memberCount } from "../job/roles.ts";
+import { isSetAside } from "../job/set-aside.ts";
 import type { Shrink } from "../job/status.ts";
 import { applyEviction } from "./apply-plan.ts";
 import { nominationBy, type PlannedPreemption, type PlannedReservation, type PlannedVictim } from "./preemption.ts";
@@ -96,7 +97,7 @@ function applyShrink(
   { nowMs, why }: { readonly nowMs: number; readonly why: string },
 ): PreemptionChange | null {
   const live = liveAdmission(before);
-  const ends = before.cancel !== null || before.deleteTimeMs !== null || isSuspended(before);
+  const ends = before.cancel !== null || before.deleteTimeMs !== null || isSuspended(before) || isSetAside(before);
   if (live === null || ends || shrinksTo(before) !== null) return null;
   const count = memberCount(live.members) - memberCount(shrink.keeps);
   const message = `Admission ${live.number} gives up ${count} member(s) ${why}; it keeps ${memberCount(shrink.keeps)}.`;

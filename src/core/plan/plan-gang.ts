@@ -1,7 +1,7 @@
 import { contentHash } from "../../runtime/content-hash.ts";
 import { canonicalJson } from "../../runtime/json.ts";
 import { isInterruptible } from "../job/interruptible.ts";
-import { awaitsResult, isEvicted, isHistory, isSuspended, type Job, shrinksTo } from "../job/job.ts";
+import { awaitsResult, isEvicted, isHistory, isSuspended, type Job, liveAdmission, shrinksTo } from "../job/job.ts";
 import { nominationOf } from "../job/nomination.ts";
 import type { Nomination } from "../job/preemption.ts";
 import type { Admission, JobStatus } from "../job/status.ts";
@@ -12,6 +12,8 @@ import type { MemberCounts } from "./gang.ts";
 /** The facts of a gang that documents of its job's record have: of its spec and its status. */
 export type DocumentedFacts = {
   readonly suspended: boolean;
+  /** Why the job is set aside: it is not admitted and does not grow. Omitted: it is not set aside. */
+  readonly setAside?: string;
   /** Why the job waits for another job's result. Null: it does not. */
   readonly awaitsResult: string | null;
   /** After an undone admission. Null: none was undone lately. */
@@ -160,7 +162,7 @@ export function documentedFacts(job: Job): DocumentedFacts {
   const keeps = shrinksTo(job);
   const looked = waiting?.reason === "WaitingForCache" ? waiting.message : "earlier results are looked for";
   return {
-    suspended: isSuspended(job),
+    ...heldFacts(job),
     awaitsResult: awaitsResult(job) ? looked : null,
     backoff,
     waitsSinceMs: conditions.find(({ type }) => type === "Admitted")?.lastTransitionMs ?? job.createTimeMs,
@@ -174,6 +176,14 @@ export function documentedFacts(job: Job): DocumentedFacts {
     ...(backfill === true ? { backfill } : {}),
     ...(nomination === null ? {} : { nomination }),
   };
+}
+
+/** What the job's owner, or its own step, keeps the planner from doing. */
+function heldFacts(job: Job): Pick<DocumentedFacts, "suspended" | "setAside"> {
+  const { setAside } = job.status;
+  if (setAside === undefined) return { suspended: isSuspended(job) };
+  // A planner of the version before does not know `setAside`, and must not admit the job either.
+  return { suspended: isSuspended(job) || liveAdmission(job) === null, setAside: setAside.message };
 }
 
 function recordFacts(job: Job) {

@@ -1,4 +1,5 @@
 import { isEvicted, isSuspended, type Job, liveAdmission } from "../job/job.ts";
+import { isSetAside } from "../job/set-aside.ts";
 import type { Admission } from "../job/status.ts";
 import { isTerminal } from "../job/status.ts";
 import { isService, type Kind } from "../kinds/kind.ts";
@@ -16,6 +17,7 @@ import {
 } from "./decision-draft.ts";
 import { cancelMessage, finishJob } from "./finish-job.ts";
 import { forceDeleteLost } from "./force-delete.ts";
+import { holdGang, holdTask } from "./hold-gang.ts";
 import { kindFailed } from "./kind-failed.ts";
 import type { Observed } from "./observed.ts";
 import { pluginRunner } from "./plugin-job.ts";
@@ -52,7 +54,7 @@ export function reconcile(
   const kind = kindOfJob(config.kinds, job);
   const inputs: Inputs = { job, kind, observed, nowMs, config, refused };
   const draft = startDraft(job);
-  const runner = runnerOf(kind);
+  const runner = runnerOf(kind, isSetAside(job));
   if (!isTerminal(job.status)) advance(draft, inputs, runner);
   if (liveAdmission(draft) === null) {
     forgetProblems(draft);
@@ -134,6 +136,9 @@ const gangRunner: Runner = {
   },
 };
 
-function runnerOf(kind: Kind): Runner {
-  return isService(kind) ? pluginRunner : gangRunner;
+/** A job that is set aside ends, is undone and is cleaned up as others are: only `handle` reads its templates. */
+function runnerOf(kind: Kind, holds: boolean): Runner {
+  const runner = isService(kind) ? pluginRunner : gangRunner;
+  if (!holds) return runner;
+  return { ...runner, handle: isService(kind) ? holdTask : holdGang };
 }

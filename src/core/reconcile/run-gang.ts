@@ -2,21 +2,20 @@ import { objectAt, stringAt } from "../../runtime/json.ts";
 import { append } from "../../runtime/lists.ts";
 import type { JobEvent } from "../job/event.ts";
 import type { Job } from "../job/job.ts";
-import { totalReplicas } from "../job/spec.ts";
 import type { Admission, GangAdmission } from "../job/status.ts";
 import { type GangScheduler, namesOtherScheduler } from "../pods/pod-group.ts";
 import { type Arrangement, arrangeGang, isDelayed } from "./arrange-gang.ts";
-import { isActive, newFailures, type SlotFailure } from "./count-failures.ts";
-import { changeAdmission, type Draft, type Inputs, OUTSTANDING_MS, reasonOf } from "./decision-draft.ts";
+import { newFailures } from "./count-failures.ts";
+import { type Draft, type Inputs, OUTSTANDING_MS, reasonOf } from "./decision-draft.ts";
 import { endByBudget, endByRefusal, endBySize, endByVerdict } from "./end-gang.ts";
 import { endByDeadline } from "./finish-job.ts";
 import { exitEvents, showPods, showProgress } from "./gang-status.ts";
 import { awaitGrace, judgePods } from "./judge-pods.ts";
-import { failedForGood, hasSucceeded, noteEnds } from "./member-ends.ts";
-import { membersNeeded, restartGrown, withoutPartial } from "./partial-gang.ts";
+import { failedForGood, noteEnds } from "./member-ends.ts";
+import { noteMinimum } from "./note-minimum.ts";
+import { restartGrown } from "./partial-gang.ts";
 import { giveUpMembers } from "./scale-down.ts";
 import { showProblems } from "./show-problems.ts";
-import { forgetStartProblem } from "./start-problem.ts";
 import { syncObjects } from "./sync-objects.ts";
 import { undoAdmission } from "./undo-admission.ts";
 
@@ -51,7 +50,8 @@ export function runGang(draft: Draft, inputs: Inputs, live: Admission): void {
   showProgress(draft, inputs, { arranged, failures });
   const { byReplica: before } = inputs.job.status.attempts;
   const ends = noteEnds(draft, { admission: told, slots: arranged.slots, failures, before });
-  const noted = noteMinimum(draft, inputs, { admission: ends, arranged, failures });
+  const over = failedForGood(arranged.slots, failures).length;
+  const noted = noteMinimum(draft, inputs, { admission: ends, arranged, over });
   if (undoAdmission(draft, inputs, { admission: noted, arranged })) return;
   giveUpMembers(draft, inputs, { admission: noted, arranged });
   const synced = syncObjects(draft, inputs, noted, arranged);
@@ -60,31 +60,6 @@ export function runGang(draft: Draft, inputs: Inputs, live: Admission): void {
     return;
   }
   showProblems(draft, inputs, { admission: noted, arranged });
-}
-
-/**
- * Notes since when the gang has been below its minimum. Once it has reached the minimum, earlier undone admissions no
- * longer lengthen the backoff. Members whose failure neither restarts them nor ends the job are not required: if fewer
- * than the minimum are left, all that are left must run.
- */
-function noteMinimum(
-  draft: Draft,
-  { job, nowMs }: Inputs,
-  of: { readonly admission: GangAdmission; readonly arranged: Arrangement; readonly failures: readonly SlotFailure[] },
-): GangAdmission {
-  const { admission, arranged } = of;
-  const over = failedForGood(arranged.slots, of.failures).length;
-  const up = arranged.slots.filter((slot) => isActive(slot.pod) || hasSucceeded(slot)).length;
-  const missing = admission.partial === "KEEP" ? totalReplicas(job.spec) - arranged.slots.length : 0;
-  const below = up < Math.min(membersNeeded(job, admission), arranged.slots.length + missing - over);
-  const belowMinSinceMs = below ? (admission.belowMinSinceMs ?? nowMs) : null;
-  const noted = { ...(below ? admission : withoutPartial(job, admission)), belowMinSinceMs };
-  if (!below) {
-    draft.status = { ...draft.status, backoff: null };
-    forgetStartProblem(draft);
-  }
-  changeAdmission(draft, noted);
-  return noted;
 }
 
 function start(draft: Draft, { job, nowMs }: Inputs, { gang }: Arrangement): void {

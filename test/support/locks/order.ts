@@ -18,6 +18,8 @@ export const LOCK_ORDER: readonly LockedTable[] = [
   { name: "leases", keys: [["name"]] },
   { name: "decision_clock", keys: [[]] },
   { name: "bucket_leases", keys: [["bucket"]] },
+  { name: "alone_steps", keys: [["worker"]] },
+  { name: "step_notes", keys: [["id"]] },
   { name: "request_ids", keys: [["namespace", "request_id"]] },
   { name: "namespaces", keys: [["name"]] },
   { name: "queues", keys: [["name"]] },

@@ -63,6 +63,7 @@ export const SCHEMA_VERSIONS: SchemaVersions = [
     "0031_pruning",
     "0032_decision-clock",
     "0033_log-incarnation",
+    "0034_set-aside",
   ],
 ];
 

@@ -9,7 +9,10 @@ export async function bucketsOf(executor: Executor, worker: string): Promise<Buc
 const BUCKETS_OF = `
 select coalesce((select json_agg(name order by name) from workers where takes_buckets), '[]') as workers,
        coalesce((
-         select json_agg(json_build_object('bucket', bucket, 'epoch', epoch) order by bucket)
+         select json_agg(
+                  json_strip_nulls(json_build_object('bucket', bucket, 'epoch', epoch, 'alone', nullif(alone, false)))
+                  order by bucket
+                )
            from bucket_leases where worker = $1
        ), '[]') as mine,
        coalesce((
@@ -20,28 +23,39 @@ select coalesce((select json_agg(name order by name) from workers where takes_bu
 /**
  * Takes those of these buckets (null: of all) that no other living worker holds. Their former holders can no longer
  * record for their jobs. Waits for records that have locked a bucket's row. Locks rows in one order, so that two
- * workers never wait for each other in a circle.
+ * workers never wait for each other in a circle. A bucket whose former holder has ended without giving it up, again
+ * soon after it had taken the bucket in the same way, is marked `alone`.
  */
 export async function takeBuckets(
   executor: Executor,
   worker: string,
   buckets: readonly number[] | null = null,
+  nowMs = 0,
 ): Promise<readonly BucketLease[]> {
-  return executor.query<BucketLease>(TAKE_BUCKETS, [storable(worker), buckets]);
+  const given = [storable(worker), buckets, nowMs, nowMs - SOON_MS];
+  const taken = await executor.query<BucketLease>(TAKE_BUCKETS, given);
+  return taken.map(({ alone, ...lease }) => (alone ? { ...lease, alone } : lease));
 }
+
+/** A worker that ends within ten minutes after it took a bucket may have ended because of it. A minute to notice. */
+const SOON_MS = 11 * 60_000;
 
 const TAKE_BUCKETS = `
 with free as (
-  select bucket from bucket_leases b
+  select bucket, worker <> '' and worker <> $1 as died from bucket_leases b
    where ($2::smallint[] is null or bucket = any($2::smallint[]))
      and (worker = $1 or not exists (select from workers w where w.name = b.worker))
    order by bucket
      for update
 ), taken as (
-  update bucket_leases l set worker = $1, epoch = l.epoch + 1 from free where l.bucket = free.bucket
-  returning l.bucket, l.epoch
+  update bucket_leases l
+     set worker = $1, epoch = l.epoch + 1, alone = l.alone or (free.died and coalesce(l.died_ms > $4, false)),
+         died_ms = case when free.died then $3 else l.died_ms end
+    from free
+   where l.bucket = free.bucket
+  returning l.bucket, l.epoch, l.alone
 )
-select bucket, epoch from taken order by bucket`;
+select bucket, epoch, alone from taken order by bucket`;
 
 /** Frees buckets of this worker, which must have stopped working on them. */
 export async function giveBuckets(executor: Executor, worker: string, buckets: readonly number[]): Promise<void> {

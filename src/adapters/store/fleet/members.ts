@@ -58,10 +58,18 @@ export async function declareDead(executor: Executor, seen: MemberCounter): Prom
   await executor.query("delete from workers where name = $1 and counter = $2", [seen.name, seen.counter]);
 }
 
-/** Ends a membership: every lease that the member holds is free at once. */
+/** Ends a membership: every lease that the member holds is free at once. Its buckets name no holder that has died. */
 export async function leaveMembers(executor: Executor, name: string): Promise<void> {
-  await executor.query("delete from workers where name = $1", [storable(name)]);
+  await executor.query(LEAVE, [storable(name)]);
 }
+
+const LEAVE = `
+with gone as (
+  delete from workers where name = $1 returning name
+), own as (
+  select bucket from bucket_leases where worker in (select name from gone) order by bucket for no key update
+)
+update bucket_leases set worker = '' where bucket in (select bucket from own)`;
 
 /** Declares all members dead. For a process that is surely alone with its database. */
 export async function forgetMembers(executor: Executor): Promise<void> {

@@ -30,9 +30,11 @@ function nameOf({ namespace, name }: Job): string {
   return `${namespace}/${name}`;
 }
 
-function settingsOf({ uid, spec, labels }: Job): Readonly<Record<string, unknown>> {
+function settingsOf({ uid, spec, labels, status }: Job): Readonly<Record<string, unknown>> {
   const { kind, priority, priorityClassName = null, replicaSpecs, runPolicy } = spec;
   const replicas = Object.fromEntries(Object.entries(replicaSpecs).map(([role, one]) => [role, one.replicas]));
   const { suspend = false, schedulingPolicy } = runPolicy;
-  return { uid, kind, queue: schedulingPolicy.queue, priority, priorityClassName, suspend, replicas, labels };
+  const setAside = status.setAside === undefined ? {} : { setAside: status.setAside.reason };
+  const settings = { priority, priorityClassName, suspend, replicas, labels, ...setAside };
+  return { uid, kind, queue: schedulingPolicy.queue, ...settings };
 }

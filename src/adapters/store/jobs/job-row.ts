@@ -64,6 +64,11 @@ export const JOB_COLUMNS = columns("j.spec");
 /** The same without templates; `outlineOf` reads it. Rows of the version before have no outline. */
 const OUTLINE_COLUMNS = columns("coalesce(j.outline, j.spec)");
 
+/** What a step reads: a job that is set aside without its templates. */
+export const STEP_COLUMNS = columns(
+  "case when j.set_aside_ms is null then j.spec else coalesce(j.outline, j.spec) end",
+);
+
 /** How a view reads jobs: its columns, the bytes that they have as JSON, and the job that a row is. */
 export const JOB_READING: Readonly<
   Record<JobView, { readonly columns: string; readonly bytes: string; readonly jobOf: (row: JobRow) => Job }>

@@ -3,7 +3,7 @@ import type { Job } from "../../../core/job/job.ts";
 import { PAGE_BYTES_MAX } from "../../../core/job/list.ts";
 import type { JobSpec } from "../../../core/job/spec.ts";
 import type { Executor } from "../db/db.ts";
-import { JOB_COLUMNS, type JobRow, jobOf } from "./job-row.ts";
+import { JOB_COLUMNS, JOB_READING, type JobRow, jobOf, STEP_COLUMNS } from "./job-row.ts";
 
 /** A job with its bucket. */
 export type LoadedJob = { readonly job: Job; readonly bucket: number };
@@ -12,6 +12,32 @@ export type LoadedJob = { readonly job: Job; readonly bucket: number };
 export async function loadJob(executor: Executor, uid: string): Promise<LoadedJob | null> {
   const [loaded = null] = await loadedJobs(executor, [uid]);
   return loaded;
+}
+
+/** The same, without templates. */
+export async function loadBareJob(executor: Executor, uid: string): Promise<LoadedJob | null> {
+  const { columns, jobOf: outlineOf } = JOB_READING.BASIC;
+  const [row] = await executor.query<JobRow>(`select ${columns} from jobs j where j.uid = $1`, [uid]);
+  return row === undefined ? null : { job: outlineOf(row), bucket: row.bucket };
+}
+
+/**
+ * Several jobs with their buckets, for steps, in the order of the uids. A job that is set aside has no templates. Null:
+ * the record is gone.
+ */
+export async function jobsForSteps(
+  executor: Executor,
+  uids: readonly string[],
+): Promise<readonly (LoadedJob | null)[]> {
+  const rows = await executor.query<JobRow>(JOBS_FOR_STEPS, [uids]);
+  const found = new Map(rows.map((row) => [row.uid, { job: stepJobOf(row), bucket: row.bucket }]));
+  return uids.map((uid) => found.get(uid) ?? null);
+}
+
+const JOBS_FOR_STEPS = `select ${STEP_COLUMNS} from jobs j where j.uid = any($1::uuid[])`;
+
+function stepJobOf(row: JobRow): Job {
+  return row.status.setAside === undefined ? jobOf(row) : JOB_READING.BASIC.jobOf(row);
 }
 
 /** Several jobs with their buckets, in the order of the uids. Null: the record is gone. */

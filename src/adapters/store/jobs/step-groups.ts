@@ -7,7 +7,7 @@ import { maxOf } from "../../../runtime/lists.ts";
 import type { Db } from "../db/db.ts";
 import { appendEvents } from "./append.ts";
 import { moveRechecks, type Recheck } from "./due-jobs.ts";
-import { type LoadedJob, loadedJobs } from "./load-job.ts";
+import { jobsForSteps, type LoadedJob } from "./load-job.ts";
 import { type DecidedStep, recordSteps } from "./record-steps.ts";
 
 /** The most steps that share a statement or a transaction. A job that is read may be a megabyte. */
@@ -25,7 +25,7 @@ export function stepGroups(db: Db, kinds: Registry) {
     loads: new GroupCommit<string, LoadedJob | null>({
       ...bounds,
       what: "reads of jobs",
-      run: (uids) => loadedJobs(db, uids),
+      run: (uids) => jobsForSteps(db, uids),
     }),
     records: new GroupCommit<DecidedStep & { readonly nowMs: number }, RecordOutcome>({
       ...bounds,

@@ -134,6 +134,7 @@ export async function updateJobs(
     gangs.map(({ documented }) => documented),
     gangs.map(({ raises }) => raises),
     gangs.map(({ asked }) => asked?.hash ?? null),
+    updates.map(({ after }) => after.status.setAside?.sinceMs ?? null),
     ...askParameters(gangs.map(({ asked }) => asked)),
   ]);
   return new Set(updated.map((row) => row.uid));
@@ -141,15 +142,15 @@ export async function updateJobs(
 
 /** Columns of a gang that a program of the version before has left behind stay so, unless the ask is new. */
 const UPDATE_JOBS = `
-with asked as (${writeAsks("$15", "$16")}
+with asked as (${writeAsks("$16", "$17")}
 ), changed as (
   select j.uid as locked, c.*
     from jobs j join unnest(
       $1::uuid[], $2::bigint[], $3::bigint[], $4::text[], $5::bigint[], $6::text[], $7::text[], $8::bigint[],
-      $9::text[], $10::boolean[], $11::bigint[], $12::text[], $13::boolean[], $14::text[]
+      $9::text[], $10::boolean[], $11::bigint[], $12::text[], $13::boolean[], $14::text[], $15::bigint[]
     ) as c (
       uid, version_before, version, phase, completion_ms, cluster, status, delete_ms, cancel, rechecks, recheck_at_ms,
-      gang, raises, ask_hash
+      gang, raises, ask_hash, set_aside_ms
     ) on c.uid = j.uid and c.version_before = j.version
    where j.uid = any($1::uuid[])
    order by j.uid
@@ -160,7 +161,7 @@ update jobs j
        status = c.status::json, delete_ms = c.delete_ms, cancel = c.cancel::json,
        recheck_at_ms = case when c.rechecks then c.recheck_at_ms else j.recheck_at_ms end,
        gang = c.gang::json, generation = j.generation + c.raises::int,
-       ask_hash = coalesce(c.ask_hash, j.ask_hash),
+       ask_hash = coalesce(c.ask_hash, j.ask_hash), set_aside_ms = c.set_aside_ms,
        gang_version =
          case when c.ask_hash is not null or j.gang_version = j.version then c.version else j.gang_version end
   from changed c

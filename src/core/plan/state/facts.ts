@@ -141,6 +141,6 @@ function gangText({ ask: _ask, admissions, backoff, ...facts }: PlanGang): strin
   const nominated = nomination === undefined ? "" : canonicalJson(nomination);
   const { maxRuntimeMs, backfill } = facts;
   const bounded = maxRuntimeMs === undefined && backfill === undefined ? "" : `${maxRuntimeMs} ${backfill}`;
-  const parts = [named, later, counted, bounded];
+  const parts = [named, later, counted, bounded, ...(facts.setAside === undefined ? [] : [facts.setAside])];
   return JSON.stringify(parts) + (admissions.length === 0 ? "" : canonicalJson(admissions)) + nominated;
 }

@@ -53,7 +53,7 @@ export function hasLeaving(gang: PlanGang): boolean {
 /** The list of its queue that a gang is in because it may grow. Null: it may not. */
 export function growthList({ gang, shape, line }: Entry): Entry[] | null {
   const live = liveAdmission(gang);
-  if (live === null || leaves(gang) || gang.shrinksTo) return null;
+  if (live === null || leaves(gang) || gang.shrinksTo || gang.setAside !== undefined) return null;
   if (!shape.ask.roles.some(({ role, replicas }) => replicas > (live.members[role] ?? 0))) return null;
   return shape.ask.elastic ? line.stretching : line.growing;
 }

@@ -16,7 +16,8 @@ import type { Runners, RunningVictim } from "./runners.ts";
 export function leastKept({ gang, shape }: Entry, live: PlannedFrom): MemberCounts | null {
   const { elastic, roles } = shape.ask;
   const last = roles.at(-1);
-  if (!elastic || last === undefined || gang.shrinksTo !== undefined) return null;
+  // A job that is set aside gives up nothing in parts: that would read its templates.
+  if (!elastic || last === undefined || gang.shrinksTo !== undefined || gang.setAside !== undefined) return null;
   const count = live.members[last.role] ?? 0;
   return count > last.first ? { ...live.members, [last.role]: last.first } : null;
 }

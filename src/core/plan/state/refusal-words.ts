@@ -77,6 +77,7 @@ export class RefusalWords {
         return refuse(gang, { reason: TENANT_FULL, message });
       }
       case "suspended":
+        if (gang.setAside !== undefined) return refuse(gang, { reason: "SetAside", message: gang.setAside });
         return refuse(gang, { reason: "Suspended", message: "it is suspended" });
       case "awaitsResult":
         return refuse(gang, {

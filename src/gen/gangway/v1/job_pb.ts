@@ -520,7 +520,7 @@ export type JobStatus = Message<"gangway.v1.JobStatus"> & {
 
   /**
    * The conditions of Kubeflow (Created, Running, Restarting, Suspended, Succeeded, Failed) and QuotaReserved,
-   * Admitted, PodsReady, Cancelled and Preempted. A condition that was never set is not listed.
+   * Admitted, PodsReady, Cancelled, Preempted and SetAside. A condition that was never set is not listed.
    *
    * @generated from field: repeated gangway.v1.JobCondition conditions = 3;
    */
@@ -1056,8 +1056,8 @@ export const AdditionalReasonSchema: GenMessage<AdditionalReason> = /*@__PURE__*
  */
 export type JobCondition = Message<"gangway.v1.JobCondition"> & {
   /**
-   * Created, Running, Restarting, Suspended, Succeeded, Failed, Cancelled, QuotaReserved, Admitted, PodsReady or
-   * Preempted.
+   * Created, Running, Restarting, Suspended, Succeeded, Failed, Cancelled, QuotaReserved, Admitted, PodsReady,
+   * Preempted or SetAside.
    *
    * @generated from field: string type = 1;
    */
@@ -1073,6 +1073,7 @@ export type JobCondition = Message<"gangway.v1.JobCondition"> & {
   /**
    * CamelCase, such as PyTorchJobRunning. Of Preempted, as in Kueue: InClusterQueue, InCohortReclamation,
    * InCohortReclaimWhileBorrowing or InCohortFairSharing; or Reservation, of a job with backfill that was taken back.
+   * Of SetAside: BlocksWorkers or FillsWorkers, for what the steps of the job did to workers.
    *
    * @generated from field: string reason = 3;
    */

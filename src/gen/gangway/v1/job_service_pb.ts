@@ -2009,7 +2009,9 @@ export const JobService: GenService<{
    *
    * NOT_FOUND (JOB_NOT_FOUND): the job does not exist. ABORTED (STALE_RESOURCE_VERSION): the job has another version
    * than metadata.resource_version. FAILED_PRECONDITION: the job has ended (JOB_TERMINAL), is being cancelled or
-   * deleted (JOB_ENDING), or is admitted and cannot change its number of replicas meanwhile (JOB_SIZE_FIXED).
+   * deleted (JOB_ENDING), or is admitted and cannot change its number of replicas meanwhile (JOB_SIZE_FIXED). To set
+   * spec.run_policy.suspend to false also clears that a job was set aside; after three times within a day this needs
+   * the permission jobs.reinstate (JOB_SET_ASIDE).
    *
    * @generated from rpc gangway.v1.JobService.UpdateJob
    */
