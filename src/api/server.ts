@@ -59,7 +59,7 @@ import { keepRepeatedCredentials } from "./repeated-credentials.ts";
 import type { TokenOperations } from "./resource-manager/quota-ports.ts";
 import { resourceManager } from "./resource-manager/resource-manager.ts";
 import { authenticationInterceptor } from "./rpc/authentication.ts";
-import type { CallCuts, CallEnvironment, ObserveCall } from "./rpc/call.ts";
+import type { CallCuts, CallEnvironment, ObserveCall, OnBeyondLimit } from "./rpc/call.ts";
 import { serve } from "./rpc/handler.ts";
 import type { OnInternalError } from "./rpc/rpc-error.ts";
 import { refusingUnreadable } from "./rpc/transport-errors.ts";
@@ -99,6 +99,8 @@ export type ApiPorts = {
   readonly robots: Robots;
   /** Called for each call that is answered with UNAUTHENTICATED. */
   readonly callRefused?: (method: string) => void;
+  /** Called for each request, and each item with an answer of its own, that passes a declared limit. */
+  readonly requestBeyondLimit?: OnBeyondLimit;
   readonly clock: Clock;
   readonly onInternalError: OnInternalError;
   /** Runs each unary call, to measure or trace it. */
@@ -192,6 +194,7 @@ function addServices(server: Server, ports: ApiPorts, ends: Pick<CallEnvironment
     clock: ports.clock,
     authenticate: ports.authenticate,
     authorization: ports.authorization,
+    ...(ports.requestBeyondLimit === undefined ? null : { onBeyondLimit: ports.requestBeyondLimit }),
     ...(ports.observeCall === undefined ? null : { observe: ports.observeCall }),
   };
   serve(server, AccessService, accessService(ports), environment);

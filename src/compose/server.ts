@@ -84,6 +84,7 @@ export async function startServer(
         parts,
       ),
       limits: await connectCallLimits(base, config),
+      requestBeyondLimit: telemetry.requestBeyondLimit,
       callRefused: (method) => telemetry.callRefused({ method }),
       clock,
       onInternalError: (reference, error) => telemetry.callFailed({ reference, error }),

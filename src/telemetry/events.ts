@@ -33,6 +33,8 @@ export type Telemetry = ClockEvents & {
   }) => void;
   /** A call was answered with UNAUTHENTICATED before anything of it was read. */
   readonly callRefused: (facts: { readonly method: string }) => void;
+  /** Requests, or items of one, passed a declared limit. They were refused before they were decoded. */
+  readonly requestBeyondLimit: (facts: { readonly method: string; readonly count: number }) => void;
   /** A caller that is known lacks a permission, or may not see what the call is about. */
   readonly callDenied: (facts: { readonly rpc: string }) => void;
   /** An entry of the audit log was committed. */
@@ -238,6 +240,7 @@ function measurements(meter: Meter) {
     callLimited: ({ limit }) => meter.record("callsLimited", 1, { limit }),
     callDenied: ({ rpc }) => meter.record("callsDenied", 1, { method: rpc }),
     callRefused: ({ method }) => meter.record("callsRefused", 1, { method: method.replace(/^\//, "") }),
+    requestBeyondLimit: ({ method, count }) => meter.record("requestsBeyondLimits", count, { method }),
     callEnded: ({ method, code, tookMs }) => meter.record("apiCallDuration", seconds(tookMs), { method, code }),
     planned: ({ planMs, depths, reservations }) => {
       meter.record("planDuration", seconds(planMs));

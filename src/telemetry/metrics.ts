@@ -306,6 +306,12 @@ export const METRICS = {
     help: "Calls of the API that were refused because their caller has reached a limit, by limit",
     labels: ["limit"],
   },
+  requestsBeyondLimits: {
+    kind: "counter",
+    name: "gangway_requests_beyond_limits_total",
+    help: "Requests, and items of batches, that were refused for a limit of their fields, by method",
+    labels: ["method"],
+  },
   internalErrors: {
     kind: "counter",
     name: "gangway_internal_errors_total",

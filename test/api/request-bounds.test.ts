@@ -132,6 +132,26 @@ test("a job of a batch beyond a limit is refused, and the others are not", async
   assert.deepEqual(results, ["response", refused, "response", refused]);
 });
 
+test("each request and each item beyond a limit is counted once, by its method", async (t) => {
+  const counted: { readonly method: string; readonly count: number }[] = [];
+  const { call, stream } = await startFixture(t, { requestBeyondLimit: (of) => void counted.push(of) });
+  const labelled = (count: number) => ({ job: { ...job, metadata: { name: "a", labels: record(count, "x") } } });
+  await call(createJob, labelled(65));
+  await call(createJob, labelled(1));
+  await call(createJob, { job: { ...job, metadata: { name: "!" } } });
+  await call(JobService.method.batchCreateJobs, { requests: [labelled(65), labelled(2), labelled(66)] });
+  await new Promise((resolve) => {
+    stream(watchJobs, { filter: { labels: record(65, "x") } })
+      .on("error", resolve)
+      .on("data", () => {});
+  });
+  assert.deepEqual(counted, [
+    { method: "gangway.v1.JobService/CreateJob", count: 1 },
+    { method: "gangway.v1.JobService/BatchCreateJobs", count: 2 },
+    { method: "gangway.v1.JobService/WatchJobs", count: 1 },
+  ]);
+});
+
 test("parts of a field that is sent several times are counted together, as the decoder joins them", () => {
   const labels = fc.array(fc.array(fc.integer({ min: 0, max: 200 }), { maxLength: 80, size: "max" }), {
     maxLength: 3,

@@ -38,6 +38,8 @@ export type CallEnvironment = {
   readonly stopping: AbortSignal;
   /** The unary calls that are under way. */
   readonly cuts: CallCuts;
+  /** Called for each request, and each item with an answer of its own, that passes a declared limit. */
+  readonly onBeyondLimit?: OnBeyondLimit;
   /** Runs each unary call, to measure or trace it. Omitted: calls run directly. */
   readonly observe?: ObserveCall;
   readonly clock: Pick<Clock, "sleep">;
@@ -54,6 +56,9 @@ const STALL_MS_MAX = 60_000;
  * bytes than this the stream waits until it is on its way: templates may be megabytes.
  */
 const LARGE_BYTES = 64 * 1024;
+
+/** `method` is `package.Service/Method`; `count`: how many requests or items pass a limit. */
+export type OnBeyondLimit = (of: { readonly method: string; readonly count: number }) => void;
 
 /** `method` is `package.Service/Method`; `headers` is the metadata of the call. */
 export type ObserveCall = <T extends { readonly code: number }>(

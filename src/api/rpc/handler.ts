@@ -118,8 +118,8 @@ function unary(
       try {
         await payFor(call.request.bytes, { place, signal, caller, environment });
         const access = callAccess(method, identity, environment);
-        access.check(membersOf(messageOf(call.request)));
-        const { request, ...found } = accept(method, call.request);
+        access.check(membersOf(readableOf(method, call.request, environment).message));
+        const { request, ...found } = accept(method, call.request, environment);
         const response = await handler(request, { signal, identity, access, ...found });
         const encoded = encode(method.output, response);
         place.charge(encoded.length);
@@ -159,7 +159,7 @@ function observed<T extends { readonly code: number }>(
   run: () => Promise<T>,
 ): Promise<T> {
   if (observe === undefined) return run();
-  return observe({ method: `${method.parent.typeName}/${method.name}`, headers: metadata.getMap() }, run);
+  return observe({ method: pathOf(method), headers: metadata.getMap() }, run);
 }
 
 function serverStreaming(
@@ -169,7 +169,7 @@ function serverStreaming(
 ): handleServerStreamingCall<Decoded, Buffer> {
   return (call) => {
     const start = (context: CallContext) => {
-      const { request, ...found } = accept(method, call.request);
+      const { request, ...found } = accept(method, call.request, environment);
       return handler(request, { ...context, ...found });
     };
     runStream({ call, method, request: decodedMembers(call.request), bytes: call.request.bytes, start, environment });
@@ -197,33 +197,45 @@ function bidiStreaming(
       method,
       request: null,
       bytes: 0,
-      start: (context) => handler(acceptEach(method, call), context),
+      start: (context) => handler(acceptEach(method, call, environment), context),
       environment,
     });
   };
 }
 
-async function* acceptEach(method: DescMethod, call: ServerDuplexStream<Decoded, Buffer>): AsyncIterable<Message> {
-  for await (const decoded of call) yield accept(method, decoded as Decoded).request;
+async function* acceptEach(
+  method: DescMethod,
+  call: ServerDuplexStream<Decoded, Buffer>,
+  environment: CallEnvironment,
+): AsyncIterable<Message> {
+  for await (const decoded of call) yield accept(method, decoded as Decoded, environment).request;
 }
 
-/** The message of a request. Throws INVALID_ARGUMENT if it cannot be decoded. */
-function messageOf(decoded: Decoded): Message {
-  return readableOf(decoded).message;
-}
-
-function readableOf(decoded: Decoded): Decoded & { readonly kind: "message" } {
+/** A request that was decoded. Throws INVALID_ARGUMENT if it could not be. */
+function readableOf(
+  method: DescMethod,
+  decoded: Decoded,
+  { onBeyondLimit }: CallEnvironment,
+): Decoded & { readonly kind: "message" } {
+  if (decoded.kind === "message") return decoded;
   if (decoded.kind === "undecodable") throw undecodable(decoded.problem);
-  if (decoded.kind === "invalid") throw invalidFields(decoded.notes);
-  return decoded;
+  if (decoded.kind === "beyondLimit") onBeyondLimit?.({ method: pathOf(method), count: 1 });
+  throw invalidFields(decoded.notes);
+}
+
+/** `package.Service/Method`. */
+function pathOf(method: DescMethod): string {
+  return `${method.parent.typeName}/${method.name}`;
 }
 
 /** Returns the request of a call. Throws INVALID_ARGUMENT with every error of the request. */
 function accept(
   method: DescMethod,
   decoded: Decoded,
+  environment: CallEnvironment,
 ): { readonly request: Message } & Pick<CallContext, "violations" | "passedItems"> {
-  const { message: request, passedItems } = readableOf(decoded);
+  const { message: request, passedItems } = readableOf(method, decoded, environment);
+  if (passedItems.size > 0) environment.onBeyondLimit?.({ method: pathOf(method), count: passedItems.size });
   const name = `${method.parent.typeName}.${method.name}`;
   const violations = checkRequest(method.input, request, ITEMS_WITH_ANSWERS[name]);
   const seesInvalid = SEE_INVALID.has(name);

@@ -31,6 +31,7 @@ type DecodedMessage =
   | Undecoded;
 
 type Undecoded =
+  | { readonly kind: "beyondLimit"; readonly notes: readonly FieldNote[] }
   | { readonly kind: "invalid"; readonly notes: readonly FieldNote[] }
   | { readonly kind: "undecodable"; readonly problem: string };
 
@@ -106,7 +107,7 @@ function decoder(schema: DescMessage, itemsOf: string | undefined): (bytes: Uint
   };
   const within = (bytes: Uint8Array): DecodedMessage => {
     const bounds = findPassedBound(schema, bytes, itemsOf);
-    if (bounds.kind === "passed") return { kind: "invalid", notes: [bounds.note] };
+    if (bounds.kind === "passed") return { kind: "beyondLimit", notes: [bounds.note] };
     const { passedItems: passed, hasEmptyValue } = bounds;
     const decoded = decode(passed?.bytes ?? bytes, hasEmptyValue);
     return decoded.kind === "message" ? { ...decoded, passedItems: passed?.notes ?? NO_ITEMS } : decoded;
