@@ -61,13 +61,18 @@ function limitOf({ kind, itemsMax, key, keyBytesMax, form, bytesMax, content }: 
 
 /** The members of templates, which are JSON to the proto files. */
 function templateRows(): readonly (readonly string[])[] {
-  const { bytesMax, itemsMax, membersMax, nameBytesMax, lists } = TEMPLATE_BOUNDS;
-  const named = Object.entries(lists).map(([path, max]) => [`\`${path}\` of a template`, `${countText(max)} items`]);
+  const { bytesMax, itemsMax, membersMax, nameBytesMax, lists, named } = TEMPLATE_BOUNDS;
+  const paths = Object.entries(lists).map(([path, max]) => [`\`${path}\` of a template`, `${countText(max)} items`]);
+  const names = Object.entries(named).map(([name, max]) => [
+    `\`${name}\` anywhere in a template`,
+    `${countText(max)} entries`,
+  ]);
   return [
     ["a template", `${sizeText(bytesMax)} of JSON`],
-    ...named,
+    ...paths,
+    ...names,
     ["any other list of a template", `${countText(itemsMax)} items`],
-    ["an object of a template", `${countText(membersMax)} members, names of ${sizeText(nameBytesMax)}`],
+    ["any other object of a template", `${countText(membersMax)} members, names of ${sizeText(nameBytesMax)}`],
   ];
 }
 

@@ -11,8 +11,12 @@ const cases: Readonly<Record<string, [spec: Readonly<Record<string, number>>, er
     ["spec.initContainers must have at most 128 items, but has 200"],
   ],
   "another list that is too long": [
-    { imagePullSecrets: 50_001 },
-    ["spec.imagePullSecrets must have at most 50000 items, but has 50001"],
+    { unheardOf: 50_001 },
+    ["spec.unheardOf must have at most 50000 items, but has 50001"],
+  ],
+  "a list of a name that has a bound": [
+    { imagePullSecrets: 1_001 },
+    ["spec.imagePullSecrets must have at most 1000 items, but has 1001"],
   ],
 };
 for (const [name, [counts, expected]] of Object.entries(cases)) {
@@ -56,9 +60,14 @@ const bounds: Readonly<Record<string, { within: JsonObject; beyond: JsonObject; 
     error: `${Array(32).fill("a").join(".")} must not have more than 32 lists and objects within each other`,
   },
   members: {
-    within: { metadata: { labels: record(50_000) } },
-    beyond: { metadata: { labels: record(50_001) } },
-    error: "metadata.labels must have at most 50000 members",
+    within: { unheardOf: record(50_000) },
+    beyond: { unheardOf: record(50_001) },
+    error: "unheardOf must have at most 50000 members",
+  },
+  "members of a name that has a bound": {
+    within: { spec: { containers: [{ resources: { limits: record(1_000) } }] } },
+    beyond: { spec: { containers: [{ resources: { limits: record(1_001) } }] } },
+    error: "spec.containers[0].resources.limits must have at most 1000 members",
   },
   "names of members": {
     within: { metadata: { labels: { ["x".repeat(1_024)]: "" } } },

@@ -9,9 +9,9 @@ export const TEMPLATE_BOUNDS = {
   valuesMax: 100_000,
   /** Lists and objects within each other. Those of Kubernetes are less deep. */
   depthMax: 32,
-  /** Of a list that is not named below: variables, arguments. */
+  /** Of a list that is not named below: variables, arguments, members that are unknown. */
   itemsMax: 50_000,
-  /** Of an object: labels, annotations, limits. Members that are unknown are warnings, however many they are. */
+  /** Of an object that is not named below. Members that are unknown are warnings, however many they are. */
   membersMax: 50_000,
   /** Of the name of a member: a label has at most 317. */
   nameBytesMax: 1_024,
@@ -23,6 +23,23 @@ export const TEMPLATE_BOUNDS = {
     "spec.tolerations": 1_000,
     /** The labels of a pod's flavors join each of these terms. */
     "spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms": 1_000,
+  } as Readonly<Record<string, number>>,
+  /**
+   * Of lists and objects of this name, wherever they are. Real pods have a handful of each, but for the values of a
+   * term, which may be the names of nodes. Each member costs more than its bytes.
+   */
+  named: {
+    labels: 1_000,
+    annotations: 1_000,
+    nodeSelector: 1_000,
+    limits: 1_000,
+    requests: 1_000,
+    overhead: 1_000,
+    matchLabels: 1_000,
+    hostAliases: 1_000,
+    imagePullSecrets: 1_000,
+    volumeMounts: 1_000,
+    values: 10_000,
   } as Readonly<Record<string, number>>,
 };
 
@@ -55,7 +72,7 @@ class SizeWalk {
   }
 
   #items(list: readonly Json[], path: string, depth: number): FieldError | null {
-    const max = TEMPLATE_BOUNDS.lists[path] ?? TEMPLATE_BOUNDS.itemsMax;
+    const max = TEMPLATE_BOUNDS.lists[path] ?? namedMax(path) ?? TEMPLATE_BOUNDS.itemsMax;
     if (list.length > max) return tooLarge(path, `must have at most ${max} items, but has ${list.length}`);
     for (const [at, item] of list.entries()) {
       const error = this.value(item, `${path}[${at}]`, depth + 1);
@@ -65,7 +82,8 @@ class SizeWalk {
   }
 
   #members(object: JsonObject, path: string, depth: number): FieldError | null {
-    const { membersMax, nameBytesMax } = TEMPLATE_BOUNDS;
+    const { nameBytesMax } = TEMPLATE_BOUNDS;
+    const membersMax = namedMax(path) ?? TEMPLATE_BOUNDS.membersMax;
     let members = 0;
     for (const name in object) {
       members += 1;
@@ -78,6 +96,11 @@ class SizeWalk {
     }
     return null;
   }
+}
+
+function namedMax(path: string): number | undefined {
+  const name = path.slice(path.lastIndexOf(".") + 1);
+  return Object.hasOwn(TEMPLATE_BOUNDS.named, name) ? TEMPLATE_BOUNDS.named[name] : undefined;
 }
 
 function tooLarge(path: string, message: string): FieldError {
