@@ -4,8 +4,9 @@ import { createValidator, type Violation } from "@bufbuild/protovalidate";
 import { joinNotes } from "../../core/job/notes.ts";
 import type { FieldNote } from "../../core/job/sent.ts";
 import { checkValues } from "./check-values.ts";
+import { matchPattern } from "./match-pattern.ts";
 
-const validator = createValidator();
+const validator = createValidator({ regexMatch: matchPattern });
 /** Rules of enums that allow every word but the unspecified one. */
 const ENUM_RULES: ReadonlySet<string> = new Set(["enum.defined_only", "enum.not_in"]);
 
