@@ -332,7 +332,7 @@ test("files are replaced by their content, and only regular files of a small siz
     [pipe, /is not a regular file/],
     ["/dev/zero", /is not a regular file/],
     [directory, /is not a regular file/],
-    [large, /has more than 65536 bytes/],
+    [large, /large has 65537 bytes; at most 65536 are allowed/],
     [file("other", "hello"), /certificate-authority-data must be a PEM file/],
     [join(directory, "none"), /ENOENT/],
   ] as const) {

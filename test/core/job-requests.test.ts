@@ -149,10 +149,12 @@ test("a spec that names nothing gets the defaults of its kind", () => {
     replicaSpecs: { A: { ...replica, replicas: 1 }, B: { ...replica, replicas: 3 } },
     runPolicy: {
       cleanPodPolicy: "None",
+      cleanPodPolicyAtLimit: "Running",
       ttlSecondsAfterFinished: null,
       activeDeadlineSeconds: null,
       backoffLimit: null,
       systemBackoffLimit: 20,
+      startBackoffLimit: 3,
       restartScope: "REPLICA",
       suspend: false,
       schedulingPolicy: { minAvailable: 4, queue: "default", scheduleTimeoutSeconds: 600 },
@@ -166,10 +168,12 @@ test("a spec that names nothing gets the defaults of its kind", () => {
 test("a spec keeps everything that it names", () => {
   const runPolicy = {
     cleanPodPolicy: "All",
+    cleanPodPolicyAtLimit: "None",
     ttlSecondsAfterFinished: 1,
     activeDeadlineSeconds: 2,
     backoffLimit: 0,
     systemBackoffLimit: 0,
+    startBackoffLimit: 7,
     restartScope: "GANG",
     suspend: true,
     interruptible: true,
@@ -181,6 +185,7 @@ test("a spec keeps everything that it names", () => {
       minResources: { cpu: "1" },
       priorityClass: "high",
       scheduleTimeoutSeconds: 0,
+      partial: "RESTART",
     },
   } as const;
   const placement = { clusters: ["c1"], clusterSelector: { zone: "z" }, gpuModels: ["h100"] };

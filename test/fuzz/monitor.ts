@@ -22,13 +22,13 @@ export type Footprint = {
   readonly handles: Readonly<Record<string, number>>;
 };
 
-const databases: PGlite[] = [];
-const create = PGlite.create.bind(PGlite) as (...args: unknown[]) => Promise<PGlite>;
-Object.assign(PGlite, {
-  create: async (...args: unknown[]) => {
-    const database = await create(...args);
-    databases.push(database);
-    return database;
+/** Each database of the service, from its first transaction on. */
+const databases = new Set<PGlite>();
+const { transaction } = PGlite.prototype;
+Object.assign(PGlite.prototype, {
+  transaction(this: PGlite, ...of: Parameters<PGlite["transaction"]>) {
+    databases.add(this);
+    return transaction.apply(this, of);
   },
 });
 
@@ -47,7 +47,7 @@ async function obey(order: Order): Promise<unknown> {
   if (order.kind === "measure") return footprint();
   if (order.kind === "stalls") return stalls.take();
   if (order.kind === "meter") return meter.read(order.collect);
-  const database = databases.find((one) => !one.closed);
+  const database = [...databases].find((one) => !one.closed);
   if (database === undefined) throw new Error("this process has no embedded database");
   return (await database.query(order.sql)).rows;
 }

@@ -14,6 +14,7 @@ const STORE = ["store/*.test.ts", "planner/*.test.ts"];
 export const TARGETS: readonly Target[] = [
   { folder: "core/access", tests: CORE, isPure: true },
   { folder: "core/admin", tests: CORE, isPure: true },
+  { folder: "core/blame", tests: ["core/blame/*.test.ts"], isPure: true },
   { folder: "core/job", tests: CORE, isPure: true },
   { folder: "core/kinds", tests: CORE, isPure: true },
   { folder: "core/plan", tests: [...CORE, "core/preempt/*.test.ts"], isPure: true },

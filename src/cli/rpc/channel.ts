@@ -151,19 +151,26 @@ function newSession(address: string, tls: ClientTls | null): ClientHttp2Session 
 /** Ends a session that does not answer for this long while a call of any length is open: its process may hang. */
 const PING_MS = 10_000;
 
-/** Asks the session of a call without a time again and again whether it answers. Returns what stops that. */
+/**
+ * Asks the session of a call without a time again and again whether it answers. Returns what stops that. The end of the
+ * session stops it too: a caller may leave a stream without ending it.
+ */
 function watchSilence(session: ClientHttp2Session, timeoutMs: number | undefined): () => void {
   if (timeoutMs !== undefined) return () => {};
   let isAnswered = true;
   const timer = setInterval(() => {
     if (!isAnswered) return session.destroy(new Error(`no answer within ${PING_MS / 1000} s`));
-    if (session.closed || session.destroyed) return;
     isAnswered = false;
     session.ping(() => {
       isAnswered = true;
     });
   }, PING_MS);
-  return () => clearInterval(timer);
+  const stop = () => clearInterval(timer);
+  session.once("close", stop);
+  return () => {
+    session.off("close", stop);
+    stop();
+  };
 }
 
 /** Makes one try of a call. "refused": the service did not look at it. */
