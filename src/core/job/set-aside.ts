@@ -1,5 +1,4 @@
 /** A job that has stopped workers is set aside: no step reads its templates until it is resumed. */
-import type { Job } from "./job.ts";
 import type { JobStatus } from "./status.ts";
 
 /** How often a job may be resumed within a day after it was set aside, by everyone who may change it. */
@@ -16,7 +15,7 @@ export function resumesOfDay({ setAsideResumesMs = [] }: JobStatus, nowMs: numbe
 }
 
 /** When the job was last resumed after it had been set aside. Null: not within the last day. */
-export function lastResumeMs({ status }: Pick<Job, "status">): number | null {
+export function lastResumeMs({ status }: { readonly status: Pick<JobStatus, "setAsideResumesMs"> }): number | null {
   return status.setAsideResumesMs?.at(-1) ?? null;
 }
 

@@ -7,7 +7,7 @@ import { cleanPodPolicyOf } from "../job/clean-pod-policy.ts";
 import type { Admission } from "../job/status.ts";
 import { isTerminal } from "../job/status.ts";
 import { GANG_SCHEDULERS } from "../pods/pod-group.ts";
-import type { PodView } from "../pods/pod-view.ts";
+import { hasEnded, type PodView } from "../pods/pod-view.ts";
 import { anchoredMaps, belongsTo } from "./anchored-objects.ts";
 import type { Action } from "./decision.ts";
 import { changeAdmission, type Draft, type Inputs, OUTSTANDING_MS } from "./decision-draft.ts";
@@ -144,7 +144,7 @@ function keepOf(draft: Draft, inputs: Inputs, admission: Admission): Keep {
   const counts = Object.values(draft.status.replicaStatuses);
   return {
     pod: (pod) => {
-      if (pod.phase === "Succeeded" || pod.phase === "Failed") return true;
+      if (hasEnded(pod)) return true;
       if (cancelled || admission.tokensReleasedMs !== null) return false;
       if (isStuck(pod, inputs)) return false;
       return policy === "None" || pod.phase === "Unknown";
@@ -195,7 +195,7 @@ function releaseTimeMs(
   if (of.admission.tokensReleasedMs !== null) return of.admission.tokensReleasedMs;
   if (draft.stopped) return null;
   const { pods = [], anchor = null } = of.remains ?? {};
-  if (!pods.every(({ phase }) => phase === "Succeeded" || phase === "Failed")) return null;
+  if (!pods.every(hasEnded)) return null;
   // The gang may be admitted elsewhere then. While the anchor exists, a late call could still create a pod that stays.
   if (of.admission.state === "undone" && anchor !== null) return null;
   if (nowMs >= of.settledAtMs) return nowMs;

@@ -1,4 +1,4 @@
-import type { PodView } from "../pods/pod-view.ts";
+import { hasEnded, type PodView } from "../pods/pod-view.ts";
 import type { Draft, Inputs } from "./decision-draft.ts";
 
 /** How long after a pod's own grace period its kubelet may still report that the pod is gone. */
@@ -23,6 +23,6 @@ export function forceDeleteLost(draft: Draft, { job, observed, nowMs }: Inputs):
   }
 }
 
-function isUnattended({ deleting, nodeGone, phase }: PodView): boolean {
-  return deleting && (nodeGone || phase === "Succeeded" || phase === "Failed");
+function isUnattended(pod: PodView): boolean {
+  return pod.deleting && (pod.nodeGone || hasEnded(pod));
 }

@@ -1,5 +1,6 @@
 import { keptMembers, memberCount } from "../job/roles.ts";
 import type { Admission } from "../job/status.ts";
+import { hasEnded } from "../pods/pod-view.ts";
 import type { Arrangement } from "./arrange-gang.ts";
 import { changeAdmission, type Draft, type Inputs, OUTSTANDING_MS } from "./decision-draft.ts";
 
@@ -21,7 +22,7 @@ export function giveUpMembers(
     return;
   }
   const settledAtMs = (draft.status.resizedMs ?? Number.NEGATIVE_INFINITY) + OUTSTANDING_MS;
-  const held = arranged.strays.some(({ phase }) => phase !== "Succeeded" && phase !== "Failed");
+  const held = arranged.strays.some((pod) => !hasEnded(pod));
   if (held || nowMs < settledAtMs) {
     draft.recheckAtMs.push(Math.max(settledAtMs, nowMs + OUTSTANDING_MS));
     return;

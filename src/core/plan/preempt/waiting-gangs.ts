@@ -1,8 +1,8 @@
 /** What else of a taker's queue comes to run once others have given way for it. */
 import { available, type PoolAmounts } from "../state/branch-use.ts";
 import type { Branch } from "../state/branches.ts";
+import type { Account } from "../state/quota-levels.ts";
 import type { QuotaState } from "../state/quota-state.ts";
-import type { Taker } from "./running-gang.ts";
 
 /** Alike gangs that wait in the taker's queue beside it. */
 export type WaitingGangs = {
@@ -22,7 +22,7 @@ export type WaitingGangs = {
  */
 export function chargeOthers(
   quota: QuotaState,
-  { account }: Pick<Taker, "account">,
+  { account }: { readonly account: Account },
   of: { readonly leaf: Branch; readonly others: Iterable<WaitingGangs>; readonly freed: Iterable<string> },
 ): void {
   const room = new Map<string, number>();
