@@ -2,29 +2,17 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { create, type DescMessage, type DescMethod, toBinary } from "@bufbuild/protobuf";
 import fc from "fast-check";
-import { AccessService } from "../../src/gen/gangway/v1/access_service_pb.ts";
-import { ClusterService } from "../../src/gen/gangway/v1/cluster_service_pb.ts";
+import { SERVICES } from "../../src/api/services.ts";
 import { CreateJobRequestSchema, JobService } from "../../src/gen/gangway/v1/job_service_pb.ts";
-import { NamespaceService } from "../../src/gen/gangway/v1/namespace_service_pb.ts";
-import { PriorityClassService } from "../../src/gen/gangway/v1/priority_class_service_pb.ts";
-import { QueueService } from "../../src/gen/gangway/v1/queue_service_pb.ts";
 import { ResourceManager } from "../../src/gen/gangway/v1/resource_manager_pb.ts";
 import { startFixture } from "./fixture.ts";
 import type { CreateInit } from "./jobs.ts";
 
 type UnaryMethod = DescMethod & { input: DescMessage; output: DescMessage };
 
-const unary: readonly UnaryMethod[] = [
-  AccessService,
-  JobService,
-  QueueService,
-  ResourceManager,
-  ClusterService,
-  NamespaceService,
-  PriorityClassService,
-]
-  .flatMap((service) => service.methods)
-  .filter((method) => method.methodKind === "unary");
+const unary: readonly UnaryMethod[] = SERVICES.flatMap((service): readonly UnaryMethod[] => service.methods).filter(
+  (method) => method.methodKind === "unary",
+);
 
 /** Text that resembles valid values of fields, so that some requests pass the first check. */
 const word = fc.oneof(

@@ -4,12 +4,8 @@ import { gzipSync } from "node:zlib";
 import { create, type DescField, type DescMessage, type DescMethod, fromBinary, toBinary } from "@bufbuild/protobuf";
 import { anyUnpack } from "@bufbuild/protobuf/wkt";
 import type { Client, ServiceError } from "@grpc/grpc-js";
-import { AccessService } from "../../src/gen/gangway/v1/access_service_pb.ts";
-import { ClusterService } from "../../src/gen/gangway/v1/cluster_service_pb.ts";
+import { SERVICES } from "../../src/api/services.ts";
 import { BatchCreateJobsResponseSchema, JobService } from "../../src/gen/gangway/v1/job_service_pb.ts";
-import { NamespaceService } from "../../src/gen/gangway/v1/namespace_service_pb.ts";
-import { PriorityClassService } from "../../src/gen/gangway/v1/priority_class_service_pb.ts";
-import { QueueService } from "../../src/gen/gangway/v1/queue_service_pb.ts";
 import { ResourceManager } from "../../src/gen/gangway/v1/resource_manager_pb.ts";
 import { BadRequestSchema } from "../../src/gen/google/rpc/error_details_pb.ts";
 import { Health, HealthCheckResponse_ServingStatus as Serving } from "../../src/gen/grpc/health/v1/health_pb.ts";
@@ -24,19 +20,9 @@ type Place = {
   readonly request: (value: unknown) => object;
 };
 
-const SERVICES = [
-  AccessService,
-  JobService,
-  QueueService,
-  ResourceManager,
-  ClusterService,
-  NamespaceService,
-  PriorityClassService,
-  Health,
-];
-const places = SERVICES.flatMap(({ methods }) => methods as readonly DescMethod[]).flatMap((method) =>
-  placesOf(method, method.input, "", (value) => value as object),
-);
+const places = [...SERVICES, Health]
+  .flatMap(({ methods }) => methods as readonly DescMethod[])
+  .flatMap((method) => placesOf(method, method.input, "", (value) => value as object));
 
 function placesOf(method: DescMethod, schema: DescMessage, path: string, wrap: Place["request"]): readonly Place[] {
   return schema.fields.flatMap((field) => {
