@@ -1,4 +1,4 @@
-import { hasEnded, type PodView } from "../../core/pods/pod-view.ts";
+import { hasEndedItself, type PodView } from "../../core/pods/pod-view.ts";
 import type { KeptPod } from "./kept-objects.ts";
 
 /**
@@ -25,7 +25,7 @@ export class LostPods {
   heard({ view, jobUid }: KeptPod): void {
     this.#expire();
     if (view === null || jobUid === null) return;
-    const endedFirst = hasEnded(view) && (!view.deleting || view.endedFirst);
+    const endedFirst = hasEndedItself(view);
     if (!endedFirst && (!view.disrupted || view.phase === "Succeeded")) return;
     const pod = { ...view, deleting: true, endedFirst };
     this.#byJob.set(jobUid, [...(this.#byJob.get(jobUid) ?? []), { pod, endMs: this.#nowMs() + KEPT_MS }]);

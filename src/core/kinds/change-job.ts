@@ -13,7 +13,7 @@ import { isSetAside, RESUMES_A_DAY, resumesOfDay, withoutSetAside } from "../job
 import { type JobSpec, type ReplicaSpec, totalReplicas } from "../job/spec.ts";
 import { isTerminal, type JobStatus } from "../job/status.ts";
 import { checkSent } from "./check-sent.ts";
-import type { Kind } from "./kind.ts";
+import { elasticRolesOf, type Kind } from "./kind.ts";
 
 /** A change of a job as a caller asks for it. Empty class name: the job has no priority class any more. */
 export type AskedChange = Omit<WantedChange, "priorityClass"> & { readonly priorityClassName?: string };
@@ -187,7 +187,7 @@ function resizedRoles(before: JobSpec, after: JobSpec): readonly string[] {
  */
 function fixedRole(job: Job, kind: Kind, spec: JobSpec): string | null {
   if (liveAdmission(job) === null) return null;
-  const elastic = (kind.elasticRoles?.(job.spec) ?? []).map(({ name }) => name);
+  const elastic = elasticRolesOf(kind, job.spec).map(({ name }) => name);
   return resizedRoles(job.spec, spec).find((role) => !elastic.includes(role)) ?? null;
 }
 
@@ -195,7 +195,7 @@ function fixedRole(job: Job, kind: Kind, spec: JobSpec): string | null {
 function beyondBounds(job: Job, kind: Kind, spec: JobSpec): readonly FieldError[] {
   if (liveAdmission(job) === null) return [];
   const resized = resizedRoles(job.spec, spec);
-  return (kind.elasticRoles?.(job.spec) ?? []).flatMap(({ name, min, max }) => {
+  return elasticRolesOf(kind, job.spec).flatMap(({ name, min, max }) => {
     const count = spec.replicaSpecs[name]?.replicas ?? 0;
     if (!resized.includes(name) || (count >= min && (max === null || count <= max))) return [];
     const bounds = max === null ? `at least ${min}` : `from ${min} to ${max}`;

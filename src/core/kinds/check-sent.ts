@@ -4,7 +4,7 @@ import { joinErrors } from "../job/notes.ts";
 import type { FieldError, SentReplicaSpec, SentSpec } from "../job/sent.ts";
 import { parseMilli } from "../pods/quantity.ts";
 import { schemaErrors } from "./check-schema.ts";
-import { isService, type Kind, type RoleBounds } from "./kind.ts";
+import { elasticRolesOf, isService, type Kind, type RoleBounds } from "./kind.ts";
 
 /** The form of the name of a replica type. It becomes part of the names of pods. */
 export const ROLE_NAME = /^[A-Za-z][A-Za-z0-9-]{0,29}$/;
@@ -103,7 +103,7 @@ function checkMinimum({ replicaSpecs, runPolicy }: SentSpec): readonly FieldErro
 function checkPartial(kind: Kind, sent: SentSpec): readonly FieldError[] {
   if (sent.runPolicy?.schedulingPolicy?.partial === undefined) return [];
   const context = { labels: {}, namespaceQueue: null, priorityClass: null };
-  const elastic = kind.elasticRoles?.(defaultSpec(sent, { ...context, kind })) ?? [];
+  const elastic = elasticRolesOf(kind, defaultSpec(sent, { ...context, kind }));
   if (elastic.length === 0) return [];
   const path = "spec.runPolicy.schedulingPolicy.partial";
   return [{ path, message: `must be omitted: the ${elastic[0]?.name} replicas of this ${kind.name} are elastic` }];

@@ -125,6 +125,11 @@ export type Kind = {
   readonly verdict: (states: readonly RoleState[], kindSpec: JsonObject) => Verdict;
 };
 
+/** The replica types of a job that may grow and shrink while it runs. None if the kind is not elastic, or unknown. */
+export function elasticRolesOf(kind: Pick<Kind, "elasticRoles"> | undefined, spec: JobSpec): readonly RoleBounds[] {
+  return kind?.elasticRoles?.(spec) ?? [];
+}
+
 /** True if the kind runs its jobs at a service, without pods. */
 export function isService(kind: Pick<Kind, "runs"> | undefined): boolean {
   return kind?.runs === "service";

@@ -6,6 +6,7 @@ import { memberCount } from "../job/roles.ts";
 import { isSetAside } from "../job/set-aside.ts";
 import { totalReplicas } from "../job/spec.ts";
 import { type Admission, type Eviction, isTerminal } from "../job/status.ts";
+import { elasticRolesOf } from "../kinds/kind.ts";
 import type { Registry } from "../kinds/registry.ts";
 import type { PlannedAdmission, Refusal } from "./plan-types.ts";
 
@@ -49,7 +50,7 @@ function admit(job: Job, planned: PlannedAdmission, { kinds, nowMs }: AppliedAt)
 /** The rule for a gang that is not elastic and is admitted without some of its members. */
 function partialOf({ spec }: Job, { members }: PlannedAdmission, kinds: Registry): Pick<Admission, "partial" | "told"> {
   if (memberCount(members) === totalReplicas(spec)) return {};
-  if ((kinds.kindOf(spec.kind)?.elasticRoles?.(spec) ?? []).length > 0) return {};
+  if (elasticRolesOf(kinds.kindOf(spec.kind), spec).length > 0) return {};
   const { partial = "KEEP" } = spec.runPolicy.schedulingPolicy;
   return partial === "KEEP" ? { partial } : { partial, told: members };
 }

@@ -16,7 +16,7 @@ import { specNow } from "../job/interruptible.ts";
 import type { Job } from "../job/job.ts";
 import { firstMembers, memberOrder } from "../job/roles.ts";
 import { type JobSpec, totalReplicas } from "../job/spec.ts";
-import { isService } from "../kinds/kind.ts";
+import { elasticRolesOf, isService } from "../kinds/kind.ts";
 import type { Registry } from "../kinds/registry.ts";
 import { podRequests, type Resources } from "../pods/resources.ts";
 
@@ -69,7 +69,7 @@ export function askOf(job: Pick<Job, "spec" | "status">, kinds: Registry): Ask {
   return {
     ...askMembers(spec),
     placement: { clusters, clusterSelector: sorted(clusterSelector), gpuModels },
-    elastic: (kind?.elasticRoles?.(spec) ?? []).length > 0,
+    elastic: elasticRolesOf(kind, spec).length > 0,
     service: isService(kind),
   };
 }

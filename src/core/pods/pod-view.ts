@@ -128,6 +128,11 @@ export function hasEnded({ phase }: Pick<PodView, "phase">): boolean {
   return phase === "Succeeded" || phase === "Failed";
 }
 
+/** True for a pod whose program ended by itself: not because the pod was deleted. */
+export function hasEndedItself(pod: Pick<PodView, "phase" | "deleting" | "endedFirst">): boolean {
+  return hasEnded(pod) && (!pod.deleting || pod.endedFirst);
+}
+
 /** How often containers of a pod were restarted, init containers included. */
 export function containerRestarts({ containers, initRestarts }: PodView): number {
   return containers.reduce((sum, { restarts }) => sum + restarts, initRestarts);

@@ -9,7 +9,7 @@ import { POD_BYTES_MAX } from "../pods/pod-size.ts";
 import type { Slot } from "./arrange-gang.ts";
 import { countFailures, roleStates, type SlotFailure } from "./count-failures.ts";
 import { type Draft, type Inputs, reasonOf } from "./decision-draft.ts";
-import { finishJob, limitFailure } from "./finish-job.ts";
+import { failureWithoutPod, finishJob } from "./finish-job.ts";
 import type { TooLargePod } from "./sync-objects.ts";
 
 /** How many pods a message names. */
@@ -51,7 +51,7 @@ export function endByRefusal(
   const message =
     `${job.spec.kind} ${job.name} has failed because ${admission.cluster} refuses pod ${refused.name}: ` +
     refused.message;
-  finishJob(draft, inputs, { phase: "FAILED", failure: limitFailure(code, message), message });
+  finishJob(draft, inputs, { phase: "FAILED", failure: failureWithoutPod(code, message), message });
   return true;
 }
 
@@ -61,7 +61,7 @@ export function endBySize(draft: Draft, inputs: Inputs, { name, bytes }: TooLarg
   const message =
     `${kind} ${inputs.job.name} has failed because pod ${name} would have ${bytes} bytes of JSON, with its ` +
     `placeholders filled in: at most ${POD_BYTES_MAX} are allowed.`;
-  finishJob(draft, inputs, { phase: "FAILED", failure: limitFailure("EntityTooLarge", message), message });
+  finishJob(draft, inputs, { phase: "FAILED", failure: failureWithoutPod("EntityTooLarge", message), message });
 }
 
 /** Counts the new failures, and fails the job if they use up a budget. Returns true if they did. */
@@ -112,7 +112,7 @@ function failForGood(draft: Draft, inputs: Inputs, failures: readonly SlotFailur
 }
 
 function recordedFailure(first: SlotFailure | undefined, message: string): Failure {
-  if (first === undefined) return limitFailure("PodFailed", message);
+  if (first === undefined) return failureWithoutPod("PodFailed", message);
   const { failure } = first;
   return {
     code: failure.code,

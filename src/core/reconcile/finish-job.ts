@@ -55,7 +55,7 @@ export function endByDeadline(draft: Draft, inputs: Inputs): boolean {
     return false;
   }
   const message = `${job.spec.kind} ${job.name} has failed because it ${over.words}.`;
-  const failure = { ...limitFailure(over.code, message), limit: true } as const;
+  const failure = limitFailure(over.code, message);
   finishJob(draft, inputs, { phase: "FAILED", failure, message });
   return true;
 }
@@ -109,8 +109,13 @@ function requestedUntilMs({ slots }: Arrangement, nowMs: number): number {
   return Math.min(nowMs, maxOf(requestTimesMs, 0));
 }
 
-/** A failure that names no pod. */
+/** The failure of a job that reached a limit of its run policy. */
 export function limitFailure(code: string, message: string): Failure {
+  return { ...failureWithoutPod(code, message), limit: true };
+}
+
+/** A failure that names no pod. */
+export function failureWithoutPod(code: string, message: string): Failure {
   return { code, kind: "USER", message, container: null, exitCode: null };
 }
 

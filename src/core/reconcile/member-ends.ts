@@ -3,7 +3,7 @@
  * time because its pod is deleted, or because its node leaves.
  */
 import type { GangAdmission, MemberEnd, ReplicaKey } from "../job/status.ts";
-import { hasEnded } from "../pods/pod-view.ts";
+import { hasEndedItself } from "../pods/pod-view.ts";
 import type { Slot } from "./arrange-gang.ts";
 import type { SlotFailure } from "./count-failures.ts";
 import { changeAdmission, type Draft } from "./decision-draft.ts";
@@ -39,8 +39,7 @@ export function noteEnds(
 /** Deletion causes the end of a pod that ran until then: such an end is not the member's. */
 function endOf({ key, pod }: Slot, failed: ReadonlySet<ReplicaKey>): MemberEnd | null {
   if (failed.has(key)) return "FAILED";
-  if (pod === null || !hasEnded(pod) || (pod.deleting && !pod.endedFirst)) return null;
-  return pod.phase === "Succeeded" ? "SUCCEEDED" : null;
+  return pod?.phase === "Succeeded" && hasEndedItself(pod) ? "SUCCEEDED" : null;
 }
 
 /** True if the member has succeeded, by its pod or by the record. A pod stays a success while it is being deleted. */

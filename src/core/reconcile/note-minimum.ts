@@ -19,8 +19,8 @@ export function noteMinimum(
 ): GangAdmission {
   const { admission, arranged, over } = of;
   const up = arranged.slots.filter((slot) => isActive(slot.pod) || hasSucceeded(slot)).length;
-  const missing = admission.partial === "KEEP" ? totalReplicas(job.spec) - arranged.slots.length : 0;
-  const below = up < Math.min(membersNeeded(job, admission), arranged.slots.length + missing - over);
+  const all = admission.partial === "KEEP" ? totalReplicas(job.spec) : arranged.slots.length;
+  const below = up < Math.min(membersNeeded(job, admission), all - over);
   const belowMinSinceMs = below ? (admission.belowMinSinceMs ?? nowMs) : null;
   const noted = { ...(below ? admission : withoutPartial(job, admission)), belowMinSinceMs };
   if (!below) {

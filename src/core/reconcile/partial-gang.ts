@@ -7,7 +7,7 @@
  *   RESTART: admitted with some ─▶ told some, works ─▶ grown to all ─▶ restarts as a whole, told all ─▶ as any gang
  */
 import type { Job } from "../job/job.ts";
-import { memberCount } from "../job/roles.ts";
+import { firstMembers, memberCount } from "../job/roles.ts";
 import { totalReplicas } from "../job/spec.ts";
 import type { Admission, GangAdmission } from "../job/status.ts";
 import { type Arrangement, attemptOf } from "./arrange-gang.ts";
@@ -20,7 +20,7 @@ export function toldMembers(
 ): Readonly<Record<string, number>> {
   if (partial === "RESTART") return told ?? members;
   if (partial === undefined) return members;
-  return Object.fromEntries(Object.entries(spec.replicaSpecs).map(([role, { replicas }]) => [role, replicas]));
+  return firstMembers(spec, totalReplicas(spec));
 }
 
 /** How many members must run: all replicas while a gang that is told their number has not run as a whole. */

@@ -85,7 +85,6 @@ function endByStarts(
   const times = count === 1 ? "once" : `${count} times in a row`;
   const what = `its pods could not start ${times} (${reason}): ${why}`;
   const message = `${job.spec.kind} ${job.name} has failed because ${what}.`;
-  const failure = { ...limitFailure("StartFailed", message), limit: true } as const;
-  finishJob(draft, inputs, { phase: "FAILED", failure, message });
+  finishJob(draft, inputs, { phase: "FAILED", failure: limitFailure("StartFailed", message), message });
   return true;
 }
