@@ -5,6 +5,7 @@
  */
 
 import type { PrunedKind } from "../core/job/event-log.ts";
+import { doublingMs } from "../runtime/doubling.ts";
 import { minOf } from "../runtime/lists.ts";
 import type { Telemetry } from "../telemetry/events.ts";
 import type { WatchPorts } from "./ports.ts";
@@ -21,8 +22,7 @@ const PAGE_MIN = 10;
 const REST_MS_MIN = 10;
 const REST_PART = 4;
 /** A kind that has failed rests so long, and twice as long after each further failure. */
-const FAILED_REST_MS = 60_000;
-const FAILED_REST_MS_MAX = 3_600_000;
+const FAILED_REST = { firstMs: 60_000, longestMs: 3_600_000 };
 /** How often a process without the lease looks whether it has it. */
 const LEASE_MS = 10_000;
 
@@ -59,7 +59,7 @@ export function createPruner(
     } catch (error) {
       if (signal.aborted) return;
       telemetry.loopFailed({ loop: `pruning of ${kind}`, error });
-      pass.dueMs = clock.monotonicMs() + Math.min(FAILED_REST_MS_MAX, FAILED_REST_MS * 2 ** pass.failures);
+      pass.dueMs = clock.monotonicMs() + doublingMs(FAILED_REST, pass.failures);
       pass.limit = Math.max(PAGE_MIN, Math.floor(limit / 2));
       pass.failures += 1;
     }

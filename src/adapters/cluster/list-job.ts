@@ -3,6 +3,7 @@ import { GANG_SCHEDULERS, type GangScheduler } from "../../core/pods/pod-group.t
 import { type PodView, podView } from "../../core/pods/pod-view.ts";
 import type { ObservedCluster } from "../../core/reconcile/observed.ts";
 import { type JsonObject, objectAt, stringAt } from "../../runtime/json.ts";
+import { append } from "../../runtime/lists.ts";
 import type { KubeClient } from "./client.ts";
 import { configMapView, objectView, podGroupView } from "./kept-objects.ts";
 import { itemsOf } from "./read-answer.ts";
@@ -82,7 +83,7 @@ async function list(
     if (pages === PAGES_MAX || items.length > PAGES_MAX * PAGE) return null;
     const page = await pageOf(client, { ...of, from: next }, signal);
     if (page === null) return null;
-    for (const item of page.items) items.push(item);
+    append(items, page.items);
     next = page.next;
   }
   return items;

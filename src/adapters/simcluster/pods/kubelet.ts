@@ -1,5 +1,6 @@
 /** Serves users who try jobs out: starts, runs and ends the pods of a simulated cluster, as annotations say. */
 import { LABEL } from "../../../core/job/labels.ts";
+import { doublingMs } from "../../../runtime/doubling.ts";
 import type { JsonObject } from "../../../runtime/json.ts";
 import { arrayAt, numberAt, stringAt } from "../../../runtime/json.ts";
 import type { KubeObject, PodRun, StoredObject } from "../objects/kube-object.ts";
@@ -32,8 +33,7 @@ type PodChange = { readonly kind: "changed"; readonly object: KubeObject; readon
  */
 type PodHost = { readonly ip: string; readonly exhausted: string | null };
 
-const BACKOFF_MS = 1000;
-const BACKOFF_MS_MAX = 10_000;
+const BACKOFF = { firstMs: 1_000, longestMs: 10_000 };
 const SIGKILL_EXIT_CODE = 137;
 const NOTHING: KubeletStep = { kind: "nothing" };
 const TRUE: PodConditionChange = { status: "True" };
@@ -191,7 +191,7 @@ function end(pod: KubeObject, run: PodRun, { script, failure }: ScriptedRun, now
   const policy = stringAt(pod.spec, "restartPolicy") ?? "Always";
   const ended = terminated(run, exitCode, script.oom || isOutOfMemory, nowMs);
   if (policy === "Never" || (policy === "OnFailure" && exitCode === 0)) return finish(pod, run, ended, nowMs);
-  const pauseMs = Math.min(BACKOFF_MS * 2 ** run.restarts, BACKOFF_MS_MAX);
+  const pauseMs = doublingMs(BACKOFF, run.restarts);
   const next: PodRun = { ...withRunEnded(run, ended), stage: "backingOff", sinceMs: nowMs, dueMs: nowMs + pauseMs };
   const { namespace, name, uid } = pod.metadata;
   const crashed: KubeObject = { ...pod, status: withContainers(pod, run, ended, nowMs) };
