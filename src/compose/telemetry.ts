@@ -78,7 +78,7 @@ export async function startHealth(of: {
   parts.defer(http.drain);
 }
 
-/** What the database lacks, so that it does not even read. Throws every other error. */
+/** The shortage for which the database does not even read. Throws every other error. */
 function wordsOf(error: unknown): string {
   if (error instanceof ShortageError) return error.words;
   throw error;

@@ -5,7 +5,7 @@ import { sizeErrors } from "../core/reconcile/pod-sizes.ts";
 import { thrownText } from "../runtime/thrown-text.ts";
 import { toNote } from "./check-spec.ts";
 
-/** What is wrong with the size of a job's pods. Nothing is built. */
+/** Returns errors about the size of a job's pods. Builds nothing. */
 export function sizeNotes(job: Job, kinds: Registry): readonly FieldNote[] {
   const kind = kindOfJob(kinds, job);
   if (kind.runs === "service") return [];

@@ -19,7 +19,7 @@ const ITEMS_MAX = 20_000;
 /** An answer that takes longer comes from a server that sends a byte now and then. */
 const ANSWER_MS_MAX = 120_000;
 const LINE_BREAK = 0x0a;
-/** What is read between two looks at the clock. */
+/** The bytes read between two looks at the clock. */
 const PIECE_BYTES = 16 * 1024;
 
 /**

@@ -163,7 +163,7 @@ async function refusedLater(
   throw limitedCall(limited, subject);
 }
 
-/** What a call has paid for bytes that its handler has not got yet. */
+/** The bytes that a call has paid for before its handler got them. */
 class PaidAhead {
   #admitted: { readonly caller: Identity; readonly place: CallPlace } | null = null;
   #bytes = 0;

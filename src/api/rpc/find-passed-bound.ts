@@ -48,10 +48,10 @@ export function findPassedBound(schema: DescMessage, bytes: Uint8Array, itemsOf?
   return { kind: "within", passedItems, hasEmptyValue: walk.hasEmptyValue };
 }
 
-/** What was read of one message: a field that is sent twice is merged, so its parts count together. */
+/** The counts of one message. The decoder merges a field that is sent twice, so its parts count together. */
 type Seen = { items: number[] | null; parts: Seen[] | null; budgets: Budget[] | null };
 
-/** What is left of a field's content. */
+/** The rest of a field's limits for its content. */
 type Budget = { readonly of: ContentBounds; bytes: number; values: number };
 
 type ContentPlace = { readonly depth: number; readonly budget: Budget; readonly lists: number };

@@ -35,7 +35,7 @@ export type WatchLimits = {
   readonly fillBytes: number;
 };
 
-/** What is known of the section that runs. */
+/** The facts about the section that runs. */
 export type Watched = {
   readonly sequence: number;
   readonly section: Section | null;

@@ -32,7 +32,7 @@ export type WatchItem =
   | { readonly type: LoggedChange["type"]; readonly job: Job; readonly cursor: string }
   | { readonly type: "BOOKMARK" | "GAP" | "TOO_SLOW"; readonly cursor: string };
 
-/** What grows with the life of jobs and is pruned by age: entries of the log with request ids, events, and asks. */
+/** Rows that grow with the life of jobs and are pruned by age: entries of the log with request ids, events, asks. */
 export type PrunedKind = "changes" | "events" | "asks";
 
 /** A part of a pass that deletes old rows. */

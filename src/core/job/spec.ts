@@ -16,9 +16,9 @@ export type CleanPodPolicy = "All" | "Running" | "None";
 export type RestartScope = "REPLICA" | "GANG";
 
 /**
- * What a gang of a kind that is not elastic does while it has fewer members than its job has replicas. KEEP: it is told
- * the number of all replicas, and waits for the others. RESTART: it is told its size, and restarts as a whole once it
- * has grown to all.
+ * The rule for a gang of a static kind while it has fewer members than its job has replicas. KEEP: its programs get the
+ * number of all replicas, and wait for the others. RESTART: they get the number of members, and the gang restarts as a
+ * whole once it has grown to all.
  */
 export type PartialPolicy = "KEEP" | "RESTART";
 

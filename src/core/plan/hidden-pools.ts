@@ -5,7 +5,7 @@ import type { ClusterRefusal, PlannedAdmission, QuotaRefusal } from "./plan-type
 /** Decides which pools a caller may see. */
 export type MaySeePool = (name: string) => boolean;
 
-/** What an answer says about pools. */
+/** The parts of an answer that name pools. */
 export type NamesPools = {
   readonly message: string;
   readonly quotas: readonly QuotaRefusal[];

@@ -47,7 +47,7 @@ export function lostRace(error: unknown): boolean {
   return LOST_RACE.has(codeOf(error));
 }
 
-/** What the server lacks. Null: the error has another cause. */
+/** The shortage of the server that caused an error. Null: the error has another cause. */
 export function shortageOf(error: unknown): Shortage | null {
   const code = codeOf(error);
   if (SERVER_AWAY.has(code)) return null;
@@ -85,7 +85,7 @@ function reasonOf(error: unknown): string {
     : error.message;
 }
 
-/** PgBouncer refuses connections that ask for settings, unless it is told to ignore them. */
+/** PgBouncer refuses connections that ask for settings which its own configuration does not ignore. */
 const IGNORE_PARAMETERS =
   "set ignore_startup_parameters = statement_timeout, idle_in_transaction_session_timeout in the pooler's " +
   "configuration, and these two settings by alter database";

@@ -64,7 +64,7 @@ export const JOB_COLUMNS = columns("j.spec");
 /** The same without templates; `outlineOf` reads it. Rows of the version before have no outline. */
 const OUTLINE_COLUMNS = columns("coalesce(j.outline, j.spec)");
 
-/** What a step reads: a job that is set aside without its templates. */
+/** The columns that a step reads. Leaves out the templates of a job that is set aside. */
 export const STEP_COLUMNS = columns(
   "case when j.set_aside_ms is null then j.spec else coalesce(j.outline, j.spec) end",
 );

@@ -1,4 +1,4 @@
-/** What else of a taker's queue comes to run once others have given way for it. */
+/** The other waiting gangs of a taker's queue, which fit once victims have given way for it. */
 import { available, type PoolAmounts } from "../state/branch-use.ts";
 import type { Branch } from "../state/branches.ts";
 import type { Account } from "../state/quota-levels.ts";
@@ -48,7 +48,7 @@ export function chargeOthers(
 
 type Room = { readonly freed: readonly string[]; readonly roomIn: (pool: string) => number };
 
-/** What a gang gets by the first choice of flavors with a pool that is freed. Null: by none of them it fits. */
+/** The amounts that a gang gets by its first choice of flavors with a freed pool. Null: no choice fits. */
 function partThatFits(choices: WaitingGangs["choices"], { freed, roomIn }: Room): PoolAmounts | null {
   for (const { all, fewest } of choices) {
     if (!freed.some((pool) => all.has(pool)) || !fits(fewest, roomIn)) continue;

@@ -1560,7 +1560,7 @@ export const CleanPodPolicySchema: GenEnum<CleanPodPolicy> = /*@__PURE__*/
   enumDesc(file_gangway_v1_job, 3);
 
 /**
- * What a gang of a kind that is not elastic does while it has fewer members than its job has replicas.
+ * The rule for a gang of a static kind while it has fewer members than its job has replicas.
  *
  * @generated from enum gangway.v1.PartialPolicy
  */
@@ -1573,16 +1573,16 @@ export const PartialPolicy = {
   UNSPECIFIED: 0,
 
   /**
-   * As with Kubeflow: its programs are told the number of all replicas, and wait for the others. If not all have run
-   * within schedule_timeout_seconds, the admission is undone, and only the whole gang is admitted again.
+   * As with Kubeflow: the programs get the number of all replicas, and wait for the others. If not all have run within
+   * schedule_timeout_seconds, the admission is undone, and the planner then admits only the whole gang.
    *
    * @generated from enum value: PARTIAL_POLICY_KEEP = 1;
    */
   KEEP: 1,
 
   /**
-   * Its programs are told how many were admitted. Once the others can be admitted, all at once, the gang restarts as a
-   * whole with the new number. No failure is counted.
+   * The programs get the number of members that were admitted. Once the others fit, all at once, the gang restarts as a
+   * whole with the new number. The restart counts as no failure.
    *
    * @generated from enum value: PARTIAL_POLICY_RESTART = 2;
    */
@@ -1590,7 +1590,7 @@ export const PartialPolicy = {
 } as const;
 
 /**
- * What a gang of a kind that is not elastic does while it has fewer members than its job has replicas.
+ * The rule for a gang of a static kind while it has fewer members than its job has replicas.
  *
  * @generated from enum gangway.v1.PartialPolicy
  */
