@@ -5,7 +5,14 @@ import { type Branch, upward } from "../state/branches.ts";
 import { compareShares, type Share, shareOf } from "../state/shares.ts";
 import { allows } from "./candidates.ts";
 import type { Rule } from "./rule.ts";
-import { dischargeGangs, type RunningGang, type Taker, type Victim, type VictimSearch } from "./running-gang.ts";
+import {
+  hasGrowthIn,
+  type RunningGang,
+  type Taker,
+  type Victim,
+  type VictimSearch,
+  whileGone,
+} from "./running-gang.ts";
 import type { Taking } from "./taking.ts";
 import { chargeOthers, type WaitingGangs } from "./waiting-gangs.ts";
 
@@ -71,12 +78,8 @@ export class FairRule implements Rule {
       if (branch === ancestor) break;
       if (isWithinQuota(quota, branch, taker.needed)) return false;
     }
-    return this.#hasGrowth(gang) ? !isWithinQuota(quota, leaf, taker.needed) : shareOf(quota, leaf).borrows;
-  }
-
-  /** True for the minimum of an elastic gang that runs with more. */
-  #hasGrowth({ uid, isGrowth }: RunningGang): boolean {
-    return isGrowth !== true && this.candidates.some((one) => one.uid === uid && one.isGrowth === true);
+    if (hasGrowthIn(gang, this.candidates)) return !isWithinQuota(quota, leaf, taker.needed);
+    return shareOf(quota, leaf).borrows;
   }
 
   /** True if the taker's queue takes back its own quota. */
@@ -129,12 +132,10 @@ export class FairRule implements Rule {
     const others = search.others?.() ?? [];
     if (others.length === 0) return true;
     if (others.some((one) => one.wasPreempted && mayPreempt(takerLeaf, one, taker))) return false;
-    const { mark } = quota;
-    dischargeGangs(quota, [gang]);
-    chargeOthers(quota, taker, { leaf: takerLeaf, others, freed: gang.uses.keys() });
-    const isBelow = compareShares(this.#shares(leaf).taker, target) < 0;
-    quota.undo(mark);
-    return isBelow;
+    return whileGone(quota, [gang], () => {
+      chargeOthers(quota, taker, { leaf: takerLeaf, others, freed: gang.uses.keys() });
+      return compareShares(this.#shares(leaf).taker, target) < 0;
+    });
   }
 
   /** The shares of the taker's and the target's branches right below the lowest branch that holds both. */
@@ -148,12 +149,7 @@ export class FairRule implements Rule {
   }
 
   #shareWithout(gang: RunningGang, leaf: Branch): Share {
-    const { quota } = this.#asking.search;
-    const { mark } = quota;
-    dischargeGangs(quota, [gang]);
-    const { target } = this.#shares(leaf);
-    quota.undo(mark);
-    return target;
+    return whileGone(this.#asking.search.quota, [gang], () => this.#shares(leaf).target);
   }
 }
 

@@ -5,7 +5,14 @@
 import { maxOf } from "../../../runtime/lists.ts";
 import type { QuotaState } from "../state/quota-state.ts";
 import type { Rule } from "./rule.ts";
-import { dischargeGangs, type RunningGang, type Victim } from "./running-gang.ts";
+import {
+  dischargeGangs,
+  goesWithMinimum,
+  hasGrowthIn,
+  type RunningGang,
+  type Victim,
+  whileGone,
+} from "./running-gang.ts";
 
 /** Of so many gangs every legal set is looked at. */
 const EXACT_GANGS_MAX = 8;
@@ -41,11 +48,8 @@ export function legalVictims(of: Of): readonly Victim[] | null {
 
 /** True if the taker fits once every candidate is gone, whether or not all of them may go. */
 function fitsWithoutAll({ quota, rule }: Of): boolean {
-  const { mark } = quota;
-  dischargeGangs(quota, rule.candidates);
-  const fits = rule.fits(rule.candidates.map((gang) => ({ gang, reason: "InClusterQueue" })));
-  quota.undo(mark);
-  return fits;
+  const all = rule.candidates.map((gang): Victim => ({ gang, reason: "InClusterQueue" }));
+  return whileGone(quota, rule.candidates, () => rule.fits(all));
 }
 
 /** How many sets there are of some gangs. The growth of an elastic gang goes before the gang. */
@@ -61,9 +65,7 @@ function ownFirst(rule: Rule, gangs: readonly RunningGang[]): readonly RunningGa
 
 /** False for an elastic gang that would go while its growth stays. */
 function goesWithGrowth({ candidates }: Rule, gang: RunningGang, gone: readonly RunningGang[]): boolean {
-  if (gang.isGrowth === true) return true;
-  const growth = candidates.find((one) => one.uid === gang.uid && one.isGrowth === true);
-  return growth === undefined || gone.some((one) => one.uid === gang.uid && one.isGrowth === true);
+  return !hasGrowthIn(gang, candidates) || hasGrowthIn(gang, gone);
 }
 
 /** Takes gangs that are allowed, each as soon as it is, until they are enough. The state counts them no more. */
@@ -77,7 +79,7 @@ function takeAllowed(
   for (let before = -1; before < taken.length; ) {
     before = taken.length;
     for (const gang of left) {
-      const reason = isAnyGrowth(gang, left) ? null : rule.reasonFor(gang);
+      const reason = hasGrowthIn(gang, left) ? null : rule.reasonFor(gang);
       if (reason === null) continue;
       dischargeGangs(quota, [gang]);
       left.delete(gang);
@@ -86,13 +88,6 @@ function takeAllowed(
     }
   }
   return taken;
-}
-
-/** True for an elastic gang whose growth is among these. */
-function isAnyGrowth(gang: RunningGang, left: Iterable<RunningGang>): boolean {
-  if (gang.isGrowth === true) return false;
-  for (const one of left) if (one.uid === gang.uid && one.isGrowth === true) return true;
-  return false;
 }
 
 /** What comes of a set that was reached: nothing, no larger set is looked at, or the walk ends. */
@@ -128,7 +123,7 @@ class SetWalk {
 
   #reasonFor(gang: RunningGang, set: number): Victim["reason"] | null {
     const left = this.#gangs.filter((_, at) => (set & (1 << at)) === 0);
-    return isAnyGrowth(gang, left) ? null : this.#of.rule.reasonFor(gang);
+    return hasGrowthIn(gang, left) ? null : this.#of.rule.reasonFor(gang);
   }
 
   #take(victim: Victim, set: number): Next {
@@ -171,8 +166,7 @@ function exactVictims(of: Of): readonly Victim[] | null {
 /** True if a victim of the own queue would fit again at once. The state counts no victim. */
 function isAnySpared({ quota, rule }: Of, victims: readonly Victim[]): boolean {
   return victims.some(({ gang }) => {
-    const goesWhole = gang.isGrowth === true && victims.some((one) => one.gang.uid === gang.uid && one.gang !== gang);
-    return rule.isOwn(gang) && !goesWhole && fitsWith({ quota, rule }, victims, gang);
+    return rule.isOwn(gang) && !goesWithMinimum(gang, victims) && fitsWith({ quota, rule }, victims, gang);
   });
 }
 
@@ -214,37 +208,19 @@ function secondPass(of: Of): readonly Victim[] | null {
 
 /** A legal set without the victims that can be spared. Null: one of the own queue would fit again at once. */
 function spare(of: Of, taken: readonly Victim[]): readonly Victim[] | null {
-  const { quota } = of;
-  const { mark } = quota;
   let victims = taken;
   for (let at = victims.length - 1; at >= 0; at--) {
     const rest = victims.filter((_, place) => place !== at);
-    const ordered = fitsWithout(of, rest)
-      ? inLegalOrder(
-          of,
-          rest.map(({ gang }) => gang),
-        )
-      : null;
+    const fits = whileGone(of.quota, gangsOf(rest), () => of.rule.fits(rest));
+    const ordered = fits ? inLegalOrder(of, gangsOf(rest)) : null;
     if (ordered === null) continue;
     victims = ordered;
     at = victims.length;
   }
-  dischargeGangs(
-    quota,
-    victims.map(({ gang }) => gang),
-  );
-  const isFinal = !isAnySpared(of, victims);
-  quota.undo(mark);
+  const isFinal = whileGone(of.quota, gangsOf(victims), () => !isAnySpared(of, victims));
   return isFinal ? victims : null;
 }
 
-function fitsWithout({ quota, rule }: Of, gone: readonly Victim[]): boolean {
-  const { mark } = quota;
-  dischargeGangs(
-    quota,
-    gone.map(({ gang }) => gang),
-  );
-  const fits = rule.fits(gone);
-  quota.undo(mark);
-  return fits;
+function gangsOf(victims: readonly Victim[]): readonly RunningGang[] {
+  return victims.map(({ gang }) => gang);
 }

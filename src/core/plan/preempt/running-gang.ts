@@ -64,6 +64,31 @@ export function dischargeGangs(quota: QuotaState, gangs: Iterable<Pick<RunningGa
   for (const { account, uses } of gangs) for (const [pool, amount] of uses) quota.discharge(account, pool, amount);
 }
 
+/** Asks while the use does not count these gangs. */
+export function whileGone<T>(
+  quota: QuotaState,
+  gangs: Iterable<Pick<RunningGang, "account" | "uses">>,
+  ask: () => T,
+): T {
+  const { mark } = quota;
+  dischargeGangs(quota, gangs);
+  const answer = ask();
+  quota.undo(mark);
+  return answer;
+}
+
+/** True for the minimum of an elastic gang whose growth is among these. */
+export function hasGrowthIn({ uid, isGrowth }: RunningGang, gangs: Iterable<RunningGang>): boolean {
+  if (isGrowth === true) return false;
+  for (const one of gangs) if (one.uid === uid && one.isGrowth === true) return true;
+  return false;
+}
+
+/** True for the growth of an elastic gang whose minimum is a victim, too. It cannot stay without that. */
+export function goesWithMinimum({ uid, isGrowth }: RunningGang, victims: readonly Victim[]): boolean {
+  return isGrowth === true && victims.some(({ gang }) => gang.uid === uid && gang.isGrowth !== true);
+}
+
 /** Counts what a taker asks for as used. */
 export function chargeWants(quota: QuotaState, { account, wants }: Pick<Taker, "account" | "wants">): void {
   for (const [pool, amount] of wants) quota.charge(account, pool, amount);

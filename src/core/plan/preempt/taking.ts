@@ -2,7 +2,7 @@ import type { PreemptionReason } from "../../job/preemption.ts";
 import { available, borrowsWith } from "../state/branch-use.ts";
 import type { Branch } from "../state/branches.ts";
 import type { Account } from "../state/quota-levels.ts";
-import type { RunningGang, Taker, Victim, VictimSearch } from "./running-gang.ts";
+import { goesWithMinimum, type RunningGang, type Taker, type Victim, type VictimSearch } from "./running-gang.ts";
 
 /** The gangs that one attempt has taken so far. What they used is off the state until `end`. */
 export class Taking {
@@ -55,8 +55,7 @@ export class Taking {
     for (let at = this.#victims.length - 2; at >= 0; at -= 1) {
       const all = this.#victims;
       const { gang } = all[at] as Victim;
-      // Without its minimum, an elastic gang has no growth either.
-      if (gang.isGrowth === true && all.some((one) => one.gang.uid === gang.uid && one.gang !== gang)) continue;
+      if (goesWithMinimum(gang, all)) continue;
       const { mark } = this.#search.quota;
       for (const [pool, amount] of gang.uses) this.#search.quota.charge(gang.account, pool, amount);
       const without = [...all];

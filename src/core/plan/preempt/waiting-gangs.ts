@@ -26,13 +26,12 @@ export function chargeOthers(
   of: { readonly leaf: Branch; readonly others: Iterable<WaitingGangs>; readonly freed: Iterable<string> },
 ): void {
   const room = new Map<string, number>();
-  for (const pool of of.freed) room.set(pool, available(quota, of.leaf, pool));
   const roomIn = (pool: string) => {
     const known = room.get(pool) ?? available(quota, of.leaf, pool);
     room.set(pool, known);
     return known;
   };
-  const freed = [...room.keys()];
+  const freed = [...of.freed];
   for (const { choices, count } of of.others) {
     if (!freed.some((pool) => roomIn(pool) > 0)) return;
     for (let at = 0; at < count; at++) {

@@ -1,6 +1,12 @@
 import { cheapestVictims, isCheaper } from "../preempt/cheapest-victims.ts";
 import type { Protected } from "../preempt/protection.ts";
-import { dischargeGangs, type RunningGang, type Victim, type VictimSearch } from "../preempt/running-gang.ts";
+import {
+  dischargeGangs,
+  type RunningGang,
+  type Victim,
+  type VictimSearch,
+  whileGone,
+} from "../preempt/running-gang.ts";
 import { areLegal, victimsFor } from "../preempt/victims.ts";
 import type { PlannedVictim } from "../preemption.ts";
 import type { PoolAmounts } from "./branch-use.ts";
@@ -111,7 +117,7 @@ export class FindVictims {
       const search = this.#searchFor({ lane, entry }, null);
       const own = this.#bounds.own(this.#who.searchAll({ lane, entry }), taker);
       const reached = this.#bounds.reached(taker, own);
-      if (!this.#without(reached, () => quota.admits(lane.account, pool, of))) return null;
+      if (!whileGone(quota, reached, () => quota.admits(lane.account, pool, of))) return null;
       const victims = victimsFor(search, taker);
       return victims.length > 0 ? victims : null;
     });
@@ -148,18 +154,8 @@ export class FindVictims {
     if (rooms.length === 0) return rooms;
     const reached = this.#bounds.reached(taker, own);
     const isAllowed = () => this.lacking(asking).size === 0;
-    if (!isAllowed() && !this.#without(reached, isAllowed)) return [];
+    if (!isAllowed() && !whileGone(this.#parts.quota, reached, isAllowed)) return [];
     return rooms.filter((room) => this.#mayFitIn(room, reached));
-  }
-
-  /** Asks while the use does not count these gangs. */
-  #without(gone: readonly RunningGang[], ask: () => boolean): boolean {
-    const { quota } = this.#parts;
-    const { mark } = quota;
-    dischargeGangs(quota, gone);
-    const answer = ask();
-    quota.undo(mark);
-    return answer;
   }
 
   /** True if the round has chosen one of these victims for another gang. */

@@ -1,5 +1,5 @@
 import { CHOICES_MAX } from "../flavors.ts";
-import { dischargeGangs } from "../preempt/running-gang.ts";
+import { whileGone } from "../preempt/running-gang.ts";
 import { DEFAULT_POLICY, type QueuePolicy } from "../queue-policy.ts";
 import type { PlanQueue } from "../snapshot.ts";
 import { type SizedAsk, unitsOf } from "./ask-shape.ts";
@@ -117,13 +117,8 @@ function standingOf(asking: Asking, flavor: string, need: number): RankedChoice 
   if (asking.isAlone && isHopeless(asking, flavor, need)) return null;
   const victims = of.victims.forPool(asking, flavor, need);
   if (victims === null) return null;
-  const { mark } = quota;
-  dischargeGangs(
-    quota,
-    victims.map(({ gang }) => gang),
-  );
-  const level = lowestFit(quota, pool, need).height;
-  quota.undo(mark);
+  const gangs = victims.map(({ gang }) => gang);
+  const level = whileGone(quota, gangs, () => lowestFit(quota, pool, need).height);
   const isOwn = victims.some(({ gang }) => gang.account.queue === lane.line.name);
   return { flavors, mode: isOwn ? PREEMPTS : RECLAIMS, level };
 }
