@@ -23,9 +23,10 @@ export function createSections(clock: Clock, telemetry: Pick<Telemetry, "codeRan
       } finally {
         const tookMs = clock.monotonicMs() - startedMs;
         // The client of a cluster adds up its times: it reads an answer in many parts.
-        if (section.of !== "cluster") telemetry.codeRan({ of: section.of, tookMs });
-        if (section.of !== "cluster" && tookMs >= BLOCKS_FROM_MS)
-          telemetry.codeBlocked({ ...section, tookMs: Math.round(tookMs) });
+        if (section.of !== "cluster") {
+          telemetry.codeRan({ of: section.of, tookMs });
+          if (tookMs >= BLOCKS_FROM_MS) telemetry.codeBlocked({ ...section, tookMs: Math.round(tookMs) });
+        }
       }
     },
   };

@@ -1,4 +1,5 @@
 /** The thread that watches the main thread of its process: see `watchdog`. */
+import { randomUUID } from "node:crypto";
 import { appendFileSync, readFileSync, writeSync } from "node:fs";
 import { workerData } from "node:worker_threads";
 import type { Db } from "../adapters/store/db/db.ts";
@@ -15,7 +16,7 @@ import {
   watchSections,
 } from "../core/blame/watch-sections.ts";
 import { readCode } from "../runtime/running-code.ts";
-import { newNoteId, type WatchdogData } from "./watchdog.ts";
+import type { WatchdogData } from "./watchdog.ts";
 
 /** A section that runs for so long may soon be noted: the connection is opened before. */
 const CONNECT_FROM_MS = 250;
@@ -85,7 +86,7 @@ function note(section: Section, what: "blocked" | "filled", amount: number): voi
   log(section, unit, what === "blocked" ? "code blocks this process" : "code fills the memory of this process");
   if (section.jobUid === null) return;
   const plugin = section.of === "plugin" ? section.name : null;
-  const made: NewStepNote = { id: newNoteId(), jobUid: section.jobUid, worker, what, plugin, atMs: null };
+  const made: NewStepNote = { id: randomUUID(), jobUid: section.jobUid, worker, what, plugin, atMs: null };
   if (countsOnlyAtEnds(made)) provisional.push(made.id);
   write(made);
 }

@@ -2,7 +2,6 @@
  * Watches this process from a thread of its own, which goes on while the event loop is blocked. It serves users whose
  * jobs must go on although one of them stops every worker that steps it: see `core/blame`.
  */
-import { randomUUID } from "node:crypto";
 import { existsSync, readFileSync, rmSync } from "node:fs";
 import { extname, join } from "node:path";
 import { getHeapStatistics } from "node:v8";
@@ -82,8 +81,4 @@ function readLine(text: string): readonly NotesLine[] {
   } catch {
     return [];
   }
-}
-
-export function newNoteId(): string {
-  return randomUUID();
 }

@@ -13,6 +13,7 @@ import { type ReconcileConfig, reasonOf } from "../core/reconcile/decision-draft
 import { afterCall, type CallOutcome, type DueCall, dueCall } from "../core/reconcile/plugin-outcome.ts";
 import { reconcile } from "../core/reconcile/reconcile.ts";
 import { linkedController } from "../runtime/linked-controller.ts";
+import { BLOCKS_FROM_MS } from "../runtime/slow-down.ts";
 import { thrownText } from "../runtime/thrown-text.ts";
 import type { PluginHost, WorkerPorts } from "./ports.ts";
 import type { SlowPlugins } from "./slow-plugins.ts";
@@ -26,8 +27,6 @@ const CALL_MS_MAX = 30_000;
  */
 const CALLS_MAX = 24;
 const CALLS_PER_PLUGIN_MAX = 8;
-/** Reports plugin calls that block the event loop longer than this. */
-const BLOCKED_MS = 500;
 const NAME_LENGTH_MAX = 50;
 
 /**
@@ -174,7 +173,7 @@ export class PluginCalls {
     const section = { jobUid: job.uid, of: "plugin", name: plugin.id } as const;
     const calling = timedSection(this.#ports, this.#options, section, () => plugin[call.stage](context));
     const blockedMs = clock.monotonicMs() - startedMs;
-    if (blockedMs >= BLOCKED_MS) {
+    if (blockedMs >= BLOCKS_FROM_MS) {
       const what = `${call.stage} of job ${job.namespace}/${job.name}`;
       const error = new Error(`plugin ${plugin.id} blocked the event loop for ${Math.round(blockedMs)} ms`);
       this.#options.onError(error, what);
