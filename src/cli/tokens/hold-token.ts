@@ -90,11 +90,10 @@ class Renewals {
     const { clock } = this.#run.deps;
     const { leaseMs, renewNow } = this.#token;
     const partMs = leaseMs / PARTS_OF_LEASE;
-    if (!renewNow) await clock.sleep(Math.max(0, this.#leasedAtMs + partMs - clock.monotonicMs()), this.#signal);
-    while (!this.#signal.aborted) {
+    for (let isDue = renewNow; !this.#signal.aborted; isDue = false) {
+      if (!isDue) await clock.sleep(Math.max(0, this.#leasedAtMs + partMs - clock.monotonicMs()), this.#signal);
       const outcome = await this.#renewInTime(partMs);
       if (outcome !== "renewed") return outcome;
-      await clock.sleep(Math.max(0, this.#leasedAtMs + partMs - clock.monotonicMs()), this.#signal);
     }
     return null;
   }
