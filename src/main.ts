@@ -1,16 +1,16 @@
 /** Runs the command line. Loads the service and its configuration only for commands that run it. */
 import { rm } from "node:fs/promises";
 import { join, resolve } from "node:path";
+import { configFileAt } from "./cli/auth/config-file.ts";
 import { runCli } from "./cli/cli.ts";
-import { configFileAt } from "./cli/config-file.ts";
-import type { CliIo, ServeOptions, UpOptions } from "./cli/deps.ts";
-import { CommandFailure, EXIT } from "./cli/exit.ts";
-import { processIo } from "./cli/process-io.ts";
-import { signalsOf } from "./cli/signals.ts";
+import type { CliIo, ServeOptions, UpOptions } from "./cli/shell/deps.ts";
+import { CommandFailure, EXIT } from "./cli/shell/exit.ts";
+import { processIo } from "./cli/shell/process-io.ts";
+import { signalsOf } from "./cli/shell/signals.ts";
 import { startProgram } from "./cli/tokens/child-program.ts";
-import { type ClientConfig, programEnvironment, readClientConfig } from "./client-config.ts";
+import { type ClientConfig, programEnvironment, readClientConfig } from "./config/client-config.ts";
 
-import type { Config } from "./config.ts";
+import type { Config } from "./config/config.ts";
 import type { Registry } from "./core/kinds/registry.ts";
 import { systemClock } from "./runtime/clock.ts";
 import { VERSION } from "./runtime/package-version.ts";
@@ -46,7 +46,7 @@ async function main(): Promise<number> {
       return startProgram(argv, programEnvironment(variables), onFailure);
     },
     openEditor: async (name) => {
-      const { openTextEditor } = await import("./cli/text-editor.ts");
+      const { openTextEditor } = await import("./cli/shell/text-editor.ts");
       return openTextEditor(name, {
         command: client.editor,
         startProgram: (argv, onFailure) => startProgram(argv, programEnvironment({}), onFailure),
@@ -56,7 +56,7 @@ async function main(): Promise<number> {
     up: async (options) => {
       io.continueWithoutStdout();
       const config = await serviceConfig(process.cwd());
-      const { runUp } = await import("./cli/up.ts");
+      const { runUp } = await import("./cli/service/up.ts");
       const start = async (chosen: UpOptions, progress: (text: string) => void) => {
         const { startEmbedded } = await import("./compose/embedded.ts");
         return startEmbedded(chosen, config, await kinds(), progress);
@@ -74,7 +74,7 @@ async function main(): Promise<number> {
     serve: async (options) => {
       io.continueWithoutStdout();
       const config = await serviceConfig(process.cwd());
-      const { runServe } = await import("./cli/serve.ts");
+      const { runServe } = await import("./cli/service/serve.ts");
       const start = async (chosen: ServeOptions) => {
         const { startServe } = await import("./compose/serve.ts");
         const served = await kinds();
@@ -109,7 +109,7 @@ function clientConfig({ stderr }: Pick<CliIo, "stderr">): ClientConfig | null {
 
 /** Ends the command if a variable has a value that is not allowed. */
 async function serviceConfig(workingDirectory: string): Promise<Config> {
-  const { readConfig } = await import("./config.ts");
+  const { readConfig } = await import("./config/config.ts");
   try {
     return readConfig(workingDirectory);
   } catch (error) {

@@ -12,6 +12,7 @@ import {
 } from "../core/access/identity.ts";
 import { type ReviewedToken, serviceAccountIdentity } from "../core/access/service-account.ts";
 import type { Clock } from "../runtime/clock.ts";
+import { getOrCreate } from "../runtime/get-or-create.ts";
 import { type Soon, whenThere } from "../runtime/soon.ts";
 import { CheckedTokens } from "./checked-tokens.ts";
 import type { VerifyToken } from "./oidc.ts";
@@ -50,8 +51,9 @@ export function createAuthenticate(
   };
   const shown = new WeakMap<PeerCertificate, Authentication>();
   const named = (certificate: PeerCertificate) => {
-    const known = shown.get(certificate) ?? certificateIdentity(certificate, { commonName: certificateCommonName });
-    shown.set(certificate, known);
+    const known = getOrCreate(shown, certificate, () =>
+      certificateIdentity(certificate, { commonName: certificateCommonName }),
+    );
     return known;
   };
   const judge = ({ authorization, certificate }: Credentials): Soon<Authentication> => {

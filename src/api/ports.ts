@@ -31,9 +31,9 @@ import type { QueueOutcome, QueueRecord, QueueSettings } from "../core/admin/que
 import type { QuotaGrant, QuotaGrantOutcome } from "../core/admin/quota-grant.ts";
 import type { LogFailure, LogRequest, LogTarget, OpenLog, PodForLog } from "../core/job/container-log.ts";
 import type { EventPage, EventQuery } from "../core/job/event.ts";
-import type { WatchItem, WatchRequest } from "../core/job/event-log.ts";
 import type { Job } from "../core/job/job.ts";
-import type { JobPage, JobQuery, ShownJob } from "../core/job/list.ts";
+import type { WatchItem, WatchRequest } from "../core/job/request/event-log.ts";
+import type { JobPage, JobQuery, ShownJob } from "../core/job/request/list.ts";
 import type {
   BatchSubmitOutcome,
   EndOutcome,
@@ -42,13 +42,14 @@ import type {
   Submission,
   SubmitOutcome,
   UpdateOutcome,
-} from "../core/job/requests.ts";
-import type { FieldNote } from "../core/job/sent.ts";
+} from "../core/job/request/requests.ts";
+import type { FieldNote } from "../core/job/request/sent.ts";
 import type { TenantRecord } from "../core/job/tenant-limits.ts";
 import type { AskedChange } from "../core/kinds/change-job.ts";
-import type { Refusal } from "../core/plan/plan-types.ts";
-import type { Simulation } from "../core/plan/simulate.ts";
-import type { PodView } from "../core/pods/pod-view.ts";
+import type { HashedAsk } from "../core/plan/model/ask.ts";
+import type { Refusal } from "../core/plan/model/plan-types.ts";
+import type { ForeseenSubmission, NeverRuns, Simulation } from "../core/plan/model/simulation.ts";
+import type { PodView } from "../core/pods/read/pod-view.ts";
 
 /** The tokens of robots. */
 export type Robots = {
@@ -67,9 +68,9 @@ export type Robots = {
 };
 
 export type JobIntake = {
-  readonly submit: (submission: Submission) => Promise<SubmitOutcome>;
+  readonly submit: (submission: ForeseenSubmission) => Promise<SubmitOutcome>;
   /** Submits many jobs, each independent of the others. Answers in the order of the submissions. */
-  readonly submitAll: (submissions: readonly Submission[]) => Promise<readonly BatchSubmitOutcome[]>;
+  readonly submitAll: (submissions: readonly ForeseenSubmission[]) => Promise<readonly BatchSubmitOutcome[]>;
   /** Returns everything that is wrong with a job. Changes nothing. */
   readonly check: (submission: Pick<Submission, "job" | "queueAccess">) => Promise<readonly FieldNote[]>;
   /** Returns the job that a submission would create, or why it would be refused. Changes nothing. */
@@ -95,6 +96,22 @@ export type JobReads = {
 
 /** Judges a job that was not submitted. Null: the caller left before its turn. */
 export type SimulateJob = (job: Job, signal: AbortSignal) => Promise<Simulation | null>;
+
+/**
+ * Says why a job that is about to be submitted can never run. Null: it can, or that is not known in time. `mayUse`: the
+ * queues that may be named. `mustKnow`: waits for the answer whatever it takes.
+ */
+export type ForeseeJob = (
+  job: Job,
+  asked: HashedAsk,
+  of: {
+    /** The name of the caller. Jobs alike of one caller get the same answer for a moment, unless it must know. */
+    readonly caller: string;
+    readonly mayUse: (queue: string) => boolean;
+    readonly mustKnow: boolean;
+    readonly signal: AbortSignal;
+  },
+) => Promise<NeverRuns | null>;
 
 export type JobWatch = {
   /** Yields the items of one stream until `signal` is aborted, or until a `TOO_SLOW` item when its buffer is full. */

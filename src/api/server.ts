@@ -43,6 +43,7 @@ import type {
   Admin,
   Authorization,
   ClusterAdmin,
+  ForeseeJob,
   JobIntake,
   JobLogs,
   JobPods,
@@ -72,6 +73,8 @@ export type ApiPorts = {
   readonly intake: JobIntake;
   readonly reads: JobReads;
   readonly simulate: SimulateJob;
+  /** Omitted: jobs that can never run are created without a warning. */
+  readonly foresee?: ForeseeJob;
   readonly watch: JobWatch;
   readonly logs: JobLogs;
   readonly pods: JobPods;

@@ -1,8 +1,10 @@
 import { Command, CommanderError } from "commander";
-import type { CliDeps } from "./deps.ts";
-import { CommandFailure, EXIT } from "./exit.ts";
 import { terminalDeps } from "./output/terminal.ts";
-import { examples, type Registrar } from "./run-command.ts";
+import { type CalledVerb, wordsOfObject } from "./run/other-objects.ts";
+import { examples, type Registrar } from "./run/run-command.ts";
+import { nearOption, refuseUnknownCommand } from "./run/unknown-words.ts";
+import type { CliDeps } from "./shell/deps.ts";
+import { CommandFailure, EXIT } from "./shell/exit.ts";
 
 /** Loads the module of a command, and returns the function that registers it. */
 type LoadCommand = () => Promise<(registrar: Registrar) => void>;
@@ -98,19 +100,33 @@ export async function runCli(argv: readonly string[], given: CliDeps): Promise<n
   const registrar: Registrar = {
     program,
     deps,
+    argv,
     finish: (code) => {
       exitCode = code;
     },
   };
-  // The version of this program needs no command.
-  if (argv[0] !== "--version") await registerCommands(registrar, argv[0] === COMPLETE ? null : verbOf(argv));
-  if (argv[0] === COMPLETE) return printCompletions(program, argv.slice(1), deps);
+  if (argv[0] === COMPLETE) {
+    await registerCommands(registrar, null);
+    return printCompletions(program, argv.slice(1), deps);
+  }
   try {
-    await program.parseAsync([...argv], { from: "user" });
+    const words = await wordsOfCommand(registrar);
+    // The version of this program needs no command.
+    if (argv[0] !== "--version") await registerCommands({ ...registrar, argv: words }, verbOf(words)?.verb ?? null);
+    await program.parseAsync([...words], { from: "user" });
     return exitCode;
   } catch (error) {
-    return report(error, deps);
+    return report(error, registrar);
   }
+}
+
+/** The words that this program understands: those for objects that are not jobs lead to the object's command. */
+async function wordsOfCommand(registrar: Registrar): Promise<readonly string[]> {
+  const called = verbOf(registrar.argv);
+  const argv = called !== null && WAITING.includes(called.verb) ? plainWait(registrar.argv) : registrar.argv;
+  const load = called === null ? undefined : commandOf(called.verb)?.load;
+  if (called === null || load === undefined) return argv;
+  return wordsOfObject(argv, called, { registrar, load });
 }
 
 /** The scripts of `gangway completion` call this. */
@@ -118,30 +134,53 @@ const COMPLETE = "__complete";
 
 /** Prints a word on each line. A shell shows no errors: there are no words then. */
 async function printCompletions(program: Command, words: readonly string[], deps: CliDeps): Promise<number> {
-  const { completions } = await import("./complete.ts");
+  const { completions } = await import("./run/complete.ts");
   const found = await completions(program, words, deps).catch(() => []);
   deps.stdout(found.map((word) => `${word}\n`).join(""));
   return EXIT.ok;
 }
 
-/** The first argument that is no global option; null if there is none. */
-function verbOf(argv: readonly string[]): string | null {
+/** Commands whose --wait has no value. */
+const WAITING: readonly string[] = ["delete", "submit", "apply", "create", "rerun"];
+
+/** kubectl's users write `--wait=true` and `--wait=false`. */
+function plainWait(argv: readonly string[]): readonly string[] {
+  return argv.map((word) => ({ "--wait=true": "--wait", "--wait=false": "--no-wait" })[word] ?? word);
+}
+
+/** The first argument that is no global option, and its place; null if there is none. */
+function verbOf(argv: readonly string[]): CalledVerb | null {
   const at = argv.findIndex((word, at) => !word.startsWith("-") && !WITH_VALUE.includes(argv[at - 1] ?? ""));
-  return argv[at] ?? null;
+  const verb = argv[at];
+  return verb === undefined ? null : { verb, at };
+}
+
+type Loadable = { readonly names: readonly string[]; readonly load: LoadCommand };
+
+const GROUPS: readonly { readonly heading: string; readonly commands: readonly Loadable[] }[] = Object.entries(
+  COMMAND_GROUPS,
+).map(([heading, commands]) => ({
+  heading,
+  commands: Object.entries(commands).map(([names, load]) => ({ names: names.split(" "), load })),
+}));
+
+/** The command that has this name. */
+function commandOf(verb: string): Loadable | undefined {
+  return GROUPS.flatMap(({ commands }) => commands).find(({ names }) => names.includes(verb));
 }
 
 /** Registers the command that has this name. Registers all commands if there is none, as for the help. */
 async function registerCommands(registrar: Registrar, verb: string | null): Promise<void> {
-  const groups = Object.entries(COMMAND_GROUPS).map(([heading, commands]) => ({
-    heading,
-    commands: Object.entries(commands).map(([names, load]) => ({ names: names.split(" "), load })),
-  }));
-  const called = groups.flatMap(({ commands }) => commands).find(({ names }) => names.includes(verb ?? ""));
-  for (const { heading, commands } of groups) {
-    registrar.program.commandsGroup(heading);
+  const { program } = registrar;
+  const called = commandOf(verb ?? "");
+  for (const { heading, commands } of GROUPS) {
+    program.commandsGroup(heading);
     for (const command of commands) {
       if (called === undefined || command === called) (await command.load())(registrar);
     }
+  }
+  for (const group of [program, ...program.commands.filter(({ commands }) => commands.length > 0)]) {
+    group.on("command:*", ([word = ""]: readonly string[]) => refuseUnknownCommand(group, word));
   }
 }
 
@@ -172,6 +211,7 @@ function newProgram(deps: CliDeps): Command {
       getOutHasColors: () => deps.color,
       getErrHasColors: () => deps.color,
     })
+    .showSuggestionAfterError(false)
     .showHelpAfterError("(use --help to see the arguments and options)")
     .exitOverride()
     .addHelpText(
@@ -192,11 +232,25 @@ function subcommandDescription(command: Command): string {
   return aliases.length === 0 ? summary : `${summary} (also: ${aliases.join(", ")})`;
 }
 
-function report(error: unknown, deps: CliDeps): number {
-  if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.ok : EXIT.usage;
+function report(error: unknown, { program, deps, argv }: Registrar): number {
+  if (error instanceof CommanderError) {
+    const [, flag = ""] = /unknown option '(.*)'/.exec(error.message) ?? [];
+    const near = nearOption(flag, commandOfWords(program, argv), program);
+    if (near !== null) deps.stderr(`(did you mean ${near}?)\n`);
+    return error.exitCode === 0 ? EXIT.ok : EXIT.usage;
+  }
   const failure = failureOf(error, deps);
   if (failure.lines.length > 0) deps.stderr(`${failure.lines.join("\n")}\n`);
   return failure.exitCode;
+}
+
+/** The command that words lead to, or the group. */
+function commandOfWords(program: Command, words: readonly string[]): Command {
+  let command = program;
+  for (const word of words) {
+    command = command.commands.find((one) => [one.name(), ...one.aliases()].includes(word)) ?? command;
+  }
+  return command;
 }
 
 function failureOf(error: unknown, deps: CliDeps): CommandFailure {

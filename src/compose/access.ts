@@ -9,9 +9,9 @@ import type { VerifyToken } from "../access/oidc.ts";
 import { type RefusedCall, refusalLog } from "../access/refusals.ts";
 import { createRobots, type RobotTokens } from "../access/robots.ts";
 import type { AccessAdmin, Authorization } from "../api/ports.ts";
-import type { Config } from "../config.ts";
-import type { SettingsFile } from "../config-files.ts";
-import { PEM_LIMIT } from "../config-tls.ts";
+import type { Config } from "../config/config.ts";
+import type { SettingsFile } from "../config/config-files.ts";
+import { PEM_LIMIT } from "../config/config-tls.ts";
 import { type AccessFile, NO_ACCESS_FILE } from "../core/access/access-file.ts";
 import {
   type AuthenticationSettings,

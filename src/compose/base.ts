@@ -1,8 +1,9 @@
 /** Connects what all parts of one process share: the store, the hints and its membership. */
+
 import type { Db } from "../adapters/store/db/db.ts";
 import { installationId } from "../adapters/store/db/installation.ts";
 import { createStore } from "../adapters/store/store.ts";
-import type { Config, DatabaseConfig } from "../config.ts";
+import type { Config, DatabaseConfig } from "../config/config.ts";
 import { type NamespaceRules, reservedNamespaces } from "../core/admin/namespace.ts";
 import type { Registry } from "../core/kinds/registry.ts";
 import type { PodPolicyDefault } from "../core/pods/policy/pod-policy.ts";
@@ -11,17 +12,12 @@ import type { DecisionClock } from "../runtime/decision-clock.ts";
 import type { Member } from "../runtime/member.ts";
 import type { Telemetry } from "../telemetry/events.ts";
 import type { Instrumentation } from "../telemetry/instrumentation.ts";
-import { ownHints, shareHints } from "./hints.ts";
-import { joinAsMember, nameOfProcess } from "./member.ts";
+import { ownHints, type StageHints, shareHints } from "./hints.ts";
+import { joinAsMember, nameOfProcess, type ServiceStore } from "./member.ts";
 import { createSections, type Sections } from "./sections.ts";
 import type { ProcessTelemetry } from "./telemetry.ts";
 
 export const DEFAULT_QUEUE = "default";
-
-export type ServiceStore = ReturnType<typeof createStore>;
-
-/** Wakes a stage: the one of this process, or those of all processes. Nothing is lost if a hint reaches no stage. */
-export type StageHints = { appended: () => void; planner: () => void; job: (uid: string) => void };
 
 export type Base = {
   readonly processName: string;

@@ -1,7 +1,7 @@
 /** Connects the limits of callers with the file that gives them, and with the Redis that counts their calls. */
 import { createCallRates, type RunRateScript } from "../access/call-rates.ts";
 import { limitCalls } from "../access/limited-calls.ts";
-import type { Config } from "../config.ts";
+import type { Config } from "../config/config.ts";
 import { CALL_LIMIT_SETTINGS, type LimitCalls } from "../core/access/call-limits.ts";
 import { type Base, runLoops } from "./base.ts";
 import { followSettings } from "./follow-settings.ts";

@@ -4,9 +4,9 @@ import { type Cluster, connectCluster, type KubeClusterOptions } from "../adapte
 import { KubeconfigSecrets } from "../adapters/cluster/kubeconfig-secrets.ts";
 import { ClusterRegistry } from "../adapters/cluster/registry.ts";
 import { observerLease } from "../adapters/store/fleet/leases.ts";
-import type { Config } from "../config.ts";
+import type { Config } from "../config/config.ts";
 import { describeUidRefusal } from "../core/admin/cluster.ts";
-import { gangSchedulerOf } from "../core/pods/pod-group.ts";
+import { gangSchedulerOf } from "../core/pods/build/pod-group.ts";
 import { type Base, runLoops } from "./base.ts";
 import { connectClusterAdmin } from "./cluster-admin.ts";
 import { followCredentialKeys } from "./credential-keys.ts";

@@ -3,7 +3,7 @@ import { inProcessCounters } from "../adapters/counters/in-process/in-process-co
 import type { RedisCounters } from "../adapters/counters/redis/redis-counters.ts";
 import type { Db } from "../adapters/store/db/db.ts";
 import { holdCounters } from "../adapters/store/fleet/counters-holder.ts";
-import type { RedisConfig } from "../config.ts";
+import type { RedisConfig } from "../config/config.ts";
 import type { Counters } from "../core/quota/counters.ts";
 import type { RedisState } from "../core/quota/redis-state.ts";
 import { type Base, runLoops } from "./base.ts";

@@ -1,6 +1,6 @@
 /** Connects the keys of credentials with the file that gives them, and tells which of them are missing. */
 import type { RegisteredCluster } from "../adapters/cluster/registry.ts";
-import type { Config } from "../config.ts";
+import type { Config } from "../config/config.ts";
 import { type CredentialKeys, DEFAULT_KEY } from "../core/admin/credential-keys.ts";
 import { canonicalJson, stringAt } from "../runtime/json.ts";
 import { type Base, runLoops } from "./base.ts";

@@ -5,7 +5,7 @@ import { lockDirectory } from "../adapters/store/db/directory-lock.ts";
 import { openPglite } from "../adapters/store/db/pglite.ts";
 import { openPostgres } from "../adapters/store/db/postgres.ts";
 import { requireSchema } from "../adapters/store/db/schema.ts";
-import type { DatabaseConfig } from "../config.ts";
+import type { DatabaseConfig } from "../config/config.ts";
 import { makePrivateDirectory } from "../runtime/make-directory.ts";
 import type { Telemetry } from "../telemetry/events.ts";
 import { recognizePooler } from "./pooler.ts";

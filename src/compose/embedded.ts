@@ -2,9 +2,9 @@
 
 import { join, resolve } from "node:path";
 import { checkAddress } from "../api/server.ts";
-import type { UpOptions } from "../cli/deps.ts";
-import type { RunningService } from "../cli/up.ts";
-import type { Config, DatabaseConfig } from "../config.ts";
+import type { RunningService } from "../cli/service/up.ts";
+import type { UpOptions } from "../cli/shell/deps.ts";
+import type { Config, DatabaseConfig } from "../config/config.ts";
 import type { Registry } from "../core/kinds/registry.ts";
 import { BASELINE_DEFAULT, TRIAL_DEFAULT } from "../core/pods/policy/pod-policy.ts";
 import { type Clock, systemClock } from "../runtime/clock.ts";

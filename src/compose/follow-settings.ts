@@ -1,4 +1,4 @@
-import { readSettingsAgain, type SettingsFile } from "../config-files.ts";
+import { readSettingsAgain, type SettingsFile } from "../config/config-files.ts";
 import { type FollowedFiles, type FollowPorts, followFiles } from "../runtime/follow-files.ts";
 
 /** Follows a file with settings. Without one, `unset` stays in force. */

@@ -1,10 +1,9 @@
 /** Connects the hints of this process with those of the other processes on its database. */
 import type { Hints } from "../adapters/store/db/hints.ts";
 import { createHints } from "../adapters/store/db/notify.ts";
-import type { DatabaseConfig } from "../config.ts";
+import type { DatabaseConfig } from "../config/config.ts";
 import type { Clock } from "../runtime/clock.ts";
 import type { Telemetry } from "../telemetry/events.ts";
-import type { StageHints } from "./base.ts";
 
 /** Passes hints that arrive on to `heard`. Returns the hints that reach every process, this one too. */
 export function shareHints(
@@ -46,3 +45,6 @@ function passOn(line: Hints, heard: StageHints): () => void {
     else if (hint.kind === "job") heard.job(hint.uid);
   });
 }
+
+/** Wakes a stage: the one of this process, or those of all processes. Nothing is lost if a hint reaches no stage. */
+export type StageHints = { appended: () => void; planner: () => void; job: (uid: string) => void };

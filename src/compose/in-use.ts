@@ -1,6 +1,6 @@
 /** Says which database, counters and clusters a process uses, for its first line of output. */
 import { hostText, parseAddress } from "../adapters/counters/redis/address.ts";
-import type { Config } from "../config.ts";
+import type { Config } from "../config/config.ts";
 
 export type PartsInUse = {
   readonly database: Config["database"];

@@ -1,11 +1,12 @@
 /** Connects this process, as a member, with the store that all members share. */
+
 import { randomBytes } from "node:crypto";
 import { hostname } from "node:os";
 import { CLOCK_LEASE } from "../adapters/store/fleet/decision-clock.ts";
+import type { createStore } from "../adapters/store/store.ts";
 import type { DecisionClock } from "../runtime/decision-clock.ts";
 import { createMember, type Member } from "../runtime/member.ts";
 import type { Telemetry } from "../telemetry/events.ts";
-import type { ServiceStore } from "./base.ts";
 
 /** A process stops after this time even if the database does not answer. */
 const LEAVE_MS_MAX = 1_500;
@@ -41,3 +42,5 @@ export async function joinAsMember(of: {
   });
   return member;
 }
+
+export type ServiceStore = ReturnType<typeof createStore>;

@@ -4,8 +4,8 @@
  */
 import { extname } from "node:path";
 import { Worker } from "node:worker_threads";
-import type { DatabaseConfig } from "../config.ts";
-import { RoundStopped } from "../core/plan/state/round-bounds.ts";
+import type { DatabaseConfig } from "../config/config.ts";
+import { RoundStopped } from "../core/plan/model/round-bounds.ts";
 import type { FleetPlanner } from "../planner/ports.ts";
 import { ThreadCalls } from "../runtime/thread-calls.ts";
 import { UnavailableError } from "../runtime/unavailable-error.ts";

@@ -1,6 +1,6 @@
 /** Connects the planner with the store, the tokens and this process' lease. */
 import { PLANNER_LEASE } from "../adapters/store/fleet/leases.ts";
-import type { Config } from "../config.ts";
+import type { Config } from "../config/config.ts";
 import { createFleetPlanner } from "../planner/fleet-planner.ts";
 import { createPlanner } from "../planner/planner.ts";
 import type { FleetPlanner, PlannerQuota } from "../planner/ports.ts";

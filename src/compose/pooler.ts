@@ -1,6 +1,6 @@
 /** Recognizes a pooler in front of PostgreSQL at the start, and says what must be set for it. */
 import { missingLimits, notifies, sessionUse } from "../adapters/store/db/pooler.ts";
-import type { DatabaseConfig } from "../config.ts";
+import type { DatabaseConfig } from "../config/config.ts";
 
 type PoolerFound =
   /** Calls would fail. */

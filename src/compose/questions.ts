@@ -1,10 +1,11 @@
 /** Connects the answers to questions about jobs with the fleet that this process follows for them. */
 import { createExplainer } from "../planner/explainer.ts";
 import { createFollowedFleet } from "../planner/followed-fleet.ts";
+import { createForesight } from "../planner/foresight.ts";
 import { createSimulator } from "../planner/simulator.ts";
 import type { Base } from "./base.ts";
 
-/** Reads of jobs that say why a job waits, and the judge of jobs that were not submitted. */
+/** Reads of jobs that say why a job waits, and the judges of jobs that were not submitted. */
 export function startQuestions({ clock, kinds, store, parts }: Pick<Base, "clock" | "kinds" | "store" | "parts">) {
   const { reads, explain } = store;
   const fleet = createFollowedFleet({ clock, followTakers: explain.followTakers });
@@ -12,5 +13,6 @@ export function startQuestions({ clock, kinds, store, parts }: Pick<Base, "clock
   return {
     reads: { ...reads, refusalOf: createExplainer({ store: explain, fleet }) },
     simulate: createSimulator({ kinds, fleet, firstWaiting: explain.firstWaiting }),
+    foresee: createForesight({ clock, fleet }),
   };
 }

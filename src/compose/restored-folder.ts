@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { markRestored } from "../adapters/store/db/begin-anew.ts";
 import { DirectoryHeldError } from "../adapters/store/db/directory-lock.ts";
 import { SchemaError } from "../adapters/store/db/schema.ts";
-import type { MigrationResult } from "../cli/deps.ts";
+import type { MigrationResult } from "../cli/shell/deps.ts";
 import { openDirectory } from "./database.ts";
 
 /** Opens the database of a folder, which migrates it. Refuses a folder without one, and one that a process uses. */

@@ -1,9 +1,9 @@
 /** Connects one process of a service that several processes share, for `gangway serve`. */
 import type { Db } from "../adapters/store/db/db.ts";
 import { checkAddress } from "../api/server.ts";
-import type { Role, ServeOptions } from "../cli/deps.ts";
-import type { ServeProcess } from "../cli/serve.ts";
-import type { Config } from "../config.ts";
+import type { ServeProcess } from "../cli/service/serve.ts";
+import type { Role, ServeOptions } from "../cli/shell/deps.ts";
+import type { Config } from "../config/config.ts";
 import { isService } from "../core/kinds/kind.ts";
 import type { Registry } from "../core/kinds/registry.ts";
 import { BASELINE_DEFAULT } from "../core/pods/policy/pod-policy.ts";

@@ -1,8 +1,8 @@
 import { createHash } from "node:crypto";
 import type { createStore } from "../adapters/store/store.ts";
-import type { SettingsFile } from "../config-files.ts";
+import type { SettingsFile } from "../config/config-files.ts";
+import type { VariableName } from "../config/variables.ts";
 import type { FollowedFiles } from "../runtime/follow-files.ts";
-import type { VariableName } from "../variables.ts";
 import { type Base, runLoops } from "./base.ts";
 
 const LOOK_MS = 2_000;

@@ -2,7 +2,7 @@
 
 import type { Db } from "../adapters/store/db/db.ts";
 import { type NotingDb, notingShortages } from "../adapters/store/db/shortage.ts";
-import type { Config } from "../config.ts";
+import type { Config } from "../config/config.ts";
 import type { Registry } from "../core/kinds/registry.ts";
 import type { Clock } from "../runtime/clock.ts";
 import type { ServerTls } from "../runtime/server-tls.ts";

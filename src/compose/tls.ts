@@ -1,5 +1,5 @@
 /** Connects the listeners of a process with the files of their certificate. */
-import { PEM_LIMIT, type TlsConfig } from "../config-tls.ts";
+import { PEM_LIMIT, type TlsConfig } from "../config/config-tls.ts";
 import type { Clock } from "../runtime/clock.ts";
 import { followFiles } from "../runtime/follow-files.ts";
 import { readBoundedFile } from "../runtime/read-bounded-file.ts";

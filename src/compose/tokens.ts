@@ -22,7 +22,7 @@ export async function startQuota(base: Base, countersOf: (domain: string) => Pro
   const domains = new Domains({
     clock,
     random: Math.random,
-    ledger: instrumentation.ledger(store.ledger),
+    ledgerOf: (name, at) => instrumentation.ledger(store.ledgerOf(name, at)),
     store: store.pools,
     countersOf: async (domain) => timedCounters(await countersOf(domain), clock, events.scriptRan),
     events,

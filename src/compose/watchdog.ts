@@ -2,15 +2,16 @@
  * Watches this process from a thread of its own, which goes on while the event loop is blocked. It serves users whose
  * jobs must go on although one of them stops every worker that steps it: see `core/blame`.
  */
+
 import { existsSync, readFileSync, rmSync } from "node:fs";
 import { extname, join } from "node:path";
 import { getHeapStatistics } from "node:v8";
 import { Worker } from "node:worker_threads";
-import type { DatabaseConfig } from "../config.ts";
+import type { DatabaseConfig } from "../config/config.ts";
 import { fillBytesOf, type WatchLimits } from "../core/blame/watch-sections.ts";
 import { isJsonObject } from "../runtime/json.ts";
 import type { Telemetry } from "../telemetry/events.ts";
-import type { ServiceStore } from "./base.ts";
+import type { ServiceStore } from "./member.ts";
 
 /** Where the watchdog writes notes: a server, or a file if the database is in the process that it watches. */
 export type NotesTarget = { readonly server: DatabaseConfig } | { readonly file: string };

@@ -2,7 +2,7 @@
 import type { Clusters } from "../adapters/cluster/clusters.ts";
 import { surviveUnhandledRejections } from "../adapters/plugins/load-kinds.ts";
 import { createPluginHost } from "../adapters/plugins/plugin-host.ts";
-import type { Config } from "../config.ts";
+import type { Config } from "../config/config.ts";
 import type { TaskHolder } from "../core/quota/calls.ts";
 import { createWorker } from "../worker/worker.ts";
 import { type Base, runLoops } from "./base.ts";

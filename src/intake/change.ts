@@ -1,15 +1,17 @@
 import type { Job } from "../core/job/job.ts";
 import { QUEUE_LABEL } from "../core/job/labels.ts";
-import { joinNotes } from "../core/job/notes.ts";
-import type { EndOutcome, JobName, UpdateOutcome } from "../core/job/requests.ts";
-import type { FieldNote, SentJob } from "../core/job/sent.ts";
+import { joinNotes } from "../core/job/request/notes.ts";
+import type { EndOutcome, JobName, UpdateOutcome } from "../core/job/request/requests.ts";
+import type { FieldNote, SentJob } from "../core/job/request/sent.ts";
 import { isSetAside } from "../core/job/set-aside.ts";
 import { type AskedChange, changeJob, type WantedChange } from "../core/kinds/change-job.ts";
+import type { Kind } from "../core/kinds/kind.ts";
 import { kindOfJob } from "../core/kinds/registry.ts";
 import { checkLabels, isDnsLabel } from "./check-metadata.ts";
 import { namedClass } from "./check-priority.ts";
 import { checkPodNames, toNote } from "./check-spec.ts";
 import { policyNotes } from "./check-templates.ts";
+import { changedPodNotes } from "./judge-pods.ts";
 import type { IntakeFacts, IntakePorts, IntakeRules } from "./ports.ts";
 import { requestPath } from "./request-path.ts";
 import { rulesOf } from "./rules.ts";
@@ -70,9 +72,10 @@ function decide(
   }
   if (decided.kind === "unchanged" && of.notes.length > 0) return { kind: "invalid", violations: of.notes };
   if (decided.kind !== "changed") return decided;
-  const policy = asksForMore(job, decided.job) ? policyNotes(of.sent, rules) : [];
-  const sizes = asksForMore(job, decided.job) ? sizeNotes(decided.job, rules.kinds) : [];
-  const violations = joinNotes(labels, nameNotes(decided.job), policy, sizes);
+  const more = asksForMore(job, decided.job)
+    ? [policyNotes(of.sent, rules), changedPodNotes(decided.job, rules.kinds), sizeNotes(decided.job, rules.kinds)]
+    : [];
+  const violations = joinNotes(labels, nameNotes(decided.job, kind), ...more);
   return violations.length > 0 ? { kind: "invalid", violations } : decided;
 }
 
@@ -93,8 +96,8 @@ function labelNotes(job: Job, labels: Job["labels"]): readonly FieldNote[] {
   return [...checkLabels({ labels }), ...(moved ? [{ field: requestPath(["labels", QUEUE_LABEL]), message }] : [])];
 }
 
-function nameNotes({ name, spec }: Job): readonly FieldNote[] {
-  return checkPodNames({ name, generateName: "", spec }).map(({ message }) => ({
+function nameNotes({ name, spec }: Job, kind: Kind): readonly FieldNote[] {
+  return checkPodNames({ name, generateName: "", spec }, kind).map(({ message }) => ({
     field: requestPath(["spec", "replicaSpecs"]),
     message: `must keep the names of pods short enough: the job's name ${message}`,
   }));

@@ -1,4 +1,4 @@
-import type { FieldNote, SentJob } from "../core/job/sent.ts";
+import type { FieldNote, SentJob } from "../core/job/request/sent.ts";
 import { requestPath } from "./request-path.ts";
 
 const DNS_LABEL = /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/;

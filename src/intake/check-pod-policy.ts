@@ -1,9 +1,10 @@
-import type { FieldError, SentJob } from "../core/job/sent.ts";
+import type { FieldError, SentJob, TemplateFindings } from "../core/job/request/sent.ts";
 import { isService } from "../core/kinds/kind.ts";
 import { OWN_ENTRY } from "../core/kinds/registry.ts";
-import { judgeTemplate } from "../core/pods/policy/judge-template.ts";
+
+import { ADMIN_HELP, judgeTemplate } from "../core/pods/policy/judge-template.ts";
 import { isLimitKind, type PodLimits } from "../core/pods/policy/limits.ts";
-import type { TemplateFindings } from "../core/pods/validate-template.ts";
+import type { Remedies } from "../core/pods/policy/remedies.ts";
 import type { JsonObject } from "../runtime/json.ts";
 import { accountsOfKind, OWN_IMAGE, partsOfKind, withParts } from "./kind-pods.ts";
 import type { IntakeRules } from "./ports.ts";
@@ -20,8 +21,11 @@ type ReplicaTemplate = {
  * Judges a template by the pod policy of its namespace: first as the user wrote it, then with the parts that a plugin's
  * kind adds to it. Parts of Gangway's own kinds are not judged: users choose nothing in them.
  */
-export function checkPodPolicy(job: SentJob, template: ReplicaTemplate, rules: IntakeRules): TemplateFindings {
-  const { kinds, podPolicy: policy, isNew } = rules;
+export function checkPodPolicy(
+  job: SentJob,
+  template: ReplicaTemplate,
+  { kinds, podPolicy: policy, remedies }: IntakeRules & { readonly remedies: Remedies },
+): TemplateFindings {
   const { role, sent } = template;
   const built = template.built ?? sent;
   const kind = kinds.kindOf(job.spec.kind);
@@ -30,14 +34,14 @@ export function checkPodPolicy(job: SentJob, template: ReplicaTemplate, rules: I
   const isAsked = !isOwn || policy.limits["service-account"] !== undefined;
   const parts = kind === undefined || isService(kind) || !isAsked ? [] : partsOfKind(job, kind, role);
   const kindHasAccount = parts.some(({ serviceAccount }) => serviceAccount !== undefined);
-  const own = judgeTemplate({ namespace, isNew, policy, sent, built, kindHasAccount });
+  const own = judgeTemplate({ namespace, remedies, policy, sent, built, kindHasAccount });
   if (isOwn || kind === undefined) return own;
   const known = new Set(own.errors.map(keyOf));
   const ofAdmins = { image: [OWN_IMAGE], "service-account": accountsOfKind(job, kind) };
   const wider = { ...policy, limits: widened(policy.limits, ofAdmins) };
   const added = parts.flatMap((one) => {
     const whole = { sent: withParts(sent, one), built: withParts(built, one) };
-    return judgeTemplate({ namespace, isNew, policy: wider, ...whole, kindHasAccount }).errors;
+    return judgeTemplate({ namespace, remedies, policy: wider, ...whole, kindHasAccount }).errors;
   });
   const news = new Map(added.map((error) => [keyOf(error), error]));
   const ofKind = [...news.values()].filter((error) => !known.has(keyOf(error)));
@@ -45,8 +49,9 @@ export function checkPodPolicy(job: SentJob, template: ReplicaTemplate, rules: I
   return { errors: [...own.errors, ...told], warnings: own.warnings };
 }
 
+/** Equal for errors about the same. Their commands may differ: only the first one makes the namespace. */
 function keyOf({ path, message }: FieldError): string {
-  return `${path} ${message}`;
+  return `${path} ${message.split(ADMIN_HELP)[0]}`;
 }
 
 /** Limits with further entries. A limit that is not set stays so. */

@@ -1,5 +1,5 @@
 import type { JobPriorityClass } from "../core/job/priority-class.ts";
-import type { FieldNote } from "../core/job/sent.ts";
+import type { FieldNote } from "../core/job/request/sent.ts";
 import { nearestName } from "../core/pods/nearest-name.ts";
 import type { IntakeFacts } from "./ports.ts";
 import { requestPath } from "./request-path.ts";

@@ -1,11 +1,12 @@
-import { replicaName } from "../core/job/names.ts";
-import type { FieldError, FieldNote, SentJob, SentSpec } from "../core/job/sent.ts";
+import type { FieldError, FieldNote, SentJob, SentSpec } from "../core/job/request/sent.ts";
 import { checkSent, ignoredMembers } from "../core/kinds/check-sent.ts";
 import { refusedKind } from "../core/kinds/from-manifest.ts";
 import type { Kind } from "../core/kinds/kind.ts";
+import { podName } from "../core/kinds/pod-name.ts";
 import type { Registry } from "../core/kinds/registry.ts";
 import { checkInputs } from "../core/pods/inputs.ts";
-import { SUFFIX_LENGTH } from "./new-job.ts";
+import { objectAt, stringAt } from "../runtime/json.ts";
+import { wholeName } from "./new-job.ts";
 import { type PathStep, requestPath } from "./request-path.ts";
 
 const POD_NAME_CHARS_MAX = 63;
@@ -23,13 +24,25 @@ export function checkSpec(sent: SentJob, kinds: Registry): readonly FieldNote[] 
     const message = refusedKind(spec.kind, kinds) ?? "is not served";
     return [{ field: requestPath(["spec", "kind"]), message }, ...checkPlacement(spec)];
   }
-  return [...checkByKind(kind, spec), ...checkPodNames(sent), ...checkPlacement(spec), ...checkJobInputs(spec)];
+  const names = [...checkPodNames(sent, kind), ...checkServiceNames(sent, kind)];
+  return [...checkByKind(kind, spec), ...names, ...checkPlacement(spec), ...checkJobInputs(spec)];
 }
 
 /** Returns warnings about fields that have no effect. */
 export function ignoredSpec({ spec }: SentJob, kinds: Registry): readonly FieldNote[] {
   const kind = kinds.kindOf(spec.kind);
-  return kind === undefined ? [] : ignoredMembers(kind, spec).map((error) => toNote(error, spec));
+  if (kind === undefined) return [];
+  return [...ignoredMembers(kind, spec).map((error) => toNote(error, spec)), ...ignoredRestarts(kind, spec)];
+}
+
+/** The restart policies of templates that differ from those of their replica types, which count. */
+function ignoredRestarts({ defaults }: Kind, { replicaSpecs }: SentSpec): readonly FieldNote[] {
+  return Object.entries(replicaSpecs).flatMap(([role, { template, restartPolicy = defaults.restartPolicy }]) => {
+    const own = stringAt(objectAt(template, "spec"), "restartPolicy") ?? "";
+    if (own === "" || own === restartPolicy) return [];
+    const field = requestPath(["spec", "replicaSpecs", role, "template", "spec", "restartPolicy"]);
+    return [{ field, message: `is ignored: the restart policy of the replica type counts, ${restartPolicy}` }];
+  });
 }
 
 /** True for names that every object inherits. They cannot name a replica type or a field of a kind spec. */
@@ -86,15 +99,14 @@ export function toNote(
   return { field: requestPath(steps), ...error };
 }
 
+type NamedJob = Pick<SentJob, "name" | "generateName"> & { readonly spec: Pick<SentSpec, "replicaSpecs"> };
+
 /** Refuses names of pods that would have to be shortened: pods are found by their names. */
-export function checkPodNames({
-  name,
-  generateName,
-  spec,
-}: Pick<SentJob, "name" | "generateName"> & { readonly spec: Pick<SentSpec, "replicaSpecs"> }): readonly FieldNote[] {
-  const base = name === "" ? generateName + "x".repeat(SUFFIX_LENGTH) : name;
+export function checkPodNames({ name, generateName, spec }: NamedJob, kind: Kind): readonly FieldNote[] {
+  const base = wholeName({ name, generateName });
   const lengths = Object.entries(spec.replicaSpecs).map(([role, { replicas = 1 }]) => {
-    const suffix = replicaName("", role, Math.max(0, replicas - 1));
+    const index = Math.max(0, replicas - 1);
+    const suffix = podName({ job: { name: "" }, kind, role: kind.roleName(role), index });
     return { suffix, length: base.length + suffix.length };
   });
   const longest = lengths.sort((a, b) => b.length - a.length)[0];
@@ -102,6 +114,14 @@ export function checkPodNames({
   const message =
     `is too long: with "${longest.suffix}" a pod's name has ${longest.length} characters, ` +
     `and at most ${POD_NAME_CHARS_MAX} are allowed`;
+  return [{ field: requestPath([name === "" ? "generateName" : "name"]), message }];
+}
+
+/** Refuses names of services that clusters before Kubernetes 1.36 refuse: there, they begin with a letter. */
+function checkServiceNames({ name, generateName }: NamedJob, { defaultPort }: Kind): readonly FieldNote[] {
+  const base = name || generateName;
+  if (defaultPort === null || !/^[0-9]/.test(base)) return [];
+  const message = `is "${base.slice(0, POD_NAME_CHARS_MAX)}": must begin with a letter, because services get this name`;
   return [{ field: requestPath([name === "" ? "generateName" : "name"]), message }];
 }
 

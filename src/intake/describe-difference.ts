@@ -1,4 +1,4 @@
-import type { SentJob } from "../core/job/sent.ts";
+import type { SentJob } from "../core/job/request/sent.ts";
 import { cutText } from "../runtime/cut-text.ts";
 import { canonicalJson, isJsonObject, type JsonObject } from "../runtime/json.ts";
 import { type PathStep, requestPath } from "./request-path.ts";

@@ -6,12 +6,14 @@ import type {
   Submission,
   SubmitOutcome,
   UpdateOutcome,
-} from "../core/job/requests.ts";
-import type { FieldNote } from "../core/job/sent.ts";
+} from "../core/job/request/requests.ts";
+import type { FieldNote } from "../core/job/request/sent.ts";
 import type { WantedChange } from "../core/kinds/change-job.ts";
+import type { ForeseenSubmission } from "../core/plan/model/simulation.ts";
 import { GroupCommit } from "../runtime/group-commit.ts";
 import { servedCall } from "../runtime/served-call.ts";
 import { cancel, change, remove } from "./change.ts";
+import { TemplateJudge } from "./judged-templates.ts";
 import type { IntakePorts } from "./ports.ts";
 import { check, make } from "./submit.ts";
 import { GROUP_MAX, submitAll } from "./submit-all.ts";
@@ -24,9 +26,9 @@ export const SUBMISSIONS_WAITING_MAX = 20 * GROUP_MAX;
 
 /** Validates jobs and makes them durable. Everything that it acknowledges is durable. */
 export type Intake = {
-  readonly submit: (submission: Submission) => Promise<SubmitOutcome>;
+  readonly submit: (submission: ForeseenSubmission) => Promise<SubmitOutcome>;
   /** Submits many jobs, each independent of the others. Answers in the order of the submissions. */
-  readonly submitAll: (submissions: readonly Submission[]) => Promise<readonly BatchSubmitOutcome[]>;
+  readonly submitAll: (submissions: readonly ForeseenSubmission[]) => Promise<readonly BatchSubmitOutcome[]>;
   /** Returns everything that is wrong with a job, warnings included. Changes nothing. */
   readonly check: (submission: Pick<Submission, "job" | "queueAccess">) => Promise<readonly FieldNote[]>;
   /** Returns the job that a submission would create, whatever other jobs there are. Changes nothing. */
@@ -36,8 +38,9 @@ export type Intake = {
   readonly remove: (job: JobName) => Promise<EndOutcome>;
 };
 
-export function createIntake(ports: IntakePorts): Intake {
-  const submissions = new GroupCommit<Submission, BatchSubmitOutcome>({
+export function createIntake(given: IntakePorts): Intake {
+  const ports = { ...given, templateJudge: new TemplateJudge() };
+  const submissions = new GroupCommit<ForeseenSubmission, BatchSubmitOutcome>({
     what: "submissions",
     groupMax: GROUP_MAX,
     waitingMax: SUBMISSIONS_WAITING_MAX,

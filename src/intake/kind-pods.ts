@@ -1,5 +1,5 @@
-import { defaultSpec } from "../core/job/defaults.ts";
-import type { SentJob } from "../core/job/sent.ts";
+import { defaultSpec } from "../core/job/request/defaults.ts";
+import type { SentJob } from "../core/job/request/sent.ts";
 import type { ClusterSpec, Gang, Kind } from "../core/kinds/kind.ts";
 import { arrayAt, isJsonObject, type JsonObject, objectAt, stringAt } from "../runtime/json.ts";
 

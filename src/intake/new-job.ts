@@ -1,15 +1,10 @@
-import { defaultSpec } from "../core/job/defaults.ts";
 import type { Job } from "../core/job/job.ts";
 import type { JobPriorityClass } from "../core/job/priority-class.ts";
-import type { SentJob } from "../core/job/sent.ts";
+import { defaultSpec } from "../core/job/request/defaults.ts";
+import type { SentJob } from "../core/job/request/sent.ts";
 import type { JobSpec, ReplicaSpec } from "../core/job/spec.ts";
 import type { Condition, JobStatus } from "../core/job/status.ts";
 import type { Kind } from "../core/kinds/kind.ts";
-import { shapeReplica } from "../core/kinds/shape-replica.ts";
-import type { PodConfig } from "../core/pods/pod-config.ts";
-import { knownTemplate } from "../core/pods/template-fields.ts";
-import { invariant } from "../runtime/assert.ts";
-import { canonicalJson, type JsonObject } from "../runtime/json.ts";
 
 /** The alphabet of generated names in Kubernetes: no vowels, no digits that look like letters. */
 const SUFFIX_ALPHABET = "bcdfghjklmnpqrstvwxz2456789";
@@ -24,9 +19,7 @@ type NewJobFacts = {
   readonly uid: string;
   readonly name: string;
   readonly createdBy: string;
-  readonly podConfig: PodConfig;
-  /** Whether templates keep members that Gangway does not know. */
-  readonly keepsUnknown: boolean;
+  readonly templates: ShapedTemplates;
   readonly nowMs: number;
   /** The trace context of the call. Undefined: the call is not traced. */
   readonly traceParent?: string | undefined;
@@ -34,10 +27,39 @@ type NewJobFacts = {
 
 /** Makes the record of a submitted job: fully defaulted, waiting or suspended, with the condition Created. */
 export function newJob(sent: SentJob, facts: NewJobFacts): Job {
-  const { kind, project, uid, name, createdBy, nowMs } = facts;
-  const { namespaceQueue, priorityClass } = facts;
+  const { kind, namespaceQueue, priorityClass, templates } = facts;
   const defaulted = defaultSpec(sent.spec, { kind, labels: sent.labels, namespaceQueue, priorityClass });
-  const spec = shaped(defaulted, sent.namespace, facts);
+  return recordOf(sent, withTemplates(defaulted, templates), facts);
+}
+
+/** The templates of a job as the platform makes pods of them, by replica type as the kind spells it. */
+export type ShapedTemplates = Readonly<Record<string, Pick<ReplicaSpec, "template" | "uninterruptedTemplate">>>;
+
+/**
+ * Makes the record that a job would have, so that its pods can be judged before it exists. Templates that are not among
+ * the shaped ones stay as they were sent.
+ */
+export function draftJob(sent: SentJob, kind: Kind, templates: ShapedTemplates): Job {
+  const spec = defaultSpec(sent.spec, { kind, labels: sent.labels, namespaceQueue: null, priorityClass: null });
+  const own = { project: "default", uid: "00000000-0000-7000-8000-000000000000", createdBy: "", nowMs: 0 };
+  const facts = { ...own, name: wholeName(sent) };
+  return recordOf(sent, withTemplates(spec, templates), facts);
+}
+
+function withTemplates(spec: JobSpec, templates: ShapedTemplates): JobSpec {
+  const replicas = Object.entries(spec.replicaSpecs).map(([role, replica]): [string, ReplicaSpec] => [
+    role,
+    { ...replica, ...templates[role] },
+  ]);
+  return { ...spec, replicaSpecs: Object.fromEntries(replicas) };
+}
+
+function recordOf(
+  sent: SentJob,
+  spec: JobSpec,
+  facts: Pick<NewJobFacts, "project" | "uid" | "name" | "createdBy" | "nowMs" | "traceParent">,
+): Job {
+  const { project, uid, name, createdBy, nowMs } = facts;
   return {
     uid,
     namespace: sent.namespace,
@@ -57,22 +79,9 @@ export function newJob(sent: SentJob, facts: NewJobFacts): Job {
   };
 }
 
-/** Applies the platform's settings to the templates, so that the record shows the pods that will run. */
-function shaped(spec: JobSpec, namespace: string, { kind, podConfig: config, keepsUnknown }: NewJobFacts): JobSpec {
-  const interruptible = spec.runPolicy.interruptible === true;
-  const replicas = Object.entries(spec.replicaSpecs).map(([role, replica]): [string, ReplicaSpec] => {
-    const sent = keepsUnknown ? replica.template : knownTemplate(replica.template);
-    const shape = (interrupted: boolean): JsonObject => {
-      const outcome = shapeReplica(sent, { kind, namespace, interruptible: interrupted, config });
-      invariant(outcome.kind === "shaped", "the templates of a validated job can be shaped");
-      return outcome.template;
-    };
-    const template = shape(interruptible);
-    const later = interruptible ? shape(false) : template;
-    const same = later === template || canonicalJson(later) === canonicalJson(template);
-    return [role, { ...replica, template, ...(same ? {} : { uninterruptedTemplate: later }) }];
-  });
-  return { ...spec, replicaSpecs: Object.fromEntries(replicas) };
+/** The name of a job, or one as long as the name that is generated for it. */
+export function wholeName({ name, generateName }: Pick<SentJob, "name" | "generateName">): string {
+  return name || generateName + "x".repeat(SUFFIX_LENGTH);
 }
 
 /** Makes a name for `generateName` from `SUFFIX_LENGTH` random bytes. */

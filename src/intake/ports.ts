@@ -3,10 +3,11 @@ import type { NamespaceRecord, NamespaceRules } from "../core/admin/namespace.ts
 import type { JobEvent } from "../core/job/event.ts";
 import type { Job } from "../core/job/job.ts";
 import type { JobPriorityClass } from "../core/job/priority-class.ts";
-import type { CreatedJob, CreateOutcome, EndOutcome, JobName, NewJob, OutdatedCheck } from "../core/job/requests.ts";
-import type { SentJob } from "../core/job/sent.ts";
+import type { CreatedJob, CreateOutcome, EndOutcome, JobName, OutdatedCheck } from "../core/job/request/requests.ts";
+import type { SentJob } from "../core/job/request/sent.ts";
 import type { NoRoom } from "../core/job/tenant-limits.ts";
 import type { Registry } from "../core/kinds/registry.ts";
+import type { AskedJob } from "../core/plan/model/ask.ts";
 import type { PodConfig } from "../core/pods/pod-config.ts";
 import type { PolicyInForce } from "../core/pods/policy/pod-policy.ts";
 import type { Clock } from "../runtime/clock.ts";
@@ -49,12 +50,12 @@ export type IntakeStore = {
    * Writes the request id, the job and its first event in one transaction, exactly once. Creates an open namespace.
    * The namespace and the queue exist until the job is written.
    */
-  readonly createJob: (job: NewJob) => Promise<CreateOutcome | OutdatedCheck>;
+  readonly createJob: (job: AskedJob) => Promise<CreateOutcome | OutdatedCheck>;
   /**
    * Creates, in one transaction, all jobs whose names and request ids are free, and whose namespaces and queues exist.
    * Null: nothing was written for this job, and `createJob` tells why.
    */
-  readonly createJobs: (jobs: readonly NewJob[]) => Promise<readonly (CreatedJob | null)[]>;
+  readonly createJobs: (jobs: readonly AskedJob[]) => Promise<readonly (CreatedJob | null)[]>;
   /**
    * Locks the job's row and calls `decide` with the record and the job as it was sent. If it decides `changed`, writes
    * the job and the event; otherwise writes nothing. Returns the decision. May call `decide` more than once.

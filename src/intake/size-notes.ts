@@ -1,7 +1,7 @@
 import type { Job } from "../core/job/job.ts";
-import type { FieldNote } from "../core/job/sent.ts";
+import type { FieldNote } from "../core/job/request/sent.ts";
 import { kindOfJob, OWN_ENTRY, type Registry } from "../core/kinds/registry.ts";
-import { sizeErrors } from "../core/reconcile/pod-sizes.ts";
+import { sizeErrors } from "../core/reconcile/objects/pod-sizes.ts";
 import { thrownText } from "../runtime/thrown-text.ts";
 import { toNote } from "./check-spec.ts";
 

@@ -1,11 +1,13 @@
 import type { Job } from "../core/job/job.ts";
-import type { BatchSubmitOutcome, Submission } from "../core/job/requests.ts";
+import type { BatchSubmitOutcome } from "../core/job/request/requests.ts";
+import type { ForeseenSubmission } from "../core/plan/model/simulation.ts";
 import { invariant } from "../runtime/assert.ts";
+import { getOrCreate } from "../runtime/get-or-create.ts";
 import { append } from "../runtime/lists.ts";
 import { mapInTurns } from "../runtime/map-in-turns.ts";
 import { wouldFailAlone } from "../runtime/unavailable-error.ts";
-import type { FactsWanted, IntakePorts, IntakeStore } from "./ports.ts";
-import { finish, type Prepared, prepare, type Ready } from "./submit.ts";
+import type { FactsWanted, IntakeStore } from "./ports.ts";
+import { type Birth, birthsOf, finish, type JudgingPorts, type Prepared, prepare, type Ready } from "./submit.ts";
 
 /**
  * The number of jobs that share a transaction: enough to make the commit cheap, and few enough to hold row locks
@@ -15,23 +17,30 @@ export const GROUP_MAX = 200;
 /** After so many jobs that were validated, others get a turn. */
 const PREPARED_IN_A_TURN = 20;
 
-type Item = { readonly submission: Submission; readonly ready: Ready };
+type Item = { readonly submission: ForeseenSubmission; readonly ready: Ready };
 
 /**
- * Validates jobs and makes them durable, each as if it were submitted alone after the jobs before it. Jobs whose names
+ * Validates jobs and makes them durable, each as if it were submitted alone after the jobs before it. All are of one
+ * age, and their uids rise in their order: the planner takes those of one priority in it. Jobs whose names
  * and request ids are free share transactions. The others are then submitted one by one.
  */
 export async function submitAll(
-  ports: IntakePorts,
-  submissions: readonly Submission[],
+  ports: JudgingPorts,
+  submissions: readonly ForeseenSubmission[],
 ): Promise<readonly BatchSubmitOutcome[]> {
   const remembering = { ...ports, store: rememberingFacts(ports.store) };
   const answers: BatchSubmitOutcome[] = [];
   let writing: Promise<readonly BatchSubmitOutcome[]> = Promise.resolve([]);
+  const births = birthsOf(ports, submissions.length);
+  let born = 0;
   for (const group of groupsOf(submissions)) {
-    const early = await mapInTurns(group, PREPARED_IN_A_TURN, (one) => orFailed(prepare(remembering, one)));
+    const ofGroup = births.slice(born, born + group.length);
+    born += group.length;
+    const early = await mapInTurns(group, PREPARED_IN_A_TURN, (one, at) =>
+      orFailed(prepare(remembering, one, ofGroup[at])),
+    );
     append(answers, await writing);
-    const prepared = await prepareRepeated(remembering, group, early);
+    const prepared = await prepareRepeated(remembering, { group, births: ofGroup }, early);
     // Without the remembered facts: a job that they are outdated for is checked again.
     writing = submitGroup(ports, group, prepared);
     // The next group is validated meanwhile. If this one fails, that is thrown once it is awaited.
@@ -43,14 +52,14 @@ export async function submitAll(
 
 /** A job that is refused may repeat a call of the group before, whose answer it then gets. */
 async function prepareRepeated(
-  ports: IntakePorts,
-  group: readonly Submission[],
+  ports: JudgingPorts,
+  { group, births }: { readonly group: readonly ForeseenSubmission[]; readonly births: readonly Birth[] },
   prepared: readonly PreparedOrFailed[],
 ): Promise<readonly PreparedOrFailed[]> {
   const again = prepared.map((one, at) => {
     const submission = group[at];
     const mayRepeat = one.kind === "refused" && submission !== undefined && submission.requestId !== "";
-    return mayRepeat ? orFailed(prepare(ports, submission)) : one;
+    return mayRepeat ? orFailed(prepare(ports, submission, births[at])) : one;
   });
   return await Promise.all(again);
 }
@@ -58,8 +67,8 @@ async function prepareRepeated(
 /**
  * Groups neighbors. A dry run and a real submission never share a group: a dry run must see exactly the jobs before it.
  */
-function groupsOf(submissions: readonly Submission[]): readonly (readonly Submission[])[] {
-  const groups: Submission[][] = [];
+function groupsOf(submissions: readonly ForeseenSubmission[]): readonly (readonly ForeseenSubmission[])[] {
+  const groups: ForeseenSubmission[][] = [];
   for (const submission of submissions) {
     const group = groups.at(-1);
     const fits = group !== undefined && group.length < GROUP_MAX && group[0]?.validateOnly === submission.validateOnly;
@@ -72,8 +81,8 @@ function groupsOf(submissions: readonly Submission[]): readonly (readonly Submis
 type PreparedOrFailed = Prepared | Failed;
 
 async function submitGroup(
-  ports: IntakePorts,
-  submissions: readonly Submission[],
+  ports: JudgingPorts,
+  submissions: readonly ForeseenSubmission[],
   prepared: readonly PreparedOrFailed[],
 ): Promise<readonly BatchSubmitOutcome[]> {
   const items = prepared.flatMap((one, at): Item[] => {
@@ -91,7 +100,7 @@ async function submitGroup(
 }
 
 /** Creates the jobs that can be in one transaction, then submits the rest one by one, in their order. */
-async function createGroup(ports: IntakePorts, items: readonly Item[]): Promise<readonly BatchSubmitOutcome[]> {
+async function createGroup(ports: JudgingPorts, items: readonly Item[]): Promise<readonly BatchSubmitOutcome[]> {
   const made = await createFree(ports, items);
   const isNew = (outcome: Made, at: number) =>
     outcome?.kind === "created" && items[at]?.submission.validateOnly === false;
@@ -110,7 +119,7 @@ async function createGroup(ports: IntakePorts, items: readonly Item[]): Promise<
 type Made = { readonly kind: "created"; readonly job: Job } | Failed | null;
 
 /** Null: submit this job by itself. If the database refuses the transaction because of one job, that is all of them. */
-async function createFree(ports: IntakePorts, items: readonly Item[]): Promise<readonly Made[]> {
+async function createFree(ports: JudgingPorts, items: readonly Item[]): Promise<readonly Made[]> {
   if (items.length === 1) return [null];
   const jobs = items.map(({ submission, ready }) => ({
     job: ready.job,
@@ -151,8 +160,7 @@ function remembering<Asked, T>(ask: (asked: Asked) => Promise<T>): (asked: Asked
   const answers = new Map<string, Promise<T>>();
   return (asked) => {
     const key = JSON.stringify(asked);
-    const answer = answers.get(key) ?? ask(asked);
-    answers.set(key, answer);
+    const answer = getOrCreate(answers, key, () => ask(asked));
     return answer;
   };
 }

@@ -1,7 +1,7 @@
-import { queueOf } from "../core/job/defaults.ts";
 import type { Job } from "../core/job/job.ts";
-import { joinNotes } from "../core/job/notes.ts";
 import type { JobPriorityClass } from "../core/job/priority-class.ts";
+import { queueOf } from "../core/job/request/defaults.ts";
+import { joinNotes } from "../core/job/request/notes.ts";
 import type {
   CreateOutcome,
   MadeJob,
@@ -9,19 +9,22 @@ import type {
   QueueAccess,
   Submission,
   SubmitOutcome,
-} from "../core/job/requests.ts";
-import type { FieldNote, SentJob } from "../core/job/sent.ts";
-import type { PodConfig } from "../core/pods/pod-config.ts";
+} from "../core/job/request/requests.ts";
+import type { FieldNote, SentJob } from "../core/job/request/sent.ts";
+import type { ForeseenSubmission } from "../core/plan/model/simulation.ts";
 import { invariant } from "../runtime/assert.ts";
 import { UnavailableError } from "../runtime/unavailable-error.ts";
-import { uuidV7 } from "../runtime/uuid-v7.ts";
+import { UUID_PLACES, uuidV7 } from "../runtime/uuid-v7.ts";
 import { isDnsLabel } from "./check-metadata.ts";
 import { describeDifference } from "./describe-difference.ts";
+import type { MadeOfTemplates, TemplateJudge } from "./judged-templates.ts";
 import { generatedName, newJob, SUFFIX_LENGTH } from "./new-job.ts";
-import type { IntakeFacts, IntakePorts, IntakeRules } from "./ports.ts";
+import type { IntakeFacts, IntakePorts } from "./ports.ts";
 import { rulesOf } from "./rules.ts";
 import { sizeNotes } from "./size-notes.ts";
-import { namespaceQueueOf, queueNamed, validate } from "./validate.ts";
+import { type JobFindings, namespaceQueueOf, queueNamed, validate } from "./validate.ts";
+import { variableNotes } from "./variable-notes.ts";
+import { warnFit } from "./warn-fit.ts";
 import { warnKind } from "./warn-kind.ts";
 import { warnNeverEnding } from "./warn-never-ending.ts";
 import { warnPodGroupClass } from "./warn-pod-group-class.ts";
@@ -34,6 +37,8 @@ const CHECKS_MAX = 5;
 const UUID_BYTES = 10;
 const PROJECT_DEFAULT = "default";
 
+export type JudgingPorts = IntakePorts & { readonly templateJudge: TemplateJudge };
+
 /** A valid submission, or the answer to a refused one. */
 export type Prepared =
   | {
@@ -43,48 +48,77 @@ export type Prepared =
       readonly facts: IntakeFacts;
       readonly priorityClass: JobPriorityClass | null;
       readonly warnings: readonly FieldNote[];
-      /** The settings that the job was checked with. It is also made with them, even if they change meanwhile. */
-      readonly podConfig: PodConfig;
-      /** True: members of templates that Gangway does not know reach the cluster, because no policy judges them. */
-      readonly keepsUnknown: boolean;
+      /** The templates as they were judged. The job is made of these, even if settings change meanwhile. */
+      readonly made: MadeOfTemplates;
     }
   | { readonly kind: "refused"; readonly answer: SubmitOutcome };
 export type Ready = Extract<Prepared, { kind: "ready" }>;
 
-/** Validates a job. Changes nothing. */
-export async function prepare(ports: IntakePorts, submission: Submission): Promise<Prepared> {
-  const { job: sent, strict, queueAccess, seesCluster } = submission;
+/** The age and the uid of a job, which order it among jobs of its priority. */
+export type Birth = Pick<Job, "uid" | "createTimeMs">;
+
+/** Births of jobs that are submitted together, each before the next one, however long each is validated. */
+export function birthsOf(ports: JudgingPorts, count: number): readonly Birth[] {
+  invariant(count <= UUID_PLACES, "a batch has fewer jobs than a time has places");
+  const createTimeMs = ports.clock.nowMs();
+  const uid = (place: number) => uuidV7(createTimeMs, ports.randomBytes(UUID_BYTES), place);
+  return Array.from({ length: count }, (_, place) => ({ createTimeMs, uid: uid(place) }));
+}
+
+function newBirth(ports: JudgingPorts): Birth {
+  const createTimeMs = ports.clock.nowMs();
+  return { createTimeMs, uid: uuidV7(createTimeMs, ports.randomBytes(UUID_BYTES)) };
+}
+
+/** Validates a job. Changes nothing. `birth`: that of the job if it is one of a batch. Omitted: it is born now. */
+export async function prepare(ports: JudgingPorts, submission: ForeseenSubmission, birth?: Birth): Promise<Prepared> {
+  const { job: sent, queueAccess, seesCluster } = submission;
   const facts = await factsOf(ports, sent, queueAccess);
   const rules = rulesOf(ports, facts);
-  const { violations, warnings, priorityClass } = await findings({ sent, facts, strict, rules });
-  if (violations.length > 0) {
-    const earlier = await earlierOf(ports, submission, facts);
-    if (earlier === null) return { kind: "refused", answer: { kind: "invalid", violations, warnings } };
-    return { kind: "refused", answer: submitOutcome(earlier, sent, warnings) };
-  }
+  const { templateJudge } = ports;
+  const { priorityClass, made, ...found } = heeded(submission, await validate(sent, facts, { rules, templateJudge }));
+  if (found.violations.length > 0) return await refused(ports, submission, { facts, found });
   if (facts === null || facts.namespace === null) {
     return { kind: "refused", answer: { kind: "unknownNamespace", namespace: sent.namespace } };
   }
   const queue = queueNamed(sent, facts);
   if (queueAccess?.(queue) === "see") return { kind: "refused", answer: { kind: "deniedQueue", queue } };
-  const { podConfig, podPolicy } = rules;
-  const keepsUnknown = podPolicy.level === "privileged";
-  const job = makeJob(ports, submission, { facts, priorityClass, podConfig, keepsUnknown });
+  invariant(made !== null, "a validated job has a kind that is served");
+  const job = makeJob(ports, submission, { facts, priorityClass, made, birth: birth ?? newBirth(ports) });
+  const variables = variableNotes(sent, job, ports.kinds);
   const tooLarge = sizeNotes(job, ports.kinds);
-  if (tooLarge.length > 0) {
-    const earlier = await earlierOf(ports, submission, facts);
-    if (earlier === null) return { kind: "refused", answer: { kind: "invalid", violations: tooLarge, warnings } };
-    return { kind: "refused", answer: submitOutcome(earlier, sent, warnings) };
+  const never = tooLarge.length > 0 ? [] : ((await submission.foresee?.(job, made.ask())) ?? []);
+  const ofJob = heeded(submission, { violations: tooLarge, warnings: joinNotes(variables.ignored, never) });
+  const warnings = joinNotes(ofJob.warnings, found.warnings);
+  if (ofJob.violations.length > 0) {
+    return await refused(ports, submission, { facts, found: { violations: ofJob.violations, warnings } });
   }
   // Not findings, which `strict` would refuse: nothing is wrong with the job.
   const simulated = warnSimulated(sent, facts, { kinds: ports.kinds, seesCluster });
   const kept = joinNotes(warnPodGroupClass(sent), warnNeverEnding(sent, ports.kinds), warnKind(sent, ports.kinds));
-  const all = joinNotes(warnings, simulated, kept);
-  return { kind: "ready", job, facts, priorityClass, warnings: all, podConfig, keepsUnknown };
+  const all = joinNotes(warnings, simulated, kept, variables.kept, warnFit(job));
+  return { kind: "ready", job, facts, priorityClass, warnings: all, made };
+}
+
+/** Refuses a submission, unless it repeats a call that was answered earlier. */
+async function refused(
+  ports: JudgingPorts,
+  submission: ForeseenSubmission,
+  { facts, found }: { readonly facts: IntakeFacts | null; readonly found: JobFindings },
+): Promise<Prepared> {
+  const earlier = await earlierOf(ports, submission, facts);
+  const { violations, warnings } = found;
+  if (earlier === null) return { kind: "refused", answer: { kind: "invalid", violations, warnings } };
+  return { kind: "refused", answer: submitOutcome(earlier, submission.job, warnings) };
+}
+
+/** With `strict`, warnings are violations. */
+function heeded<Found extends JobFindings>({ strict }: Pick<Submission, "strict">, found: Found): Found {
+  return strict ? { ...found, violations: joinNotes(found.violations, found.warnings), warnings: [] } : found;
 }
 
 /** Returns the job that a submission would create, or why it would be refused. Changes nothing. */
-export async function make(ports: IntakePorts, submission: Submission): Promise<MadeJob> {
+export async function make(ports: JudgingPorts, submission: ForeseenSubmission): Promise<MadeJob> {
   const prepared = await prepare(ports, submission);
   if (prepared.kind === "refused") return prepared;
   return { kind: "made", job: prepared.job, warnings: prepared.warnings };
@@ -94,19 +128,23 @@ export async function make(ports: IntakePorts, submission: Submission): Promise<
  * Makes a validated job durable. With `validateOnly`: only returns how that would end. If the job's namespace or queue
  * was deleted after the check, checks the job again: it is answered as if it were submitted now.
  */
-export async function finish(ports: IntakePorts, submission: Submission, ready: Ready): Promise<SubmitOutcome> {
+export async function finish(
+  ports: JudgingPorts,
+  submission: ForeseenSubmission,
+  ready: Ready,
+): Promise<SubmitOutcome> {
   let prepared: Prepared = ready;
   for (let checks = 1; checks <= CHECKS_MAX; checks++) {
     if (prepared.kind === "refused") return prepared.answer;
     const outcome = await create(ports, submission, prepared);
     if (outcome.kind !== "outdated") return finished(ports, submission, { outcome, warnings: prepared.warnings });
-    prepared = await prepare(ports, submission);
+    prepared = await prepare(ports, submission, prepared.job);
   }
   throw new UnavailableError(`the namespace or the queue of the job was deleted ${CHECKS_MAX} times; retry later`);
 }
 
 function finished(
-  ports: IntakePorts,
+  ports: JudgingPorts,
   { job: sent, validateOnly }: Submission,
   { outcome, warnings }: { readonly outcome: CreateOutcome; readonly warnings: readonly FieldNote[] },
 ): SubmitOutcome {
@@ -133,17 +171,18 @@ async function earlierOf(
  * queues from the store.
  */
 export async function check(
-  ports: IntakePorts,
+  ports: JudgingPorts,
   { job: sent, queueAccess }: Pick<Submission, "job" | "queueAccess">,
 ): Promise<readonly FieldNote[]> {
   const facts = await factsOf(ports, sent, queueAccess);
-  const { violations, warnings } = await findings({ sent, facts, strict: false, rules: rulesOf(ports, facts) });
+  const rules = rulesOf(ports, facts);
+  const { violations, warnings } = await validate(sent, facts, { rules, templateJudge: ports.templateJudge });
   return [...violations, ...warnings.map((warning) => ({ ...warning, isWarning: true }) as const)];
 }
 
 /** Returns facts of the namespace. Null: its name is invalid, so the store is not asked. */
 async function factsOf(
-  ports: IntakePorts,
+  ports: JudgingPorts,
   { namespace, labels, spec }: SentJob,
   queueAccess: QueueAccess | undefined,
 ): Promise<IntakeFacts | null> {
@@ -154,54 +193,41 @@ async function factsOf(
   return { ...facts, queueExists };
 }
 
-async function findings(of: {
-  readonly sent: SentJob;
-  readonly facts: IntakeFacts | null;
-  readonly strict: boolean;
-  readonly rules: IntakeRules;
-}): ReturnType<typeof validate> {
-  const { sent, facts, strict, rules } = of;
-  const found = await validate(sent, facts, rules);
-  return strict ? { ...found, violations: joinNotes(found.violations, found.warnings), warnings: [] } : found;
-}
-
 /** Creates the job. If a generated name is taken, tries another one. */
 async function create(
-  ports: IntakePorts,
-  submission: Submission,
+  ports: JudgingPorts,
+  submission: ForeseenSubmission,
   ready: Ready,
 ): Promise<CreateOutcome | OutdatedCheck> {
   const { job: sent, requestId, validateOnly: dryRun, call = null } = submission;
   for (let tried = 1; ; tried++) {
-    const job = tried === 1 ? ready.job : makeJob(ports, submission, ready);
-    const outcome = await ports.store.createJob({ job, sent, requestId, dryRun, call });
+    const job = tried === 1 ? ready.job : makeJob(ports, submission, { ...ready, birth: ready.job });
+    const asked = ready.made.ask();
+    const outcome = await ports.store.createJob({ job, asked, sent, requestId, dryRun, call });
     const takenByChance = sent.name === "" && (outcome.kind === "nameTaken" || outcome.kind === "beingDeleted");
     if (!takenByChance || tried === NAMES_TRIED_MAX) return outcome;
   }
 }
 
-/** Makes the record of a validated job, with a new uid and, if requested, a generated name. */
+/** Makes the record of a validated job, with a generated name if one is requested. */
 function makeJob(
-  ports: IntakePorts,
+  ports: JudgingPorts,
   { job: sent, createdBy }: Submission,
-  ready: Pick<Ready, "facts" | "priorityClass" | "podConfig" | "keepsUnknown">,
+  { facts, priorityClass, made, birth }: Pick<Ready, "facts" | "priorityClass" | "made"> & { readonly birth: Birth },
 ): Job {
-  const { facts, priorityClass, podConfig, keepsUnknown } = ready;
   const kind = ports.kinds.kindOf(sent.spec.kind);
   invariant(kind !== undefined, "a validated job has a kind that is served");
-  const nowMs = ports.clock.nowMs();
   const { namespace } = facts;
   return newJob(sent, {
     kind,
     project: namespace === null || namespace === "open" ? PROJECT_DEFAULT : namespace.project,
     namespaceQueue: namespaceQueueOf(facts),
     priorityClass,
-    uid: uuidV7(nowMs, ports.randomBytes(UUID_BYTES)),
+    uid: birth.uid,
     name: sent.name || generatedName(sent.generateName, ports.randomBytes(SUFFIX_LENGTH)),
     createdBy,
-    podConfig,
-    keepsUnknown,
-    nowMs,
+    templates: made.templates,
+    nowMs: birth.createTimeMs,
     traceParent: ports.traceParent?.(),
   });
 }

@@ -1,12 +1,13 @@
-import { queueOf } from "../core/job/defaults.ts";
 import { QUEUE_LABEL } from "../core/job/labels.ts";
-import { joinNotes } from "../core/job/notes.ts";
-import type { FieldNote, SentJob } from "../core/job/sent.ts";
+import { queueOf } from "../core/job/request/defaults.ts";
+import { joinNotes } from "../core/job/request/notes.ts";
+import type { FieldNote, SentJob } from "../core/job/request/sent.ts";
 import { checkMetadata, isDnsLabel } from "./check-metadata.ts";
 import { classOfNew, type FoundClass } from "./check-priority.ts";
 import { checkResources } from "./check-resources.ts";
 import { checkSpec, ignoredSpec } from "./check-spec.ts";
-import { checkTemplates } from "./check-templates.ts";
+import type { JudgedTemplates, TemplateJudge } from "./judged-templates.ts";
+import { wholeName } from "./new-job.ts";
 import type { IntakeFacts, IntakeRules } from "./ports.ts";
 import { requestPath } from "./request-path.ts";
 
@@ -15,25 +16,35 @@ import { requestPath } from "./request-path.ts";
  */
 export type JobFindings = { readonly violations: readonly FieldNote[]; readonly warnings: readonly FieldNote[] };
 
-/** The findings in a new job, and its priority class. */
-type NewFindings = JobFindings & Pick<FoundClass, "priorityClass">;
+/** The findings in a new job, its priority class, and what it is made of. */
+type NewFindings = JobFindings & Pick<FoundClass, "priorityClass"> & Pick<JudgedTemplates, "made">;
 
 /** Finds all problems at once. Null facts, because the namespace's name is invalid: does not check references. */
-export async function validate(sent: SentJob, facts: IntakeFacts | null, rules: IntakeRules): Promise<NewFindings> {
-  const templates = checkTemplates(sent, rules);
+export async function validate(
+  sent: SentJob,
+  facts: IntakeFacts | null,
+  { rules, templateJudge }: { readonly rules: IntakeRules; readonly templateJudge: TemplateJudge },
+): Promise<NewFindings> {
+  const spec = checkSpec(sent, rules.kinds);
+  const named = spec.length === 0 && isDnsLabel(wholeName(sent));
+  const templates = templateJudge.judge(sent, rules, named);
   const queue = facts === null ? [] : await checkQueue(sent, facts);
   const { priorityClass, notes } = facts === null ? NO_CLASS : await classOfNew(sent.spec, facts);
-  const resources = facts === null ? [] : await checkResources(sent, facts);
+  const { gpuResourceName } = rules.podConfig;
+  const resources =
+    facts === null ? [] : await checkResources(sent, facts, { gpuResourceName, tooLarge: templates.tooLarge });
   return {
     violations: joinNotes(
       checkMetadata(sent, rules.isReserved),
-      checkSpec(sent, rules.kinds),
+      spec,
       templates.violations,
+      templates.pods,
       queue,
       notes,
     ),
     warnings: joinNotes(templates.warnings, resources, ignoredSpec(sent, rules.kinds)),
     priorityClass,
+    made: templates.made,
   };
 }
 

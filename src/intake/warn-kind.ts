@@ -1,4 +1,4 @@
-import type { FieldNote, SentJob } from "../core/job/sent.ts";
+import type { FieldNote, SentJob } from "../core/job/request/sent.ts";
 import type { Registry } from "../core/kinds/registry.ts";
 import { toNote } from "./check-spec.ts";
 

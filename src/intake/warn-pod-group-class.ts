@@ -1,4 +1,4 @@
-import type { FieldNote, SentJob } from "../core/job/sent.ts";
+import type { FieldNote, SentJob } from "../core/job/request/sent.ts";
 import { requestPath } from "./request-path.ts";
 
 /** Warns that the class of a job's PodGroup gives the job no priority, if the job names none. */

@@ -1,8 +1,8 @@
-import type { Submission } from "../core/job/requests.ts";
-import type { FieldNote, SentJob } from "../core/job/sent.ts";
+import type { Submission } from "../core/job/request/requests.ts";
+import type { FieldNote, SentJob } from "../core/job/request/sent.ts";
 import { isService } from "../core/kinds/kind.ts";
 import type { Registry } from "../core/kinds/registry.ts";
-import { unselected } from "../core/plan/selects.ts";
+import { unselected } from "../core/plan/model/selects.ts";
 import type { IntakeFacts } from "./ports.ts";
 import { requestPath } from "./request-path.ts";
 

@@ -1,10 +1,9 @@
 /** Carries out a plan in batches: one call of the counters and one transaction for many gangs. */
 
-import type { SaidRefusal } from "../core/plan/kept-refusal.ts";
-import { chainOf, MissedAdmissions, planSteps } from "../core/plan/missed-admissions.ts";
-import type { AdmissionRecord, AdmitOutcome, PlannedAdmission, PlannedGang } from "../core/plan/plan-types.ts";
-import { refuseForTokens } from "../core/plan/refuse.ts";
-import { tokensCause } from "../core/plan/state/kept-cause.ts";
+import { chainOf, MissedAdmissions, planSteps } from "../core/plan/apply/missed-admissions.ts";
+import { type ReportedRefusal, tokensReason } from "../core/plan/explain/kept-reason.ts";
+import { refuseForTokens } from "../core/plan/explain/refuse.ts";
+import type { AdmissionRecord, AdmitOutcome, PlannedAdmission, PlannedGang } from "../core/plan/model/plan-types.ts";
 import type { AllocationRef, Caps } from "../core/quota/counters.ts";
 import { invariant } from "../runtime/assert.ts";
 import { append } from "../runtime/lists.ts";
@@ -33,7 +32,7 @@ type RoundResults = {
   /** Those that were not recorded and do not wait for tokens. */
   readonly missed: PlannedAdmission[];
   /** Of gangs that the plan had room for and the counters had not. */
-  readonly refusals: SaidRefusal[];
+  readonly refusals: ReportedRefusal[];
   readonly failures: unknown[];
 };
 
@@ -218,7 +217,7 @@ class Batches {
     if (planned.kind !== "admit") return;
     const refusal = refuseForTokens(gang, outcome);
     const of = { quotas: refusal.quotas, inLine: outcome.inLine };
-    this.#results.refusals.push({ refusal, ...tokensCause(planned, of) });
+    this.#results.refusals.push({ refusal, ...tokensReason(planned, of) });
   }
 
   #gangOf({ jobUid }: PlannedAdmission): PlannedGang {

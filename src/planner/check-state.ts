@@ -1,6 +1,10 @@
-import { compareStates, lastingDifference, type StateDifference } from "../core/plan/state/compare-states.ts";
-import { FactHashes } from "../core/plan/state/fact-hashes.ts";
-import type { KnownFleet } from "../core/plan/state/fleet-read.ts";
+import {
+  compareStates,
+  FactHashes,
+  lastingDifference,
+  type StateDifference,
+} from "../core/plan/facts/compare-states.ts";
+import type { KnownFleet } from "../core/plan/facts/fleet-read.ts";
 import type { FleetFollower } from "./fleet-follower.ts";
 import type { FleetStore, StateCheck } from "./ports.ts";
 
@@ -22,7 +26,7 @@ export async function checkState(store: FleetStore, follower: FleetFollower): Pr
 async function difference(store: FleetStore, follower: FleetFollower): Promise<StateDifference> {
   const loaded = await loadHashes(store);
   await follower.catchUp();
-  return compareStates(follower.state, loaded);
+  return compareStates(follower.planner, loaded);
 }
 
 const NOTHING_KNOWN: KnownFleet = { versionOf: () => null, usedOf: () => 0, cursorOf: () => null };

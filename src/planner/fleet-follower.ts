@@ -1,7 +1,7 @@
-import type { HeldByCaller } from "../core/plan/snapshot.ts";
-import type { FleetPlace, FleetRead, KnownFleet } from "../core/plan/state/fleet-read.ts";
-import { FleetState } from "../core/plan/state/fleet-state.ts";
-import { RoundStopped } from "../core/plan/state/round-bounds.ts";
+import type { FleetPlace, FleetRead, KnownFleet } from "../core/plan/facts/fleet-read.ts";
+import { RoundStopped } from "../core/plan/model/round-bounds.ts";
+import type { HeldByCaller } from "../core/plan/model/snapshot.ts";
+import { Planner } from "../core/plan/planner.ts";
 import { Semaphore } from "../runtime/semaphore.ts";
 import type { FleetStore } from "./ports.ts";
 
@@ -20,15 +20,15 @@ export class FleetFollower {
   readonly #store: Pick<FleetStore, "readFleet" | "gangsOf">;
   readonly #isStopped: () => boolean;
   readonly #pause: FollowerOptions["pause"];
-  state = new FleetState();
+  planner = new Planner();
   /** Some of the external callers that hold tokens now. */
   callers: readonly HeldByCaller[] = [];
   quotaEpoch = 0;
   #place: FleetPlace | null = null;
   readonly #known: KnownFleet = {
-    versionOf: (uid) => this.state.parts.lines.entries.get(uid)?.gang.version ?? null,
-    usedOf: (scope) => this.state.parts.quota.sumOf(scope),
-    cursorOf: (cluster) => this.state.cursorOf(cluster),
+    versionOf: (uid) => this.planner.gangOf(uid)?.version ?? null,
+    usedOf: (scope) => this.planner.usedOf(scope),
+    cursorOf: (cluster) => this.planner.cursorOf(cluster),
   };
 
   readonly #turns = new Semaphore(1);
@@ -45,7 +45,7 @@ export class FleetFollower {
   forget(): void {
     this.#place = null;
     this.#loads += 1;
-    this.state = new FleetState();
+    this.planner = new Planner();
   }
 
   /**
@@ -63,9 +63,9 @@ export class FleetFollower {
       const loads = this.#loads;
       const read = await this.#store.readFleet(this.#place, this.#known);
       if (loads !== this.#loads) continue;
-      if (read.restarts) this.state = new FleetState();
+      if (read.restarts) this.planner = new Planner();
       isNew ||= read.restarts;
-      for (const _slice of this.#apply(read, this.state)) await this.#pause?.();
+      for (const _slice of this.#apply(read, this.planner)) await this.#pause?.();
       if (loads !== this.#loads) continue;
       this.#place = read.place;
       more = read.more;
@@ -76,18 +76,18 @@ export class FleetFollower {
   /** Reads these gangs again. */
   async reread(jobUids: readonly string[]): Promise<void> {
     if (this.#place === null || jobUids.length === 0) return;
-    for (const update of await this.#store.gangsOf(jobUids)) this.state.apply({ kind: "gang", ...update });
+    for (const update of await this.#store.gangsOf(jobUids)) this.planner.apply({ kind: "gang", ...update });
   }
 
   /** Applies what was read, in slices. */
-  *#apply({ changes, whole, callers, quotaEpoch, place }: FleetRead, state: FleetState): Generator<void> {
-    for (const kind of whole) state.keepOnly(kind, changes, place.serial);
+  *#apply({ changes, whole, callers, quotaEpoch, place }: FleetRead, planner: Planner): Generator<void> {
+    for (const kind of whole) planner.keepOnly(kind, changes, place.serial);
     for (const [at, change] of changes.entries()) {
       if (at % SLICE === SLICE - 1) yield;
-      const outcome = yield* state.applyInSlices(change, SLICE);
+      const outcome = yield* planner.applyInSlices(change, SLICE);
       // The next read finds that nothing is known of the cluster, and reads its full list.
       if (outcome === "gap" && change.kind === "capacity") {
-        yield* state.applyInSlices({ kind: "unobserved", cluster: change.cluster }, SLICE);
+        yield* planner.applyInSlices({ kind: "unobserved", cluster: change.cluster }, SLICE);
       }
     }
     if (callers !== null) this.callers = callers;

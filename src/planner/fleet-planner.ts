@@ -1,12 +1,5 @@
 /** Decides for all clusters from a state in memory, which follows the store. */
-import type { SaidRefusal } from "../core/plan/kept-refusal.ts";
-import type { PlannedGang } from "../core/plan/plan-types.ts";
-import type { FleetParts } from "../core/plan/state/fleet-parts.ts";
-import type { Entry } from "../core/plan/state/gang-lines.ts";
-import { keyedCause } from "../core/plan/state/kept-cause.ts";
-import { RefusalWords } from "../core/plan/state/refusal-words.ts";
-import type { FleetPlan } from "../core/plan/state/run-round.ts";
-import { invariant } from "../runtime/assert.ts";
+
 import { checkState } from "./check-state.ts";
 import { FleetFollower } from "./fleet-follower.ts";
 import type { FleetPlanner, FleetStore } from "./ports.ts";
@@ -41,20 +34,14 @@ export function createFleetPlanner(store: FleetStore, options: FleetPlannerOptio
     if (await follower.catchUp()) await noteCauses(store, follower);
   }
 
-  /** A round that throws may leave its marks in the state. */
-  function decideNow(nowMs: number, refusals: SaidRefusal[]): FleetPlan {
+  /** A round that throws may leave its marks in the planner. */
+  function planNow(nowMs: number) {
     const { isStopped, reservationsPerPool = 1 } = options;
-    const { state } = follower;
-    const searchesMax = searchesBeside(state.changedFacts);
+    const { planner, callers } = follower;
+    const searchesMax = searchesBeside(planner.changedFacts);
     const most = { admissionsMax: ADMISSIONS_MAX, refusalsMax: REFUSALS_MAX, searchesMax };
-    const bounds = { ...most, isStopped, reservationsPerPool };
     try {
-      return state.round(nowMs, bounds, ({ refused, admissions }, parts) => {
-        const words = new RefusalWords(parts, { callers: follower.callers, admissions });
-        for (const { gang, cause } of refused) {
-          refusals.push({ refusal: words.refusalOf(gang, cause), ...keyedCause(cause) });
-        }
-      });
+      return planner.plan(nowMs, { ...most, isStopped, reservationsPerPool }, callers);
     } catch (error) {
       follower.forget();
       throw error;
@@ -65,27 +52,26 @@ export function createFleetPlanner(store: FleetStore, options: FleetPlannerOptio
     async decide({ nowMs, plannerEpoch }) {
       await catchUp(plannerEpoch);
       const startedMs = options.monotonicMs();
-      const refusals: SaidRefusal[] = [];
-      const { admissions, inLine, evictions, preemptions, withdrawn, replanAtMs, more } = decideNow(nowMs, refusals);
-      const { state, quotaEpoch } = follower;
+      const { admissions, inLine, evictions, preemptions, withdrawn, refusals, replanAtMs, more } = planNow(nowMs);
+      const { planner, quotaEpoch } = follower;
       const planned = inLine === null ? admissions : [...admissions, inLine.planned];
       return {
         quotaEpoch,
         plan: { admissions, inLine },
-        gangs: new Map(planned.map(({ jobUid }) => [jobUid, plannedGang(state.parts, jobUid)])),
+        gangs: new Map(planned.map(({ jobUid }) => [jobUid, planner.plannedGang(jobUid)])),
         evictions: evictions.slice(0, EVICTIONS_MAX),
-        preemptions: preemptions.map((one) => ({ ...one, queue: entryOf(state.parts, one.planned.jobUid).gang.queue })),
+        preemptions: preemptions.map((one) => ({ ...one, queue: planner.plannedGang(one.planned.jobUid).queue })),
         withdrawn,
         refusals,
         replanAtMs,
         more: more || evictions.length > EVICTIONS_MAX,
-        depths: depthsOf(state.parts),
-        reservations: reservationsIn(state.parts),
+        depths: planner.depths(),
+        reservations: planner.reservations(),
         planMs: options.monotonicMs() - startedMs,
       };
     },
     reread: (jobUids) => follower.reread(jobUids),
-    sayAgain: async (jobUids) => follower.state.sayAgain(jobUids),
+    sayAgain: async (jobUids) => follower.planner.reportAgain(jobUids),
     async check() {
       const found = await checkState(store, follower);
       if (found.wrong.length > 0) follower.forget();
@@ -108,43 +94,11 @@ export function searchesBeside(changedFacts: number): number {
   return Math.min(SEARCHES_BESIDE_MAX, changedFacts);
 }
 
-function entryOf({ lines }: Pick<FleetParts, "lines">, jobUid: string): Entry {
-  const entry = lines.entries.get(jobUid);
-  invariant(entry !== undefined, "a plan names gangs of its state");
-  return entry;
-}
-
-function plannedGang(parts: FleetParts, jobUid: string): PlannedGang {
-  const { lines, quota } = parts;
-  const entry = entryOf({ lines }, jobUid);
-  const { uid, generation, namespace, name, queue, priority, createTimeMs, waitsSinceMs, traceParent } = entry.gang;
-  const isChained = entry.lane !== null && quota.queues.get(queue)?.strategy === "STRICT_FIFO";
-  const facts = { uid, generation, namespace, name, queue, priority, createTimeMs, waitsSinceMs, isChained };
-  const holds = parts.holdsOf(jobUid);
-  return {
-    ...facts,
-    ...(traceParent === undefined ? {} : { traceParent }),
-    ...(holds === null ? {} : { holds }),
-  };
-}
-
-/** How many gangs wait in each queue, queues without any included. */
-function depthsOf({ lines, quota }: FleetParts): ReadonlyMap<string, number> {
-  const depths = new Map([...quota.queues.keys()].map((name) => [name, 0]));
-  for (const { name, waiting } of lines.lines.values()) if (waiting > 0) depths.set(name, waiting);
-  return depths;
-}
-
-/** How many gangs have a reservation. */
-function reservationsIn({ lines }: Pick<FleetParts, "lines">): number {
-  return [...lines.nominees].filter(({ gang }) => gang.nomination?.reservation !== undefined).length;
-}
-
 /** Notes the causes that were recorded before this planner led, so that they are not written again. */
-async function noteCauses(store: FleetStore, { state }: FleetFollower): Promise<void> {
+async function noteCauses(store: FleetStore, { planner }: FleetFollower): Promise<void> {
   for (let after: string | null = ""; after !== null; ) {
     const page = await store.recordedCauses(after);
-    for (const { jobUid, causeKey: key } of page.causes) state.noteSaid(jobUid, key);
+    for (const { jobUid, causeKey: key } of page.causes) planner.noteReported(jobUid, key);
     after = page.next;
   }
 }

@@ -1,7 +1,7 @@
 /** The fleet in the memory of a process that explains and simulates jobs. It costs nothing while nobody asks. */
 import { setImmediate } from "node:timers/promises";
-import type { HeldByCaller } from "../core/plan/snapshot.ts";
-import type { FleetState } from "../core/plan/state/fleet-state.ts";
+import type { HeldByCaller } from "../core/plan/model/snapshot.ts";
+import type { Planner } from "../core/plan/planner.ts";
 import type { Clock } from "../runtime/clock.ts";
 import { Semaphore } from "../runtime/semaphore.ts";
 import { SharedCalls } from "../runtime/shared-calls.ts";
@@ -13,7 +13,7 @@ export const IDLE_MS_MAX = 180_000;
 
 /** The clusters, limits and use of the fleet at one moment, and the gangs that run, hold tokens or are nominated. */
 export type FleetNow = {
-  readonly state: FleetState;
+  readonly planner: Planner;
   readonly callers: readonly HeldByCaller[];
   readonly nowMs: number;
 };
@@ -70,8 +70,8 @@ export function createFollowedFleet({ clock, followTakers }: FollowedFleetPorts)
       void dropWhenIdle();
       return turns.run(async () => {
         await setImmediate();
-        const { state, callers } = own;
-        return use({ state, callers, nowMs: clock.nowMs() });
+        const { planner, callers } = own;
+        return use({ planner, callers, nowMs: clock.nowMs() });
       });
     },
     close,

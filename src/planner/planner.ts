@@ -1,9 +1,9 @@
-import { RoundStopped } from "../core/plan/state/round-bounds.ts";
+import { RoundStopped } from "../core/plan/model/round-bounds.ts";
 import type { Clock } from "../runtime/clock.ts";
 import { doublingMs } from "../runtime/doubling.ts";
 import { BatchSize } from "./batch-size.ts";
 import type { PlannerPorts } from "./ports.ts";
-import { type Round, runRound } from "./round.ts";
+import { type RoundOutcome, runRound } from "./round.ts";
 import { StateChecks } from "./state-checks.ts";
 import { WaitingPlace } from "./waiting-place.ts";
 
@@ -11,15 +11,15 @@ type PlannerOptions = {
   /** Called with the error of a round; the loop continues by itself. */
   readonly onError: (error: unknown) => void;
   /** Called with the results of each round of the loop. */
-  readonly onRound?: (round: Round) => void;
+  readonly onRound?: (round: RoundOutcome) => void;
 };
 
-export type Planner = {
+export type RunningPlanner = {
   /**
    * Runs one round after those that already run. Null: another planner leads. Throws the errors of the store and the
    * counters.
    */
-  readonly runOnce: () => Promise<Round | null>;
+  readonly runOnce: () => Promise<RoundOutcome | null>;
   /** Runs rounds until the signal is aborted. Resolves then, and never rejects. */
   readonly run: (signal: AbortSignal) => Promise<void>;
   /** A hint that a round may find something new. Many hints make one round. */
@@ -39,7 +39,7 @@ const RETRY_MS_MAX = 5_000;
 /** The longest wait before missed admissions are planned again. It is short: their job or cluster only changed. */
 const MISSED_MS_MAX = 500;
 
-const NOT_LEADING: Round = {
+const NOT_LEADING: RoundOutcome = {
   admitted: 0,
   grown: 0,
   refused: 0,
@@ -51,14 +51,14 @@ const NOT_LEADING: Round = {
 const NEVER = new AbortController().signal;
 
 /** Makes a planner, which runs rounds only while it holds the planner's lease. */
-export function createPlanner(ports: PlannerPorts, options: PlannerOptions): Planner {
+export function createPlanner(ports: PlannerPorts, options: PlannerOptions): RunningPlanner {
   const place = new WaitingPlace(ports.quota);
   const batchSize = new BatchSize();
   const hints = new Hints(ports.clock);
   const checks = new StateChecks(ports, options.onError);
   let last: Promise<unknown> = Promise.resolve();
 
-  async function round(signal: AbortSignal): Promise<Round | null> {
+  async function round(signal: AbortSignal): Promise<RoundOutcome | null> {
     const plannerEpoch = ports.lease.epoch();
     if (plannerEpoch === null) {
       ports.fleet.rest();
@@ -76,7 +76,7 @@ export function createPlanner(ports: PlannerPorts, options: PlannerOptions): Pla
   }
 
   /** Rounds never overlap: each starts when the one before has ended or thrown. */
-  function inTurn(signal: AbortSignal): Promise<Round | null> {
+  function inTurn(signal: AbortSignal): Promise<RoundOutcome | null> {
     const mine = last.then(() => round(signal));
     last = mine.catch(() => undefined);
     return mine;
@@ -108,7 +108,10 @@ export function createPlanner(ports: PlannerPorts, options: PlannerOptions): Pla
 type Pause = { readonly leastMs: number; readonly mostMs: number };
 
 /** How long to wait after a round. After a failure or missed admissions, hints do not shorten the wait. */
-function pauseAfter(round: Round | "failed", now: { failedInRow: number; tookMs: number; nowMs: number }): Pause {
+function pauseAfter(
+  round: RoundOutcome | "failed",
+  now: { failedInRow: number; tookMs: number; nowMs: number },
+): Pause {
   if (round === "failed" || round.missed > 0) {
     const mostMs = round === "failed" ? RETRY_MS_MAX : MISSED_MS_MAX;
     const delayMs = doublingMs({ firstMs: RETRY_MS_MIN, longestMs: mostMs }, now.failedInRow - 1);

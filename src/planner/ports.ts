@@ -1,9 +1,15 @@
-import type { KeptRefusal, SaidRefusal } from "../core/plan/kept-refusal.ts";
-import type { GangUpdate, PlanGang } from "../core/plan/plan-gang.ts";
-import type { AdmissionBatch, AdmitOutcome, Plan, PlannedEviction, PlannedGang } from "../core/plan/plan-types.ts";
-import type { PreemptionRecord, PreemptOutcome } from "../core/plan/preemption.ts";
-import type { FleetPlace, FleetRead, KnownFleet } from "../core/plan/state/fleet-read.ts";
-import type { AmountInLine } from "../core/plan/state/refused.ts";
+import type { KeptRefusal, ReportedRefusal } from "../core/plan/explain/kept-reason.ts";
+import type { FleetPlace, FleetRead, KnownFleet } from "../core/plan/facts/fleet-read.ts";
+import type { GangUpdate, PlanGang } from "../core/plan/model/plan-gang.ts";
+import type {
+  AdmissionBatch,
+  AdmitOutcome,
+  AmountInLine,
+  Plan,
+  PlannedEviction,
+  PlannedGang,
+} from "../core/plan/model/plan-types.ts";
+import type { PreemptionRecord, PreemptOutcome } from "../core/plan/model/preemption.ts";
 import type { AllocationRef, Counters } from "../core/quota/counters.ts";
 import type { Clock } from "../runtime/clock.ts";
 
@@ -45,7 +51,7 @@ export type PlannerStore = {
    * recorded.
    */
   readonly recordRefusals: (
-    refusals: readonly SaidRefusal[],
+    refusals: readonly ReportedRefusal[],
     plannerEpoch: number,
     nowMs: number,
   ) => Promise<readonly string[]>;
@@ -92,7 +98,7 @@ export type FleetDecision = {
   /** The jobs whose nomination ends without an admission. */
   readonly withdrawn: readonly string[];
   /** Of gangs whose cause is new. */
-  readonly refusals: readonly SaidRefusal[];
+  readonly refusals: readonly ReportedRefusal[];
   /** When time alone may change the plan. */
   readonly replanAtMs: number | null;
   /** True: the next round has more to decide at once. */

@@ -2,14 +2,14 @@
  * One round of the planner, which turns a plan into recorded admissions. Gangs start as soon as tokens and nodes are
  * free, and a gang that fails to be recorded delays no gang but those behind it in a strict queue.
  */
-import type { SaidRefusal } from "../core/plan/kept-refusal.ts";
-import type { PlannedEviction } from "../core/plan/plan-types.ts";
+import type { ReportedRefusal } from "../core/plan/explain/kept-reason.ts";
+import type { PlannedEviction } from "../core/plan/model/plan-types.ts";
 import { carryOut, FAILURES_MAX, type RoundContext } from "./carry-out.ts";
 import type { FleetDecision } from "./ports.ts";
 import { type RecordedPreemptions, recordPreemptions } from "./preempt.ts";
 
 /** The results of one round. */
-export type Round = {
+export type RoundOutcome = {
   readonly admitted: number;
   readonly grown: number;
   /** Refusals with a new cause. */
@@ -32,7 +32,7 @@ export type Round = {
  * evictions, preemptions and refusals. Throws the errors of the store or the counters; an admission that throws does so
  * after the others had their turn.
  */
-export async function runRound(context: RoundContext, signal: AbortSignal): Promise<Round> {
+export async function runRound(context: RoundContext, signal: AbortSignal): Promise<RoundOutcome> {
   const { quota, fleet, clock, plannerEpoch } = context;
   const opened = await quota.open();
   const decision = await fleet.decide({ nowMs: clock.nowMs(), plannerEpoch });
@@ -96,7 +96,7 @@ async function recordEvictions(context: RoundContext, evictions: readonly Planne
 }
 
 /** Records refusals, and lets those be told again that were not recorded. */
-async function recordRefusals(context: RoundContext, said: readonly SaidRefusal[]): Promise<void> {
+async function recordRefusals(context: RoundContext, said: readonly ReportedRefusal[]): Promise<void> {
   if (said.length === 0) return;
   const { store, fleet, clock, plannerEpoch } = context;
   let left = uidsOf(said);
@@ -108,6 +108,6 @@ async function recordRefusals(context: RoundContext, said: readonly SaidRefusal[
   }
 }
 
-function uidsOf(said: readonly SaidRefusal[]): readonly string[] {
+function uidsOf(said: readonly ReportedRefusal[]): readonly string[] {
   return said.map(({ refusal }) => refusal.jobUid);
 }

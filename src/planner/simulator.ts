@@ -1,8 +1,7 @@
 import type { Job } from "../core/job/job.ts";
 import type { Registry } from "../core/kinds/registry.ts";
-import { gangVersion, type PlanGang } from "../core/plan/plan-gang.ts";
-import { type Simulation, simulate } from "../core/plan/simulate.ts";
-import type { FleetState } from "../core/plan/state/fleet-state.ts";
+import type { PlanGang } from "../core/plan/model/plan-gang.ts";
+import type { Simulation } from "../core/plan/model/simulation.ts";
 import { SharedCalls } from "../runtime/shared-calls.ts";
 import type { FollowedFleet } from "./followed-fleet.ts";
 
@@ -32,24 +31,9 @@ export function createSimulator({ kinds, fleet, firstWaiting }: SimulatorPorts):
     const { queue } = job.spec.runPolicy.schedulingPolicy;
     const waiting = await reads.run(queue, () => firstWaiting({ queue, max: WAITING_BEFORE_MAX }), signal);
     if (waiting === null) return null;
-    return fleet.read(({ state, callers, nowMs }) => {
-      const mark = state.mark();
-      try {
-        for (const gang of waiting) addWaiting(state, gang);
-        return simulate(state, job, { kinds, nowMs, callers });
-      } finally {
-        state.rollback(mark);
-      }
-    }, signal);
+    return fleet.read(
+      ({ planner, callers, nowMs }) => planner.simulate(job, { kinds, nowMs, callers, waiting }),
+      signal,
+    );
   };
-}
-
-/** Above the versions of all records, and below those of a simulation. */
-const WAITING_VERSION = Number.MAX_SAFE_INTEGER - 2;
-
-/** Adds a waiting gang to the state, unless the state knows it as it was later: then it was admitted meanwhile. */
-function addWaiting(state: FleetState, gang: PlanGang): void {
-  const known = state.parts.lines.entries.get(gang.uid)?.gang;
-  if (known !== undefined && gangVersion(known) > gangVersion(gang)) return;
-  state.apply({ kind: "gang", uid: gang.uid, version: WAITING_VERSION, gang });
 }

@@ -1,4 +1,4 @@
-import { RoundStopped } from "../core/plan/state/round-bounds.ts";
+import { RoundStopped } from "../core/plan/model/round-bounds.ts";
 import type { PlannerPorts } from "./ports.ts";
 
 /** The time between two comparisons of the state with the store. After a long one it is longer. */

@@ -1,4 +1,4 @@
-import type { PlaceInLine, Plan, PlannedAdmission, PlannedGang } from "../core/plan/plan-types.ts";
+import type { PlaceInLine, Plan, PlannedAdmission, PlannedGang } from "../core/plan/model/plan-types.ts";
 import type { Allocation, Holder } from "../core/quota/counters.ts";
 import type { PlannerQuota } from "./ports.ts";
 

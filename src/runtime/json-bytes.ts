@@ -1,3 +1,5 @@
+import { getOrCreate } from "./get-or-create.ts";
+
 /** The size of JSON without its text, for values that would be large if they were written. */
 
 /** A text of which only the size is known, in a value that is only measured. */
@@ -27,18 +29,15 @@ export class JsonMeter {
     if (typeof value === "string") return this.textBytes(value) + QUOTES;
     if (value instanceof SizedText) return value.bytes + QUOTES;
     if (typeof value !== "object" || value === null) return String(JSON.stringify(value) ?? null).length;
-    const known = this.#objects.get(value);
-    if (known !== undefined) return known;
-    const bytes = Array.isArray(value) ? this.#listBytes(value) : this.#memberBytes(value);
-    this.#objects.set(value, bytes);
-    return bytes;
+    return getOrCreate(this.#objects, value, () =>
+      Array.isArray(value) ? this.#listBytes(value) : this.#memberBytes(value),
+    );
   }
 
   /** The bytes of a text in JSON, without the quotes. */
   textBytes(text: string): number {
     if (text.length < REMEMBERED_CHARS_MIN) return escapedBytes(text);
-    const known = this.#texts.get(text) ?? escapedBytes(text);
-    this.#texts.set(text, known);
+    const known = getOrCreate(this.#texts, text, () => escapedBytes(text));
     return known;
   }
 
@@ -50,7 +49,9 @@ export class JsonMeter {
 
   #memberBytes(object: object): number {
     let bytes = 1;
-    for (const [name, value] of Object.entries(object)) {
+    const members = object as Readonly<Record<string, unknown>>;
+    for (const name in members) {
+      const value = members[name];
       if (value !== undefined) bytes += this.textBytes(name) + QUOTES + 1 + this.bytesOf(value) + 1;
     }
     return Math.max(bytes, 2);

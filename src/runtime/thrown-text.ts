@@ -1,10 +1,12 @@
+import { foreignText } from "./foreign-text.ts";
+
 const CAUSES_MAX = 4;
 /** Errors of the language, whose place in the code a reader needs. */
 const SLIPS = [TypeError, ReferenceError, RangeError, SyntaxError];
 
 /**
  * The text of anything that was thrown: its message and those of its causes, since `fetch failed` alone does not help.
- * An error of the language also has its file and line. Never throws.
+ * An error of the language also has its file and line. Never throws, and is never long.
  */
 export function thrownText(thrown: unknown): string {
   try {
@@ -15,7 +17,8 @@ export function thrownText(thrown: unknown): string {
       if (!messages.some((one) => one.includes(text))) messages.push(text);
       error = error instanceof Error ? error.cause : undefined;
     }
-    return messages.length === 0 ? String(thrown) : `${messages.join(": ")}${placeOf(thrown)}`;
+    const text = messages.length === 0 ? String(thrown) : messages.join(": ");
+    return foreignText(text) + placeOf(thrown);
   } catch {
     return "something that is no error was thrown";
   }

@@ -1,3 +1,5 @@
+import { getOrCreate } from "./get-or-create.ts";
+
 /**
  * Items that wait in one line for each key. The lines take turns: each gives its first item, and then waits until every
  * other line has given one. So a key with many items delays those of another by one item a turn, and no more. With one
@@ -22,9 +24,7 @@ export class Turns<Item extends object> {
   }
 
   add(key: string, item: Item): void {
-    const line = this.#lines.get(key);
-    if (line === undefined) this.#lines.set(key, [item]);
-    else line.push(item);
+    getOrCreate(this.#lines, key, () => []).push(item);
     this.#size += 1;
   }
 

@@ -3,7 +3,7 @@
  * keys is quadratic, and it recurses as deep as the text nests.
  */
 
-import type { CST, Document, Parser, YAMLMap } from "yaml";
+import type { CST, Document, Parser, ScalarTag, YAMLMap } from "yaml";
 import type { Json } from "./json.ts";
 import { yaml } from "./lazy-yaml.ts";
 import { append } from "./lists.ts";
@@ -35,6 +35,14 @@ const TOKENS_BETWEEN_PAUSES = 5_000;
 const PROBLEMS_MAX = 10;
 /** The longest part of a key that a message shows. */
 const NAME_SHOWN_MAX = 63;
+/** A mode of a file such as 0755, as kubectl reads it: YAML 1.1 writes octal numbers so, YAML 1.2 decimal ones. */
+const OCTAL: ScalarTag = {
+  identify: () => false,
+  default: true,
+  tag: "tag:yaml.org,2002:int",
+  test: /^0[0-7]+$/,
+  resolve: (text) => Number.parseInt(text, 8),
+};
 /** The most values of a document after its aliases are expanded. */
 const VALUES_MAX = 1_000_000;
 
@@ -60,7 +68,12 @@ export function* readYamlDocuments(text: string, limits: YamlLimits): Generator<
   lines.addNewLine(0);
   const place = (offset: number) => lines.linePos(offset);
   const parser = new Parser(lines.addNewLine);
-  const composer = new Composer({ uniqueKeys: false, merge: limits.referencesMax > 0, stringKeys: true });
+  const composer = new Composer({
+    uniqueKeys: false,
+    merge: limits.referencesMax > 0,
+    stringKeys: true,
+    customTags: (tags) => [OCTAL, ...tags],
+  });
   for (const token of tokensOf(text, parser, limits)) {
     if (token === null) yield null;
     else if ("problem" in token) return yield invalid(place(parser.offset).line, token.problem);

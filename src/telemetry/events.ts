@@ -3,6 +3,7 @@ import pino, { type Logger } from "pino";
 import type { AuditEntry } from "../core/admin/audit.ts";
 import { REDIS_STATES, type RedisState } from "../core/quota/redis-state.ts";
 import type { ClockEvents } from "../runtime/decision-clock.ts";
+import { FOREIGN_BYTES_MAX, foreignText } from "../runtime/foreign-text.ts";
 import { openLog } from "./log-output.ts";
 import type { Meter } from "./metrics.ts";
 import { type QuotaTelemetry, quotaTelemetry } from "./quota-telemetry.ts";
@@ -152,7 +153,7 @@ export function createTelemetry({ level, file, meter = null, traceIds }: Telemet
     {
       level,
       base: null,
-      serializers: { error: pino.stdSerializers.err },
+      serializers: { error: shownError },
       ...(traceIds === undefined ? null : { mixin: traceIds }),
     },
     openLog(file, {
@@ -161,6 +162,24 @@ export function createTelemetry({ level, file, meter = null, traceIds }: Telemet
     }),
   );
   return telemetryOn(log, meter);
+}
+
+/** The longest stack that one line has. It begins with the message. */
+const STACK_BYTES_MAX = 2 * FOREIGN_BYTES_MAX;
+
+const AGGREGATED_MAX = 4;
+
+/** An error as a log line shows it. Its words may be those of a cluster, a plugin or a database. */
+export function shownError(error: unknown): unknown {
+  if (!(error instanceof Error)) return typeof error === "string" ? foreignText(error) : error;
+  const members = Object.entries(pino.stdSerializers.err(error)).flatMap(([name, value]) => {
+    if (typeof value === "object") return [];
+    const bytesMax = name === "stack" ? STACK_BYTES_MAX : FOREIGN_BYTES_MAX;
+    return [[name, typeof value === "string" ? foreignText(value, bytesMax) : value] as const];
+  });
+  const { errors = [] } = error as { readonly errors?: readonly unknown[] };
+  const aggregateErrors = errors.slice(0, AGGREGATED_MAX).map(shownError);
+  return { ...Object.fromEntries(members), ...(aggregateErrors.length === 0 ? {} : { aggregateErrors }) };
 }
 
 /** How many entities of a wrong state one line names. */

@@ -1,9 +1,10 @@
 /** Serves on-call engineers: measures and traces the calls of the stages to the store. */
-import type { LogPlace } from "../core/job/event-log.ts";
+
 import { isDraining, type Job } from "../core/job/job.ts";
+import type { LogPlace } from "../core/job/request/event-log.ts";
 import type { Registry } from "../core/kinds/registry.ts";
-import type { AdmissionRecord } from "../core/plan/plan-types.ts";
-import type { PreemptionRecord, PreemptOutcome } from "../core/plan/preemption.ts";
+import type { AdmissionRecord } from "../core/plan/model/plan-types.ts";
+import type { PreemptionRecord, PreemptOutcome } from "../core/plan/model/preemption.ts";
 import type { Decision } from "../core/reconcile/decision.ts";
 import type { Clock } from "../runtime/clock.ts";
 import { countRecord } from "./count-changes.ts";
@@ -59,8 +60,8 @@ export function observePlannerStore<Store>(store: Store & PlannerStoreLike, port
 }
 
 type LedgerLike = {
-  commit(domain: string, epoch: number, grants: readonly unknown[], nowMs: number): Promise<readonly unknown[]>;
-  release(requests: readonly unknown[], nowMs: number): Promise<readonly unknown[]>;
+  commit(epoch: number, grants: readonly unknown[]): Promise<readonly unknown[]>;
+  release(requests: readonly unknown[]): Promise<readonly unknown[]>;
   confirmReleases(allocations: readonly unknown[]): Promise<void>;
 };
 
@@ -69,7 +70,7 @@ export function observeLedger<Ledger>(ledger: Ledger & LedgerLike, ports: Observ
   const recorded = () => "recorded";
   const observed: LedgerLike = {
     commit: (...given) => commit(ports, "grant", () => ledger.commit(...given), recorded),
-    release: (...given) => commit(ports, "release", () => ledger.release(...given), recorded),
+    release: (requests) => commit(ports, "release", () => ledger.release(requests), recorded),
     confirmReleases: (allocations) => commit(ports, "confirm", () => ledger.confirmReleases(allocations), recorded),
   };
   return { ...ledger, ...observed };

@@ -56,7 +56,7 @@ export async function allocate(
   for (let attempt = 1; ; attempt += 1) {
     const epoch = await domain.epochs.openEpoch(attempt === 1 ? 0 : PATIENCE_MS);
     const outcome = await domain.counters.grant({ ...request, epoch, waiter: null });
-    const settled = await settleGrant(domain, epoch, request, outcome);
+    const settled = await confirmGrant(domain, epoch, request, outcome);
     if (settled.kind !== "again") return settled;
     if (attempt === ATTEMPTS_MAX) {
       if (settled.suspicious) domain.epochs.lost(epoch, settled.why);
@@ -73,7 +73,7 @@ function obstacle({ why, contended }: Extract<SettledGrant, { readonly kind: "ag
  * Turns an answer of the counters into one that holds: only tokens that the ledger has are granted. Throws
  * `UnavailableError` if that cannot be known now. Such a grant is freed later, or the next request finds it.
  */
-export async function settleGrant(
+export async function confirmGrant(
   domain: QuotaDomain,
   epoch: number,
   request: TokenRequest,

@@ -1,8 +1,7 @@
-import type { TokenName } from "../core/quota/calls.ts";
-import type { AllocationRef, Counters } from "../core/quota/counters.ts";
+import type { AllocationRef, Counters, TokenName } from "../core/quota/counters.ts";
+import { confirmGivenBack } from "./confirm-given-back.ts";
 import type { QuotaDomain } from "./domain/domain.ts";
 import { pushLimits } from "./limit-changes.ts";
-import { settleReleases } from "./settle-releases.ts";
 import { confirmOrVoid } from "./void-unconfirmed.ts";
 
 /** How long a round waits for a domain that is opening. */
@@ -26,7 +25,7 @@ export function plannerQuota(domain: QuotaDomain) {
         await pushLimits(domain, epoch);
         pushed = { epoch, version: stored.limitsVersion };
       }
-      if (stored !== null && !stored.settled) await settleReleases(domain, epoch);
+      if (stored !== null && !stored.settled) await confirmGivenBack(domain, epoch);
     },
     counters: counters as Pick<Counters, "grant" | "grantAll" | "stand" | "leave" | "onOffer">,
     confirm: (epoch: number, refs: readonly AllocationRef[]) => domain.confirm(epoch, refs),

@@ -1,7 +1,7 @@
 import type { AllocationRef, Holder } from "../core/quota/counters.ts";
 import type { ReleaseOutcome, ReleaseRequest } from "../core/quota/ledger.ts";
+import { confirmGivenBack } from "./confirm-given-back.ts";
 import type { QuotaDomain } from "./domain/domain.ts";
-import { settleReleases } from "./settle-releases.ts";
 import { voidUnconfirmed } from "./void-unconfirmed.ts";
 
 /** How long an answer waits for the counters. The reaper later repeats what did not reach them. */
@@ -74,8 +74,8 @@ export async function freeBriefly(domain: QuotaDomain, refs: readonly Allocation
  * Tells the counters everything that the ledger has released or turned over to heirs, and waits a moment for it. Never
  * throws: the reaper repeats it until it succeeds.
  */
-export function settleBriefly(domain: QuotaDomain): Promise<void> {
-  return tellBriefly(domain, (epoch) => settleReleases(domain, epoch));
+export function confirmBriefly(domain: QuotaDomain): Promise<void> {
+  return tellBriefly(domain, (epoch) => confirmGivenBack(domain, epoch));
 }
 
 async function tellBriefly(domain: QuotaDomain, tell: (epoch: number) => Promise<unknown>): Promise<void> {

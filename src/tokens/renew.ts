@@ -25,7 +25,7 @@ export async function renew(
   if (outcomes === "closed") throw closed(domain, epoch);
   return Promise.all(
     of.allocations.map((renewal, at) =>
-      settleRenewal(domain, { ...renewal, epoch, holder: of.holder }, outcomes[at] ?? { kind: "notHeld" }),
+      confirmRenewal(domain, { ...renewal, epoch, holder: of.holder }, outcomes[at] ?? { kind: "notHeld" }),
     ),
   );
 }
@@ -33,25 +33,25 @@ export async function renew(
 /** A token to renew, with its holder and the epoch under which the counters were asked. */
 type Renewal = TokenRenewal & { readonly epoch: number; readonly holder: Holder };
 
-async function settleRenewal(
+async function confirmRenewal(
   domain: QuotaDomain,
   renewal: Renewal,
   outcome: RenewOutcome,
 ): Promise<HolderRenewOutcome> {
   switch (outcome.kind) {
     case "renewed":
-      return outcome.confirmed ? outcome : settleUnconfirmed(domain, renewal, outcome);
+      return outcome.confirmed ? outcome : confirmUnconfirmed(domain, renewal, outcome);
     case "lapsed":
       return expire(domain, renewal, outcome.fence);
     case "notHeld":
-      return settleMissing(domain, renewal);
+      return voidMissing(domain, renewal);
     case "otherHolder":
       return { kind: "otherHolder" };
   }
 }
 
 /** The grant may never have reached the ledger. Then there is nothing to renew, but only the reaper can say so. */
-async function settleUnconfirmed(
+async function confirmUnconfirmed(
   domain: QuotaDomain,
   renewal: Renewal,
   renewed: Extract<RenewOutcome, { readonly kind: "renewed" }>,
@@ -78,7 +78,7 @@ async function expire(domain: QuotaDomain, renewal: Renewal, fence: bigint): Pro
 }
 
 /** The counters do not hold the token. If the ledger does, they have lost it, or it was granted a moment ago. */
-async function settleMissing(domain: QuotaDomain, renewal: Renewal): Promise<HolderRenewOutcome> {
+async function voidMissing(domain: QuotaDomain, renewal: Renewal): Promise<HolderRenewOutcome> {
   const { pool, token, holder, epoch } = renewal;
   const row = await domain.findLive(renewal);
   if (row === null) return { kind: "lost" };

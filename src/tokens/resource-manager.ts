@@ -1,4 +1,5 @@
 /** Serves external callers and admins: everything that they do with tokens enters the tokens stage here. */
+
 import { randomUUID } from "node:crypto";
 import type {
   AllocateAnswer,
@@ -7,17 +8,17 @@ import type {
   ReleaseAnswer,
   RenewAnswer,
   RenewRequest,
-  TokenName,
   TokenRelease,
   WaitAnswer,
 } from "../core/quota/calls.ts";
-import type { Holder, Violation } from "../core/quota/counters.ts";
+import type { Holder, TokenName, Violation } from "../core/quota/counters.ts";
 import type { QuotaEvents } from "../core/quota/events.ts";
 import type { Clock } from "../runtime/clock.ts";
+import { getOrCreate } from "../runtime/get-or-create.ts";
 import { createPoolAdmin } from "./admin/pool-admin.ts";
 import { allocate } from "./allocate.ts";
-import { allocateAnswer, outcomeOf, releaseAnswer, renewAnswer, waitAnswer } from "./answers.ts";
 import { buildAllocations } from "./build-allocations.ts";
+import { allocateAnswer, outcomeOf, releaseAnswer, renewAnswer, waitAnswer } from "./caller-answers.ts";
 import type { QuotaDomain } from "./domain/domain.ts";
 import type { Domains } from "./domain/domains.ts";
 import type { LimitChanges } from "./limit-changes.ts";
@@ -160,9 +161,7 @@ class CallerOperations {
       const pool = await this.#cache.pool(token.pool);
       if (pool === null) continue;
       const domain = await this.#ports.domains.domain(pool);
-      const group = groups.get(domain);
-      if (group === undefined) groups.set(domain, [at]);
-      else group.push(at);
+      getOrCreate(groups, domain, () => []).push(at);
     }
     const answers: Answer[] = tokens.map(() => unknownPool);
     await Promise.all(

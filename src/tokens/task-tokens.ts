@@ -1,9 +1,9 @@
 import type { ResourceManager } from "../core/kinds/plugin.ts";
-import type { TaskAllocation, TaskHolder, TokenName } from "../core/quota/calls.ts";
-import type { Holder, Violation } from "../core/quota/counters.ts";
+import type { TaskAllocation, TaskHolder } from "../core/quota/calls.ts";
+import type { Holder, TokenName, Violation } from "../core/quota/counters.ts";
 import { type AllocateOutcome, allocate } from "./allocate.ts";
-import { isCap } from "./answers.ts";
 import { buildAllocations } from "./build-allocations.ts";
+import { isCap } from "./caller-answers.ts";
 import type { Domains } from "./domain/domains.ts";
 import type { PoolCache } from "./pool-cache.ts";
 import { release } from "./release.ts";

@@ -1,8 +1,8 @@
 import { sameHolder } from "../core/quota/allocations.ts";
 import type { AllocationRef, HeldToken, Holder } from "../core/quota/counters.ts";
+import { freeReleased } from "./confirm-given-back.ts";
 import type { QuotaDomain } from "./domain/domain.ts";
 import { refOf } from "./domain/domain-ledger.ts";
-import { freeReleased } from "./settle-releases.ts";
 
 /**
  * A token that the counters hold and the ledger does not.

@@ -1,7 +1,7 @@
 /** Serves callers that wait for tokens in a pool's waiting line, as `WaitForResource` and `gangway alloc --wait` do. */
 import type { Allocation, Holder, StandOutcome, Violation } from "../core/quota/counters.ts";
 import { UnavailableError } from "../runtime/unavailable-error.ts";
-import { type AllocateOutcome, settleGrant } from "./allocate.ts";
+import { type AllocateOutcome, confirmGrant } from "./allocate.ts";
 import type { QuotaDomain } from "./domain/domain.ts";
 import { freeBriefly } from "./release.ts";
 import { voidUnconfirmed } from "./void-unconfirmed.ts";
@@ -115,7 +115,7 @@ class PlaceInWaitingLine {
     const { allocation, holder } = this.#request;
     this.#wasHeld = outcome.kind === "granted" && outcome.confirmed;
     try {
-      const settled = await settleGrant(this.#domain, epoch, { allocations: [allocation], holder }, outcome);
+      const settled = await confirmGrant(this.#domain, epoch, { allocations: [allocation], holder }, outcome);
       if (settled.kind !== "again" && settled.kind !== "exhausted") return settled;
     } catch (error) {
       // The next attempt finds the held token, or takes a place again.

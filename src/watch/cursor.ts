@@ -1,4 +1,4 @@
-import type { LogPlace } from "../core/job/event-log.ts";
+import type { LogPlace } from "../core/job/request/event-log.ts";
 
 /** An incarnation without a name is that of a log from before there were incarnations. Its cursors have this form. */
 const UNNAMED = /^p1\.(\d{1,16})$/;

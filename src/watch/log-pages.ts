@@ -1,4 +1,4 @@
-import type { LoggedChange, LogPlace } from "../core/job/event-log.ts";
+import type { LoggedChange, LogPlace } from "../core/job/request/event-log.ts";
 import type { SharedCalls } from "../runtime/shared-calls.ts";
 import type { WatchStore } from "./ports.ts";
 

@@ -1,6 +1,6 @@
-import type { LoggedChange, LogPlace, WatchItem } from "../core/job/event-log.ts";
-import type { JobFilter } from "../core/job/filter.ts";
 import type { Job } from "../core/job/job.ts";
+import type { LoggedChange, LogPlace, WatchItem } from "../core/job/request/event-log.ts";
+import type { JobFilter } from "../core/job/request/filter.ts";
 import { encodeCursor } from "./cursor.ts";
 import { type SelectedChange, select } from "./selection.ts";
 

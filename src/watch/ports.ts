@@ -1,3 +1,4 @@
+import type { Job } from "../core/job/job.ts";
 import type {
   JobKey,
   LoggedChange,
@@ -6,9 +7,8 @@ import type {
   PrunedKind,
   PrunePage,
   WholeSpec,
-} from "../core/job/event-log.ts";
-import type { JobFilter } from "../core/job/filter.ts";
-import type { Job } from "../core/job/job.ts";
+} from "../core/job/request/event-log.ts";
+import type { JobFilter } from "../core/job/request/filter.ts";
 import type { Clock } from "../runtime/clock.ts";
 
 export type SnapshotPage = {

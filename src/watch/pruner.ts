@@ -4,7 +4,7 @@
  * other.
  */
 
-import type { PrunedKind } from "../core/job/event-log.ts";
+import type { PrunedKind } from "../core/job/request/event-log.ts";
 import { doublingMs } from "../runtime/doubling.ts";
 import { minOf } from "../runtime/lists.ts";
 import type { Telemetry } from "../telemetry/events.ts";
@@ -48,14 +48,15 @@ export function createPruner(
     const { kind, after, limit } = pass;
     const startMs = clock.monotonicMs();
     try {
-      const { deleted, next } = await store.prune(kind, { beforeMs: clock.nowMs() - RETENTION_MS, after, limit });
+      const nowMs = clock.nowMs();
+      const { deleted, next } = await store.prune(kind, { beforeMs: nowMs - RETENTION_MS, nowMs, after, limit });
       if (deleted > 0) telemetry.rowsPruned({ kind, rows: deleted });
-      const nowMs = clock.monotonicMs();
-      const restMs = next === null ? PASS_MS : Math.max(REST_MS_MIN, (nowMs - startMs) * REST_PART);
+      const endMs = clock.monotonicMs();
+      const restMs = next === null ? PASS_MS : Math.max(REST_MS_MIN, (endMs - startMs) * REST_PART);
       pass.after = next ?? 0;
       pass.limit = Math.min(PAGE_MAX, limit * 2);
       pass.failures = 0;
-      pass.dueMs = nowMs + restMs;
+      pass.dueMs = endMs + restMs;
     } catch (error) {
       if (signal.aborted) return;
       telemetry.loopFailed({ loop: `pruning of ${kind}`, error });

@@ -1,6 +1,6 @@
-import type { LoggedChange } from "../core/job/event-log.ts";
-import { type JobFilter, matchesFilter } from "../core/job/filter.ts";
 import type { Job } from "../core/job/job.ts";
+import type { LoggedChange } from "../core/job/request/event-log.ts";
+import { type JobFilter, matchesFilter } from "../core/job/request/filter.ts";
 import { encodeCursor } from "./cursor.ts";
 
 /** A change as the readers with one filter get it. */

@@ -1,4 +1,4 @@
-import type { LogPlace } from "../core/job/event-log.ts";
+import type { LogPlace } from "../core/job/request/event-log.ts";
 import type { Telemetry } from "../telemetry/events.ts";
 import type { WatchPorts } from "./ports.ts";
 

@@ -2,13 +2,14 @@
  * The jobs with which a stream begins. They are read a page at a time, when the client has taken the page before: so a
  * stream keeps one page in memory, however many jobs match, and others have their turn between its pages.
  */
-import type { JobKey, LogPlace, WatchItem, WatchRequest } from "../core/job/event-log.ts";
+
 import type { Job } from "../core/job/job.ts";
+import type { JobKey, LogPlace, WatchItem, WatchRequest } from "../core/job/request/event-log.ts";
 import { compareText } from "../runtime/compare-text.ts";
 import { canonicalJson } from "../runtime/json.ts";
 import { bookmark, newChanges, placeAt, type StreamPlace } from "./place.ts";
 import type { SnapshotPage } from "./ports.ts";
-import type { StreamParts } from "./stream.ts";
+import type { StreamParts } from "./stream-parts.ts";
 
 type JobItem = Extract<WatchItem, { readonly job: Job }>;
 

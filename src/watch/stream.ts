@@ -1,39 +1,13 @@
 /** Serves clients that watch jobs: a snapshot, then every change of the jobs that match, with bounded buffers. */
-import type { WatchItem, WatchRequest } from "../core/job/event-log.ts";
-import type { SharedCalls } from "../runtime/shared-calls.ts";
+
+import type { WatchItem, WatchRequest } from "../core/job/request/event-log.ts";
 import { parseCursor } from "./cursor.ts";
 import { createInbox, type Inbox } from "./inbox.ts";
-import type { LogPages } from "./log-pages.ts";
 import { bookmark, newChanges, placeAt, type StreamPlace, sentCursor, settle, snapshotHas } from "./place.ts";
-import type { WatchPorts } from "./ports.ts";
 import type { SelectedChange } from "./selection.ts";
 import { snapshot } from "./snapshot.ts";
-import type { Tail, TailReader } from "./tail.ts";
-import type { WholeJobs } from "./whole-jobs.ts";
-
-export type StreamOptions = {
-  /** A reader that is more entries behind gets TOO_SLOW. */
-  readonly bufferMax: number;
-  /** A stream without entries sends a bookmark this often. */
-  readonly bookmarkMs: number;
-  /** A stream whose filter drops entries sends a bookmark after this many. */
-  readonly bookmarkEntries: number;
-  /** The most jobs of a page of a snapshot. Their bytes are bounded too. */
-  readonly snapshotPage: number;
-};
-
-/** Shared by all streams: the ports, the tail of the log, what they read together, and the bounds. */
-export type StreamParts = {
-  readonly ports: WatchPorts;
-  readonly tail: Tail;
-  /** Reads of snapshots. Streams that wait for the same share a read. */
-  readonly reads: SharedCalls;
-  readonly pages: LogPages;
-  readonly whole: WholeJobs;
-  /** Gives positions to everything that is committed now, so that a snapshot is rarely ahead of the log. */
-  readonly settle: () => Promise<void>;
-  readonly options: StreamOptions;
-};
+import type { StreamOptions, StreamParts } from "./stream-parts.ts";
+import type { TailReader } from "./tail.ts";
 
 /**
  * One reader's view of the jobs that pass a filter: ADDED for each job, a BOOKMARK, then every change in the order of

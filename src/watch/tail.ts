@@ -1,5 +1,6 @@
-import type { LoggedChange, LogPlace } from "../core/job/event-log.ts";
-import type { JobFilter } from "../core/job/filter.ts";
+import type { LoggedChange, LogPlace } from "../core/job/request/event-log.ts";
+import type { JobFilter } from "../core/job/request/filter.ts";
+import { getOrCreate } from "../runtime/get-or-create.ts";
 import { canonicalJson } from "../runtime/json.ts";
 import type { WatchStore } from "./ports.ts";
 import { type SelectedChange, select } from "./selection.ts";
@@ -105,8 +106,7 @@ export function createTail(store: Pick<WatchStore, "entriesAfter">): Tail {
 
   function join(reader: TailReader): () => void {
     const key = canonicalJson(reader.filter);
-    const group = groups.get(key) ?? { filter: reader.filter, readers: new Set() };
-    groups.set(key, group);
+    const group = getOrCreate(groups, key, () => ({ filter: reader.filter, readers: new Set() }));
     group.readers.add(reader);
     return () => {
       unsettled.delete(reader);

@@ -1,11 +1,12 @@
-import type { WatchItem, WatchRequest } from "../core/job/event-log.ts";
+import type { WatchItem, WatchRequest } from "../core/job/request/event-log.ts";
 import { SharedCalls } from "../runtime/shared-calls.ts";
 import type { Telemetry } from "../telemetry/events.ts";
 import { parseCursor } from "./cursor.ts";
 import { LogPages } from "./log-pages.ts";
 import type { WatchPorts } from "./ports.ts";
 import { createSequencer, type Sequencer } from "./sequencer.ts";
-import { type StreamOptions, stream } from "./stream.ts";
+import { stream } from "./stream.ts";
+import type { StreamOptions } from "./stream-parts.ts";
 import { createTail } from "./tail.ts";
 import { WholeJobs } from "./whole-jobs.ts";
 

@@ -1,5 +1,5 @@
-import type { WholeSpec } from "../core/job/event-log.ts";
 import type { Job } from "../core/job/job.ts";
+import type { WholeSpec } from "../core/job/request/event-log.ts";
 import { withTemplates } from "../core/job/spec.ts";
 import { Semaphore } from "../runtime/semaphore.ts";
 import { waitingKey } from "../runtime/served-call.ts";

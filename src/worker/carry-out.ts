@@ -1,6 +1,6 @@
 import type { JobEvent } from "../core/job/event.ts";
-import { actionName } from "../core/reconcile/action-name.ts";
 import type { Action, ActOutcome } from "../core/reconcile/decision.ts";
+import { actionName } from "../core/reconcile/problems/action-name.ts";
 import { stringAt } from "../runtime/json.ts";
 import { append } from "../runtime/lists.ts";
 

@@ -5,11 +5,11 @@
 import type { JobEvent } from "../core/job/event.ts";
 import type { Job } from "../core/job/job.ts";
 import type { Admission } from "../core/job/status.ts";
-import { admissionLabels } from "../core/pods/build-labels.ts";
-import { anchoredMaps } from "../core/reconcile/anchored-objects.ts";
-import { type Claimable, type Claimant, type ClaimVerdict, claimVerdict } from "../core/reconcile/claim.ts";
+import { admissionLabels } from "../core/pods/build/build-labels.ts";
 import type { ActOutcome } from "../core/reconcile/decision.ts";
 import type { ReconcileConfig } from "../core/reconcile/decision-draft.ts";
+import { anchoredMaps } from "../core/reconcile/objects/anchored-objects.ts";
+import { type Claimable, type Claimant, type ClaimVerdict, claimVerdict } from "../core/reconcile/objects/claim.ts";
 import type { ObjectView, Observed, ObservedCluster } from "../core/reconcile/observed.ts";
 import type { WorkerClusters } from "./ports.ts";
 

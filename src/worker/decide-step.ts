@@ -1,15 +1,15 @@
 import type { Section } from "../core/blame/watch-sections.ts";
+import { holdsForFewer } from "../core/job/admission-changes.ts";
 import type { BucketLease } from "../core/job/bucket.ts";
 import { awaitsResult, type Job, liveAdmission } from "../core/job/job.ts";
-import { memberCount } from "../core/job/roles.ts";
 import { isSetAside } from "../core/job/set-aside.ts";
 import { isService } from "../core/kinds/kind.ts";
 import { podName } from "../core/kinds/pod-name.ts";
 import { OWN_ENTRY, type Registry } from "../core/kinds/registry.ts";
-import { applyCacheLookup, lookUpCache } from "../core/reconcile/cached-result.ts";
 import type { Decision } from "../core/reconcile/decision.ts";
 import type { ReconcileConfig } from "../core/reconcile/decision-draft.ts";
 import type { JobToObserve, Observed } from "../core/reconcile/observed.ts";
+import { applyCacheLookup, lookUpCache } from "../core/reconcile/plugins/cached-result.ts";
 import { reconcileGuarded } from "../core/reconcile/reconcile.ts";
 import { claimAll } from "./claim.ts";
 import type { JobMemory } from "./job-memory.ts";
@@ -106,7 +106,15 @@ async function decideGang(
   const decision = await claimAndDecide(watched);
   if (!givesBack(job, decision)) return decision;
   const listed = await ports.clusters.listJob(where, signal);
-  return listed === null ? null : claimAndDecide(listed);
+  return listed === null ? null : claimAndDecide(withLost(listed, watched));
+}
+
+/** A list shows no pods that are gone. How these ended is known from the watches alone. */
+function withLost(listed: Observed, watched: Observed): Observed {
+  return listed.map((one) => {
+    const lost = watched.find(({ cluster }) => cluster === one.cluster)?.lost;
+    return lost === undefined ? one : { ...one, lost };
+  });
 }
 
 /**
@@ -130,7 +138,6 @@ export function givesBack(job: Job, decision: Decision): boolean {
   return (decision.record?.admissions ?? []).some((admission) => {
     const before = was.get(admission.number);
     const released = admission.tokensReleasedMs !== null && before?.tokensReleasedMs === null;
-    const fewer = before !== undefined && memberCount(admission.members) < memberCount(before.members);
-    return released || fewer || (admission.goneMs !== null && before?.goneMs === null);
+    return released || holdsForFewer(admission, before) || (admission.goneMs !== null && before?.goneMs === null);
   });
 }

@@ -1,6 +1,7 @@
 import type { Action } from "../core/reconcile/decision.ts";
 import type { RefusedCreate } from "../core/reconcile/decision-draft.ts";
 import { doublingMs } from "../runtime/doubling.ts";
+import { getOrCreate } from "../runtime/get-or-create.ts";
 import { Expectations } from "./expectations.ts";
 
 /** The wait before failed actions of a job are tried again: 1 s, 2 s, 4 s … up to the longest. */
@@ -127,18 +128,18 @@ export class JobMemory {
   }
 
   #of(jobUid: string): Memory {
-    const known = this.#jobs.get(jobUid);
-    if (known !== undefined) return known;
-    const fresh: Memory = {
-      failuresInRow: 0,
-      retryAtMs: 0,
-      noted: new Map(),
-      recheckAtMs: null,
-      expected: new Expectations(),
-      refused: null,
-    };
-    this.#jobs.set(jobUid, fresh);
-    return fresh;
+    return getOrCreate(
+      this.#jobs,
+      jobUid,
+      (): Memory => ({
+        failuresInRow: 0,
+        retryAtMs: 0,
+        noted: new Map(),
+        recheckAtMs: null,
+        expected: new Expectations(),
+        refused: null,
+      }),
+    );
   }
 
   #forgetIfEmpty(jobUid: string, memory: Memory): void {

@@ -1,9 +1,9 @@
 import type { Job } from "../core/job/job.ts";
 import { LABEL } from "../core/job/labels.ts";
-import { type PodRefusal, readRefusal } from "../core/pods/refusal.ts";
-import { remedyOf } from "../core/pods/refusal-remedy.ts";
-import { actionName } from "../core/reconcile/action-name.ts";
+import { type PodRefusal, readRefusal } from "../core/pods/read/refusal.ts";
+import { remedyOf } from "../core/pods/read/refusal-remedy.ts";
 import type { Action } from "../core/reconcile/decision.ts";
+import { actionName } from "../core/reconcile/problems/action-name.ts";
 import { objectAt, stringMapAt } from "../runtime/json.ts";
 import { type Acted, failureReasonOf, isCreate } from "./carry-out.ts";
 import type { JobMemory } from "./job-memory.ts";

@@ -2,6 +2,7 @@
  * Runs jobs without pods by calling their plugins. It serves users who run work at a service outside Kubernetes, and
  * operators whose process must survive a plugin that hangs or fails.
  */
+
 import type { BucketLease } from "../core/job/bucket.ts";
 import type { Job } from "../core/job/job.ts";
 import { taskName } from "../core/job/names.ts";
@@ -10,8 +11,9 @@ import type { Plugin, PluginProperties, ResourceManager, TaskContext } from "../
 import { type Registry, servedName } from "../core/kinds/registry.ts";
 import type { Decision } from "../core/reconcile/decision.ts";
 import { type ReconcileConfig, reasonOf } from "../core/reconcile/decision-draft.ts";
-import { afterCall, type CallOutcome, type DueCall, dueCall } from "../core/reconcile/plugin-outcome.ts";
+import { afterCall, type CallOutcome, type DueCall, dueCall } from "../core/reconcile/plugins/plugin-outcome.ts";
 import { reconcile } from "../core/reconcile/reconcile.ts";
+import { getOrCreate } from "../runtime/get-or-create.ts";
 import { linkedController } from "../runtime/linked-controller.ts";
 import { BLOCKS_FROM_MS } from "../runtime/slow-down.ts";
 import { thrownText } from "../runtime/thrown-text.ts";
@@ -246,8 +248,8 @@ export class PluginCalls {
   }
 
   #await(jobUid: string, asked: Promise<unknown>): void {
-    const asking = this.#asking.get(jobUid) ?? new Set();
-    this.#asking.set(jobUid, asking.add(asked));
+    const asking = getOrCreate(this.#asking, jobUid, () => new Set());
+    asking.add(asked);
     const answered = () => {
       asking.delete(asked);
       if (asking.size === 0 && this.#asking.get(jobUid) === asking) this.#asking.delete(jobUid);

@@ -5,8 +5,8 @@ import type { JobEvent } from "../core/job/event.ts";
 import type { Job } from "../core/job/job.ts";
 import type { Plugin, ResourceManager, SecretManager } from "../core/kinds/plugin.ts";
 import type { TaskHolder } from "../core/quota/calls.ts";
-import type { ClaimAction } from "../core/reconcile/claim.ts";
 import type { Action, ActOutcome, AnchorEvents, Decision, RecordOutcome } from "../core/reconcile/decision.ts";
+import type { ClaimAction } from "../core/reconcile/objects/claim.ts";
 import type { JobToObserve, Observed } from "../core/reconcile/observed.ts";
 import type { Clock } from "../runtime/clock.ts";
 import type { Term } from "../runtime/member.ts";
@@ -15,6 +15,8 @@ import type { Term } from "../runtime/member.ts";
 export type WorkerMember = {
   /** The present term: the same object until it ends. Null: this worker is not sure that others still see it alive. */
   readonly term: () => Term | null;
+  /** Renews the membership and the time now. Omitted: the time is always right. */
+  readonly look?: () => Promise<void>;
 };
 
 export type WorkerStore = {

@@ -1,4 +1,11 @@
-import { isForgotten, learn, leaveAlone, mayAsk, type QuotaBackoff, quotaUse } from "../core/pods/quota-backoff.ts";
+import {
+  isForgotten,
+  learn,
+  leaveAlone,
+  mayAsk,
+  type QuotaBackoff,
+  quotaUse,
+} from "../core/pods/read/quota-backoff.ts";
 import type { Resources } from "../core/pods/resources.ts";
 import type { Action } from "../core/reconcile/decision.ts";
 import { objectAt } from "../runtime/json.ts";

@@ -1,5 +1,5 @@
 import type { Job } from "../core/job/job.ts";
-import type { PodView } from "../core/pods/pod-view.ts";
+import type { PodView } from "../core/pods/read/pod-view.ts";
 import type { Observed } from "../core/reconcile/observed.ts";
 
 /** Stamps in the future that are remembered. Beyond it the oldest are forgotten, and count from now again. */

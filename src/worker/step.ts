@@ -2,9 +2,11 @@
  * One step of one job: decide, record, then act. It serves users whose jobs must survive a crash at any point: a
  * cluster is changed only after the decision is durable.
  */
+
 import { type BucketLease, bucketOf } from "../core/job/bucket.ts";
 import type { Job } from "../core/job/job.ts";
 import { isTerminal, type SetAside } from "../core/job/status.ts";
+import { hasFutureTimes } from "../core/reconcile/bound-times.ts";
 import type { Decision, RecordOutcome } from "../core/reconcile/decision.ts";
 import { setAside } from "../core/reconcile/hold-gang.ts";
 import { sweep } from "../core/reconcile/reconcile.ts";
@@ -80,6 +82,8 @@ async function attempt(
   const loaded = await ports.store.loadJob(jobUid);
   if (loaded === null) return sweepRemains(ports, context, jobUid, signal);
   const { job, bucket } = loaded;
+  // A machine that slept without knowing it has an old time until it asks. Newer ones would count as wrong.
+  if (hasFutureTimes(job, ports.clock.nowMs())) await ports.member.look?.();
   const lease = context.leaseOf(bucket);
   if (lease === null) return { kind: "notOurs" };
   const decision = await decideStep(ports, context, { job, lease }, signal);

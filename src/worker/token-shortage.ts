@@ -1,4 +1,5 @@
 import { bucketOf } from "../core/job/bucket.ts";
+import { getOrCreate } from "../runtime/get-or-create.ts";
 
 /** Reports about plugins, for metrics. */
 export type PluginEvents = {
@@ -23,8 +24,7 @@ export class TokenShortage {
   }
 
   add(jobUid: string, kind: string, pool: string): void {
-    const known = this.#pools.get(jobUid) ?? { kind, pools: new Set() };
-    this.#pools.set(jobUid, known);
+    const known = getOrCreate(this.#pools, jobUid, () => ({ kind, pools: new Set() }));
     known.pools.add(pool);
     this.#told(kind, pool);
   }

@@ -17,6 +17,7 @@ import { QuotaMemory } from "./quota-memory.ts";
 import { SeenTimes } from "./seen-times.ts";
 import { SlowPlugins } from "./slow-plugins.ts";
 import { type StepContext, type StepFacts, type StepResult, step } from "./step.ts";
+import { StepSchedule, TRY_AGAIN } from "./step-schedule.ts";
 import { Suspects } from "./suspects.ts";
 import type { PluginEvents } from "./token-shortage.ts";
 
@@ -34,13 +35,6 @@ const COLLECT_MS = 20;
 const DUE_PAGE = 500;
 /** How often all jobs with objects in clusters that are not settled are looked at, without any event. */
 const SEEN_MS = 10_000;
-/**
- * The wait before a step that could not run (its clusters are not listed, the store is away) is tried again, doubling
- * up to the longest.
- */
-const PATIENCE = { firstMs: 200, longestMs: 2_000 };
-
-const AT_NEXT_POLL = { atMs: Number.NEGATIVE_INFINITY, holds: false };
 
 export type WorkerOptions = {
   readonly config: ReconcileConfig;
@@ -90,26 +84,9 @@ class WorkerLoop {
   readonly #aloneQueue: KeyedQueue;
   readonly #suspects: Suspects;
   readonly #share: BucketShare;
-  /** The jobs whose steps run, and how many of them there are in each bucket. */
-  readonly #running = new Set<string>();
-  readonly #busy = new Map<number, number>();
+  readonly #schedule: StepSchedule;
   /** Buckets that were taken and whose jobs have not been read. */
   #taken: number[] = [];
-  readonly #woken = new Set<string>();
-  /** Jobs whose recorded time to look again has passed. */
-  readonly #due = new Set<string>();
-  /**
-   * Steps that this worker has planned for later, on the monotonic clock. With `holds` a due job is not stepped before.
-   */
-  readonly #later = new Map<string, { readonly atMs: number; readonly holds: boolean }>();
-  /** How often in a row a step of a job could not run. */
-  readonly #failedTries = new Map<string, number>();
-  /** Jobs with nothing left to do until an event. */
-  #settled = new Set<string>();
-  /**
-   * When a step of each waiting job was first requested, on the monotonic clock. Kept only if steps are reported.
-   */
-  readonly #requestedAtMs = new Map<string, number>();
   #sharedAtMs: number | null = null;
   /** When a step last began, and when the store was last asked for due jobs. */
   #steppedAtMs = Number.NEGATIVE_INFINITY;
@@ -122,6 +99,7 @@ class WorkerLoop {
   constructor(ports: WorkerPorts, options: WorkerOptions) {
     this.#ports = ports;
     this.#options = options;
+    this.#schedule = new StepSchedule(ports.clock);
     this.#suspects = new Suspects({
       store: ports.blame,
       worker: () => ports.member.term()?.name ?? null,
@@ -151,7 +129,7 @@ class WorkerLoop {
     this.#share = new BucketShare({
       store: ports.store,
       member: ports.member,
-      isBusy: (bucket) => this.#busy.has(bucket),
+      isBusy: (bucket) => this.#schedule.isBusy(bucket),
       onTaken: (buckets) => {
         append(this.#taken, buckets);
         this.#suspects.taken(buckets.flatMap((bucket) => this.#share.leaseOf(bucket) ?? []));
@@ -179,7 +157,7 @@ class WorkerLoop {
         failures += 1;
         this.#options.onError(error, "worker's poll");
       }
-      await this.#ports.clock.sleep(failures === 0 ? POLL_MS : doublingMs(PATIENCE, failures - 1), signal);
+      await this.#ports.clock.sleep(failures === 0 ? POLL_MS : doublingMs(TRY_AGAIN, failures - 1), signal);
     }
     await Promise.all([this.#queue.close(), this.#aloneQueue.close()]);
   }
@@ -196,9 +174,7 @@ class WorkerLoop {
   wake(jobUid: string): void {
     // The worker that takes the job's bucket looks at it anyway.
     if (!this.#share.holdsJob(jobUid)) return;
-    this.#settled.delete(jobUid);
-    this.#woken.add(jobUid);
-    this.#noteRequest(jobUid);
+    this.#schedule.wake(jobUid);
     if (this.#collecting) return;
     this.#collecting = true;
     void this.#ports.clock.sleep(COLLECT_MS, this.#signal).then(() => {
@@ -208,8 +184,7 @@ class WorkerLoop {
   }
 
   #flush(): void {
-    for (const jobUid of this.#woken) this.#queueOf(jobUid).wake(jobUid);
-    this.#woken.clear();
+    for (const jobUid of this.#schedule.takeWoken()) this.#queueOf(jobUid).wake(jobUid);
   }
 
   #queueOf(jobUid: string): KeyedQueue {
@@ -222,11 +197,7 @@ class WorkerLoop {
     await this.#refreshShare(monotonicMs);
     for (const jobUid of await this.#suspects.read(monotonicMs)) this.#aloneQueue.wake(jobUid);
     await this.#offerOpen();
-    for (const [jobUid, { atMs }] of this.#later) {
-      if (atMs > monotonicMs) continue;
-      this.#later.delete(jobUid);
-      this.#queueOf(jobUid).offer(jobUid);
-    }
+    for (const jobUid of this.#schedule.takePlanned()) this.#queueOf(jobUid).offer(jobUid);
     if (this.#asksDue(monotonicMs)) await this.#offerDue(clock.nowMs());
     this.#offerSeen(monotonicMs);
   }
@@ -268,25 +239,17 @@ class WorkerLoop {
     this.#context.memory.forgetWhere(isTheirs);
     this.#context.calls.forget(buckets);
     this.#suspects.forget(buckets);
-    for (const known of [this.#settled, this.#due, this.#woken, this.#later, this.#failedTries]) {
-      for (const jobUid of known.keys()) if (isTheirs(jobUid)) known.delete(jobUid);
-    }
+    this.#schedule.forgetWhere(isTheirs);
   }
 
   async #offerDue(nowMs: number): Promise<void> {
     const buckets = this.#share.buckets();
     if (buckets.length === 0) return;
     // Held jobs would otherwise fill the page and hide the jobs after them.
-    const limit = DUE_PAGE + this.#later.size;
+    const limit = DUE_PAGE + this.#schedule.planned;
     const due = await this.#ports.store.dueJobs(buckets, nowMs, limit);
     for (const jobUid of due) {
-      if (this.#later.get(jobUid)?.holds === true) continue;
-      // Noted before the step begins, which may be at once. A step that runs already moves the time itself.
-      this.#due.add(jobUid);
-      const first = this.#noteRequest(jobUid);
-      if (this.#queueOf(jobUid).offer(jobUid)) continue;
-      this.#due.delete(jobUid);
-      if (first) this.#requestedAtMs.delete(jobUid);
+      if (!this.#schedule.isHeld(jobUid)) this.#schedule.due(jobUid, () => this.#queueOf(jobUid).offer(jobUid));
     }
   }
 
@@ -294,8 +257,8 @@ class WorkerLoop {
     if (this.#seenAtMs !== null && monotonicMs - this.#seenAtMs < SEEN_MS) return;
     this.#seenAtMs = monotonicMs;
     const seen = this.#ports.clusters.seenJobs().filter((jobUid) => this.#share.holdsJob(jobUid));
-    this.#settled = new Set(seen.filter((jobUid) => this.#settled.has(jobUid)));
-    for (const jobUid of seen) if (!this.#settled.has(jobUid)) this.#queueOf(jobUid).offer(jobUid);
+    this.#schedule.keepSettled(new Set(seen));
+    for (const jobUid of seen) if (!this.#schedule.isSettled(jobUid)) this.#queueOf(jobUid).offer(jobUid);
   }
 
   /** Steps a job whose bucket two workers in a row have not survived, and notes that before. */
@@ -309,48 +272,39 @@ class WorkerLoop {
 
   async #step(jobUid: string): Promise<void> {
     // Its bucket was taken after it was queued: what is noted about it comes first.
-    if (!this.#suspects.knows(bucketOf(jobUid))) this.#later.set(jobUid, AT_NEXT_POLL);
+    if (!this.#suspects.knows(bucketOf(jobUid))) this.#schedule.postpone(jobUid);
     else if (this.#suspects.isAlone(jobUid)) this.#aloneQueue.wake(jobUid);
     else await this.#run(jobUid);
   }
 
   /** Returns how the step ended. Null: it did not begin. */
   async #run(jobUid: string): Promise<StepResult["kind"] | null> {
-    const due = this.#due.delete(jobUid);
+    const due = this.#schedule.takeDue(jobUid);
     const sure = this.#share.signal();
     if (sure === null) return null;
-    if (this.#running.has(jobUid)) {
-      this.#later.set(jobUid, AT_NEXT_POLL);
+    if (this.#schedule.isRunning(jobUid)) {
+      this.#schedule.postpone(jobUid);
       return null;
     }
-    this.#running.add(jobUid);
     this.#steppedAtMs = this.#ports.clock.monotonicMs();
-    // Marked before the step, so that an event during the step can unmark it.
-    this.#settled.add(jobUid);
-    const bucket = bucketOf(jobUid);
-    this.#busy.set(bucket, (this.#busy.get(bucket) ?? 0) + 1);
+    const lagMs = this.#schedule.begin(jobUid);
     const run = () => step(this.#ports, this.#context, { jobUid, due }, this.#untilEither(sure));
     const { onStep } = this.#options;
     try {
-      const result = await (onStep === undefined ? run() : this.#measured(jobUid, onStep, run));
+      const result = await (onStep === undefined ? run() : this.#measured(lagMs, onStep, run));
       this.#ended(jobUid, result);
       return result.kind;
     } finally {
-      this.#running.delete(jobUid);
-      const others = (this.#busy.get(bucket) ?? 1) - 1;
-      if (others > 0) this.#busy.set(bucket, others);
-      else this.#busy.delete(bucket);
+      this.#schedule.end(jobUid);
     }
   }
 
   async #measured(
-    jobUid: string,
+    lagMs: number,
     onStep: NonNullable<WorkerOptions["onStep"]>,
     run: () => Promise<StepResult>,
   ): Promise<StepResult> {
     const startedMs = this.#ports.clock.monotonicMs();
-    const lagMs = startedMs - (this.#requestedAtMs.get(jobUid) ?? startedMs);
-    this.#requestedAtMs.delete(jobUid);
     let kind: StepFacts["result"] = "failed";
     try {
       const result = await run();
@@ -361,13 +315,6 @@ class WorkerLoop {
     }
   }
 
-  /** Remembers when a step of a job was first requested. True if this is the first request. */
-  #noteRequest(jobUid: string): boolean {
-    if (this.#options.onStep === undefined || this.#requestedAtMs.has(jobUid)) return false;
-    this.#requestedAtMs.set(jobUid, this.#ports.clock.monotonicMs());
-    return true;
-  }
-
   /** Aborted when this worker stops, or is no longer sure of its buckets. */
   #untilEither(sure: AbortSignal): AbortSignal {
     if (this.#until?.sure !== sure) this.#until = { sure, signal: linkedController(this.#signal, sure).signal };
@@ -375,26 +322,15 @@ class WorkerLoop {
   }
 
   #ended(jobUid: string, result: StepResult): void {
-    if (result.kind !== "settled") this.#settled.delete(jobUid);
     if (result.kind === "notOurs") this.#sharedAtMs = null;
-    if (result.kind === "unseen") this.#tryLater(jobUid);
-    else this.#failedTries.delete(jobUid);
-    if (result.kind === "settled") this.#later.delete(jobUid);
-    if (result.kind === "again") {
-      const atMs = this.#ports.clock.monotonicMs() + result.afterMs;
-      this.#later.set(jobUid, { atMs, holds: false });
-    }
+    if (result.kind === "settled") this.#schedule.settle(jobUid);
+    else if (result.kind === "unseen") this.#schedule.tryLater(jobUid);
+    else if (result.kind === "again") this.#schedule.stepAgain(jobUid, result.afterMs);
+    else this.#schedule.leaveOpen(jobUid);
   }
 
   #failed(error: unknown, jobUid: string): void {
     this.#options.onError(error, `step of job ${jobUid}`);
-    this.#settled.delete(jobUid);
-    this.#tryLater(jobUid);
-  }
-
-  #tryLater(jobUid: string): void {
-    const times = (this.#failedTries.get(jobUid) ?? 0) + 1;
-    this.#failedTries.set(jobUid, times);
-    this.#later.set(jobUid, { atMs: this.#ports.clock.monotonicMs() + doublingMs(PATIENCE, times - 1), holds: true });
+    this.#schedule.tryLater(jobUid);
   }
 }

@@ -18,7 +18,7 @@ import { Client, type ClientDuplexStream, credentials, Metadata, type ServiceErr
 import { readDescriptors } from "../../src/api/reflection/reflection.ts";
 import { connect } from "../../src/cli/rpc/client.ts";
 import { startEmbedded } from "../../src/compose/embedded.ts";
-import { readConfig } from "../../src/config.ts";
+import { readConfig } from "../../src/config/config.ts";
 import { RPC_TABLE } from "../../src/core/access/rpc-table.ts";
 import { AUDIT_ACTIONS } from "../../src/core/admin/audit.ts";
 import { ClusterService } from "../../src/gen/gangway/v1/cluster_service_pb.ts";

@@ -10,7 +10,7 @@ import { test } from "node:test";
 import { issuerKeys } from "../../src/access/issuer-keys.ts";
 import { followedReviewer } from "../../src/adapters/cluster/token-review.ts";
 import { connectAuthentication } from "../../src/compose/access.ts";
-import { readConfig } from "../../src/config.ts";
+import { readConfig } from "../../src/config/config.ts";
 import { systemClock } from "../../src/runtime/clock.ts";
 import { UnavailableError } from "../../src/runtime/unavailable-error.ts";
 import { waitUntil } from "../support/bounded.ts";

@@ -9,7 +9,7 @@ import { type TestContext, test } from "node:test";
 import { exportJWK } from "jose";
 import { Provider } from "oidc-provider";
 import { connectAuthentication } from "../../src/compose/access.ts";
-import { readConfig } from "../../src/config.ts";
+import { readConfig } from "../../src/config/config.ts";
 import { systemClock } from "../../src/runtime/clock.ts";
 import { signingKey } from "../support/issuer.ts";
 import { memoryRobots } from "../support/memory-robots.ts";

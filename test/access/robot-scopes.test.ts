@@ -7,7 +7,7 @@ import { type TestContext, test } from "node:test";
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import { Client, credentials } from "@grpc/grpc-js";
 import { startEmbedded } from "../../src/compose/embedded.ts";
-import { readConfig } from "../../src/config.ts";
+import { readConfig } from "../../src/config/config.ts";
 import { type AccessScopeSchema, AccessService } from "../../src/gen/gangway/v1/access_service_pb.ts";
 import { NamespaceService } from "../../src/gen/gangway/v1/namespace_service_pb.ts";
 import { callsOf, type Outcome } from "../api/fixture.ts";
@@ -171,7 +171,8 @@ test("robots beyond a limit of their namespace or project are refused, until the
       true,
       {
         subject: "namespace nlp",
-        description: "has 1 robot whose token counts, and its max_robot_tokens is 1: revoke one first",
+        description:
+          "has 1 robot whose token counts, and its max_robot_tokens is 1: revoke one first: gangway robot revoke NAME",
       },
     ],
   );

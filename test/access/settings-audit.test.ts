@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { connect } from "../../src/cli/rpc/client.ts";
 import { startEmbedded } from "../../src/compose/embedded.ts";
-import { readConfig } from "../../src/config.ts";
+import { readConfig } from "../../src/config/config.ts";
 import { QueueService } from "../../src/gen/gangway/v1/queue_service_pb.ts";
 import { waitUntil } from "../support/bounded.ts";
 import { addDatabase } from "../support/data-folder.ts";

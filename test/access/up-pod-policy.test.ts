@@ -7,7 +7,7 @@ import { type TestContext, test } from "node:test";
 import { PLAIN } from "../../src/cli/rpc/channel.ts";
 import { connect } from "../../src/cli/rpc/client.ts";
 import { startEmbedded } from "../../src/compose/embedded.ts";
-import { readConfig } from "../../src/config.ts";
+import { readConfig } from "../../src/config/config.ts";
 import { JobService } from "../../src/gen/gangway/v1/job_service_pb.ts";
 import { NamespaceService } from "../../src/gen/gangway/v1/namespace_service_pb.ts";
 import { addDatabase } from "../support/data-folder.ts";

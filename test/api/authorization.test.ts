@@ -24,7 +24,7 @@ import {
 } from "../../src/gen/gangway/v1/resource_manager_pb.ts";
 import { Health } from "../../src/gen/grpc/health/v1/health_pb.ts";
 import { systemClock } from "../../src/runtime/clock.ts";
-import { amounts, cluster, node } from "../core/plan-world.ts";
+import { amounts, cluster, node } from "../core/plan/plan-world.ts";
 import { within } from "../support/bounded.ts";
 import { knownCallers } from "../support/known-callers.ts";
 import { memoryAccess } from "../support/memory-access.ts";

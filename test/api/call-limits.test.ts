@@ -238,7 +238,8 @@ test("robots beyond the limit of their maker are refused, and a revoked one make
     [
       "RESOURCE_EXHAUSTED",
       "TOO_MANY_ROBOTS_OF_CALLER",
-      "caller robot:ann has made 2 robots whose tokens count, which is its limit: revoke one first",
+      "caller robot:ann has made 2 robots whose tokens count, which is its limit: " +
+        "revoke one first: gangway robot revoke NAME",
     ],
   );
   assert.equal((await bob.call(createRobotToken, { name: "three" })).error, null);

@@ -9,12 +9,12 @@ import { MemoryStore } from "./memory-store.ts";
 const { method } = JobService;
 const DRAIN_MS = 15_000;
 
-/** A server with a read that ends when the test says so. Its drain ends at once, or never; other times pass at once. */
+/** A server with a read that ends when the test says so. Its drain ends at once, or never. */
 async function slowServer(t: TestContext, drain: "endsAtOnce" | "neverEnds") {
   const clock = systemClock();
   const sleep = async (ms: number, signal?: AbortSignal) => {
-    if (ms < DRAIN_MS || drain === "endsAtOnce") return clock.sleep(0, signal);
-    return clock.sleep(10 * DRAIN_MS, signal);
+    if (ms < DRAIN_MS) return clock.sleep(ms, signal);
+    return clock.sleep(drain === "endsAtOnce" ? 0 : 10 * DRAIN_MS, signal);
   };
   const asked = Promise.withResolvers<void>();
   const finish = Promise.withResolvers<void>();

@@ -5,7 +5,7 @@ import { explainJob } from "../../src/api/job/explain-job.ts";
 import { CallAccess } from "../../src/api/rpc/call-access.ts";
 import { ANONYMOUS } from "../../src/core/access/identity.ts";
 import { ExplainJobRequestSchema } from "../../src/gen/gangway/v1/job_service_pb.ts";
-import { pytorch, Scene } from "../core/scene.ts";
+import { pytorch, Scene } from "../core/reconcile/scene.ts";
 import { OWN_KINDS } from "../support/kinds.ts";
 
 const access = new CallAccess(null, { identity: ANONYMOUS, rpc: "gangway.v1.JobService/ExplainJob" });

@@ -7,8 +7,8 @@ import { ANONYMOUS } from "../../src/core/access/identity.ts";
 import type { Job } from "../../src/core/job/job.ts";
 import type { PluginRecord } from "../../src/core/job/task-info.ts";
 import { ExplainJobRequestSchema } from "../../src/gen/gangway/v1/job_service_pb.ts";
-import { etlEntry } from "../core/plugin-world.ts";
-import { admit, jobOf, START_MS } from "../core/world.ts";
+import { etlEntry } from "../core/kinds/plugin-world.ts";
+import { admit, jobOf, START_MS } from "../core/reconcile/world.ts";
 import { kindsWith } from "../support/kinds.ts";
 
 const kinds = kindsWith(etlEntry);

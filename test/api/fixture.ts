@@ -12,7 +12,7 @@ import {
 import { anyUnpack } from "@bufbuild/protobuf/wkt";
 import { Client, type ClientReadableStream, credentials, type ServiceError, status } from "@grpc/grpc-js";
 import { CONNECTION_BOUNDS } from "../../src/api/connection-bounds.ts";
-import type { JobLogs } from "../../src/api/ports.ts";
+import type { ForeseeJob, JobLogs } from "../../src/api/ports.ts";
 import { type ApiPorts, startApi } from "../../src/api/server.ts";
 import { NO_CALL_LIMITS } from "../../src/core/access/call-limits.ts";
 import {
@@ -25,6 +25,7 @@ import {
 } from "../../src/gen/google/rpc/error_details_pb.ts";
 import { StatusSchema } from "../../src/gen/google/rpc/status_pb.ts";
 import { createIntake } from "../../src/intake/intake.ts";
+import { createForesight } from "../../src/planner/foresight.ts";
 import { createSimulator } from "../../src/planner/simulator.ts";
 import { systemClock } from "../../src/runtime/clock.ts";
 import type { ServerTls } from "../../src/runtime/server-tls.ts";
@@ -75,12 +76,15 @@ export async function startFixture(
   const logs: JobLogs = { look: async () => ({ kind: "absent" }), open: () => Promise.reject(new Error("no log")) };
   const resources = new MemoryResources(wakePlanner);
   const fleet = snapshotFleet(store.snapshot, clock.nowMs);
+  const foresight = createForesight({ clock, fleet });
   const ports = {
     kinds: OWN_KINDS,
     resources,
     intake,
     reads,
     simulate: createSimulator({ kinds: OWN_KINDS, fleet, firstWaiting: store.firstWaiting }),
+    // Most tests have no cluster, and are not about that.
+    foresee: (async (...asked) => (store.clusters.size === 0 ? null : foresight(...asked))) satisfies ForeseeJob,
     watch,
     admin,
     priorityClasses,

@@ -9,7 +9,7 @@ import type { NewBinding } from "../../src/core/access/binding.ts";
 import { describeUidRefusal } from "../../src/core/admin/cluster.ts";
 import { ClusterService } from "../../src/gen/gangway/v1/cluster_service_pb.ts";
 import { JobService, SimulateJobResponseSchema, Verdict } from "../../src/gen/gangway/v1/job_service_pb.ts";
-import { amounts, cluster, node, nodes } from "../core/plan-world.ts";
+import { amounts, cluster, node, nodes } from "../core/plan/plan-world.ts";
 import { knownCallers } from "../support/known-callers.ts";
 import { memoryAccess } from "../support/memory-access.ts";
 import { startFixture } from "./fixture.ts";

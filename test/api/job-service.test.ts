@@ -272,6 +272,18 @@ test("explain says where a job runs, why it failed, and which admissions are sti
   const runs = await call(method.explainJob, { name: "mnist" });
   assert.equal(runs.ok?.summary, "default/mnist runs on cluster west: 2 of 3 pods active");
   assert.deepEqual([runs.ok?.admission?.number, runs.ok?.admission?.members["Worker"]], [2, 2]);
+  const oneSucceeded = { ...replicaStatuses, Worker: { active: 1, succeeded: 1, failed: 0 } };
+  store.put({
+    ...job,
+    status: { ...running, replicaStatuses: oneSucceeded },
+    admissions: [{ ...admission, state: "live", returned: { Worker: [1] } }],
+  });
+  const gaveBack = await call(method.explainJob, { name: "mnist" });
+  assert.equal(
+    gaveBack.ok?.summary,
+    "default/mnist runs on cluster west: 2 of 3 pods active, 1 succeeded, 1 has ended and gave back its tokens",
+  );
+  assert.deepEqual(gaveBack.ok?.admission?.returned, { Worker: 1 });
   const shown = await call(method.getJob, { name: "mnist" });
   assert.equal(
     shown.ok?.job?.status?.replicaStatuses["Worker"]?.selector,

@@ -238,6 +238,17 @@ test("the command line shows lines with their replica, and with their time on re
     dressed.stdout,
     /^\[Master\/0 pytorch\] \d{4}-\d\d-\d\dT[\d:.]+Z mnist-master-0\/pytorch attempt 1 ended/,
   );
+  for (const same of ["mnist-master-0", "pod/mnist-master-0", "pytorchjob mnist --rank 0", "--all --since 1h"])
+    assert.equal((await logs(same)).stdout, plain.stdout, same);
+  assert.match((await logs("mnist-worker-1")).stderr, /replica|pod/);
+  assert.match((await logs("mnist mnist-master-0")).stdout, /^\[mnist Master\/0 pytorch\] .*(\n.*){3}\n$/);
+  const tooHigh = await logs("mnist --rank 3");
+  assert.match(tooHigh.stderr, /^error: --rank must be at most 2: mnist has 3 replicas with 1 processes each\n$/);
+  assert.equal((await logs("-l no=such")).exitCode, 3);
+  assert.match(
+    (await logs("nobody-worker-0")).stderr,
+    /^error: not found: job default\/nobody-worker-0 does not exist/,
+  );
   const refused = await logs("mnist --replica Worker/7");
   assert.equal(refused.exitCode, 3);
   assert.match(refused.stderr, /not found: replica default\/mnist\/Worker\/7 does not exist/);

@@ -9,12 +9,19 @@ import type {
   ReleaseAnswer,
   RenewAnswer,
   RenewRequest,
-  TokenName,
   TokenRelease,
   WaitAnswer,
 } from "../../src/core/quota/calls.ts";
 import { CounterState } from "../../src/core/quota/counter-state.ts";
-import type { Allocation, HeldToken, Holder, Limits, QueueLimit, Violation } from "../../src/core/quota/counters.ts";
+import type {
+  Allocation,
+  HeldToken,
+  Holder,
+  Limits,
+  QueueLimit,
+  TokenName,
+  Violation,
+} from "../../src/core/quota/counters.ts";
 import { TICK_MS_MAX } from "../../src/core/quota/lease-clock.ts";
 import type {
   PoolFreeze,
@@ -138,7 +145,7 @@ export class MemoryResources implements TokenOperations {
     const span = (asked: number | null, is: number | null) => (asked === null ? is : asked === 0 ? null : asked);
     return {
       name: settings.name,
-      quota: settings.quota,
+      quota: limit(settings.quota, null),
       projectDefault: limit(settings.projectDefault, before?.projectDefault),
       namespaceDefault: limit(settings.namespaceDefault, before?.namespaceDefault),
       queue: settings.queue === null ? (before?.queue ?? null) : settings.queue || null,

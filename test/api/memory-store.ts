@@ -8,21 +8,21 @@ import { changeRefusal, type PriorityClassRecord } from "../../src/core/admin/pr
 import type { QueueRecord } from "../../src/core/admin/queue.ts";
 import type { QuotaGrant } from "../../src/core/admin/quota-grant.ts";
 import type { ShownEvent } from "../../src/core/job/event.ts";
-import { type JobFilter, matchesFilter } from "../../src/core/job/filter.ts";
 import type { Job } from "../../src/core/job/job.ts";
-import type { CreateOutcome, EndOutcome, NewJob } from "../../src/core/job/requests.ts";
-import type { SentJob } from "../../src/core/job/sent.ts";
+import { type JobFilter, matchesFilter } from "../../src/core/job/request/filter.ts";
+import type { CreateOutcome, EndOutcome, NewJob } from "../../src/core/job/request/requests.ts";
+import type { SentJob } from "../../src/core/job/request/sent.ts";
 import { isTerminal } from "../../src/core/job/status.ts";
 import type { TenantRecord } from "../../src/core/job/tenant-limits.ts";
-import type { PlanGang } from "../../src/core/plan/plan-gang.ts";
-import type { Refusal } from "../../src/core/plan/plan-types.ts";
-import { DEFAULT_POLICY } from "../../src/core/plan/queue-policy.ts";
-import { stopOf } from "../../src/core/plan/queue-stop.ts";
-import type { PlanSnapshot } from "../../src/core/plan/snapshot.ts";
+import type { PlanGang } from "../../src/core/plan/model/plan-gang.ts";
+import type { Refusal } from "../../src/core/plan/model/plan-types.ts";
+import { DEFAULT_POLICY } from "../../src/core/plan/model/queue-policy.ts";
+import { stopOf } from "../../src/core/plan/model/queue-stop.ts";
+import type { PlanSnapshot } from "../../src/core/plan/model/snapshot.ts";
 import { treeProblem } from "../../src/core/quota/check-tree.ts";
 import type { IntakeStore } from "../../src/intake/ports.ts";
 import { canonicalJson } from "../../src/runtime/json.ts";
-import { planGang } from "../core/plan-world.ts";
+import { planGang } from "../core/plan/plan-world.ts";
 
 type Entry = { readonly type: "ADDED" | "MODIFIED" | "DELETED"; readonly job: Job; readonly cursor: string };
 const BUFFER_MAX = 100;
@@ -50,9 +50,13 @@ export class MemoryStore {
   readonly clusters = new Map<string, ClusterRecord>();
   readonly refusals = new Map<string, { refusal: Refusal; atMs: number }>();
   readonly events: ShownEvent[] = [];
-  readonly #watchers = new Set<(entry: Entry) => void>();
+  readonly #watchers = new Set<(gang: Entry) => void>();
   readonly #log: Entry[] = [];
+  /** The uids of all jobs that ever had a name. */
+  readonly #uids = new Map<string, ReadonlySet<string>>();
   open = true;
+  /** True: records of deleted jobs go away at once, as without pods. */
+  removesDeleted = false;
   /** The resources of the clusters' nodes. Null: not known. */
   nodeResources: ReadonlySet<string> | null = null;
 
@@ -183,6 +187,7 @@ export class MemoryStore {
   put(job: Job, sent?: SentJob): void {
     const key = `${job.namespace}/${job.name}`;
     const before = this.jobs.get(key);
+    this.#uids.set(key, new Set([...(this.#uids.get(key) ?? []), job.uid]));
     this.jobs.set(key, { job, sent: sent ?? before!.sent });
     this.#append(before === undefined ? "ADDED" : "MODIFIED", job);
   }
@@ -193,9 +198,9 @@ export class MemoryStore {
   }
 
   #append(type: Entry["type"], job: Job): void {
-    const entry: Entry = { type, job, cursor: String(this.#log.length + 1) };
-    this.#log.push(entry);
-    for (const watcher of this.#watchers) watcher(entry);
+    const gang: Entry = { type, job, cursor: String(this.#log.length + 1) };
+    this.#log.push(gang);
+    for (const watcher of this.#watchers) watcher(gang);
   }
 
   #cancel(which: { namespace: string; name: string }, change: (job: Job) => Job): EndOutcome {
@@ -214,6 +219,7 @@ export class MemoryStore {
     if (found.deleteTimeMs !== null) return { kind: "already", job: found };
     const job = { ...found, deleteTimeMs, version: found.version + 1 };
     this.put(job);
+    if (this.removesDeleted) setImmediate(() => this.forget(job));
     return { kind: "deleting", job };
   }
 
@@ -240,10 +246,10 @@ export class MemoryStore {
     },
     listEvents: async ({ namespace, name, pageSize, after }) => {
       if (after !== null && !/^\d+$/.test(after)) return "badCursor";
-      const job = this.jobs.get(`${namespace}/${name}`)?.job;
-      if (job === undefined) return "notFound";
+      const uids = this.#uids.get(`${namespace}/${name}`);
+      if (uids === undefined) return "notFound";
       const from = Number(after ?? 0);
-      const events = this.events.filter((event) => event.jobUid === job.uid);
+      const events = this.events.filter((event) => uids.has(event.jobUid));
       const next = from + pageSize < events.length ? String(from + pageSize) : null;
       return { events: events.slice(from, from + pageSize), next };
     },
@@ -273,9 +279,9 @@ export class MemoryStore {
     const buffer: Entry[] = [];
     let overflow = false;
     let wake = () => {};
-    const hear = (entry: Entry) => {
-      if (!matchesFilter(filter, entry.job)) return;
-      if (buffer.length < BUFFER_MAX) buffer.push(entry);
+    const hear = (gang: Entry) => {
+      if (!matchesFilter(filter, gang.job)) return;
+      if (buffer.length < BUFFER_MAX) buffer.push(gang);
       else overflow = true;
       wake();
     };
@@ -285,13 +291,13 @@ export class MemoryStore {
     try {
       let last = cursor || String(this.#log.length);
       if (cursor === "") for (const job of this.#matching(filter)) yield { type: "ADDED" as const, job, cursor: last };
-      else for (const entry of this.#log.slice(Number(cursor))) if (matchesFilter(filter, entry.job)) yield entry;
+      else for (const gang of this.#log.slice(Number(cursor))) if (matchesFilter(filter, gang.job)) yield gang;
       yield { type: "BOOKMARK" as const, cursor: last };
       while (!signal.aborted) {
-        const entry = buffer.shift();
-        if (entry !== undefined) {
-          last = entry.cursor;
-          yield entry;
+        const gang = buffer.shift();
+        if (gang !== undefined) {
+          last = gang.cursor;
+          yield gang;
         } else if (overflow) {
           yield { type: "TOO_SLOW" as const, cursor: last };
           return;

@@ -6,10 +6,10 @@ import { explainJob } from "../../src/api/job/explain-job.ts";
 import { CallAccess } from "../../src/api/rpc/call-access.ts";
 import { ANONYMOUS } from "../../src/core/access/identity.ts";
 import type { Job } from "../../src/core/job/job.ts";
-import { refuse } from "../../src/core/plan/refuse.ts";
+import { refuse } from "../../src/core/plan/explain/refuse.ts";
 import { JobSchema } from "../../src/gen/gangway/v1/job_pb.ts";
 import { ExplainJobRequestSchema } from "../../src/gen/gangway/v1/job_service_pb.ts";
-import { pytorch, Scene } from "../core/scene.ts";
+import { pytorch, Scene } from "../core/reconcile/scene.ts";
 import { OWN_KINDS } from "../support/kinds.ts";
 
 function preempted(): Job {

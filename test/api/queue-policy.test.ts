@@ -3,7 +3,7 @@ import { type TestContext, test } from "node:test";
 import { create } from "@bufbuild/protobuf";
 import fc from "fast-check";
 import { policyFromProto, policyNotes, policyToProto } from "../../src/api/queue/convert-policy.ts";
-import { DEFAULT_POLICY, FAIR_SHARING_STRATEGIES } from "../../src/core/plan/queue-policy.ts";
+import { DEFAULT_POLICY, FAIR_SHARING_STRATEGIES } from "../../src/core/plan/model/queue-policy.ts";
 import {
   BorrowWithinPolicy,
   FairSharingStrategy,
@@ -13,7 +13,7 @@ import {
   WithinQueuePreemption,
 } from "../../src/gen/gangway/v1/queue_policy_pb.ts";
 import { type Queue, QueueSchema, QueueService } from "../../src/gen/gangway/v1/queue_service_pb.ts";
-import { somePolicy } from "../core/policy-arbitraries.ts";
+import { somePolicy } from "../core/plan/policy-arbitraries.ts";
 import { startFixture } from "./fixture.ts";
 
 const { createQueue, updateQueue, getQueue } = QueueService.method;

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { JobService, PodObstacle_KindSchema, Verdict } from "../../src/gen/gangway/v1/job_service_pb.ts";
-import { amounts, cluster, node, nodes } from "../core/plan-world.ts";
+import { amounts, cluster, node, nodes } from "../core/plan/plan-world.ts";
 import { startFixture } from "./fixture.ts";
 import { pytorchJob } from "./jobs.ts";
 import { queueRecord } from "./memory-store.ts";
@@ -70,7 +70,8 @@ test("a job that waits or can never run is told why, for each cluster", async (t
   store.clusters.set("east", { ...store.clusters.get("east")!, cordoned: true });
   const waits = await call(method.simulateJob, { job: workers(1) });
   assert.deepEqual([waits.ok?.verdict, waits.ok?.reason], [Verdict.WAITS, "NoCapacity"]);
-  assert.match(waits.ok?.summary ?? "", /^default\/gpt can run, but would wait in queue default: needs 1 pod .*w-0/);
+  const summary = /^default\/gpt can run, but not now; it must first wait in the queue "default": it needs 1 pod .*w-0/;
+  assert.match(waits.ok?.summary ?? "", summary);
   assert.deepEqual(
     waits.ok?.clusters.map((one) => [one.verdict, one.refusal?.reason]),
     [

@@ -4,9 +4,9 @@ import type { JobPods } from "../../src/api/ports.ts";
 import type { Job } from "../../src/core/job/job.ts";
 import { LABEL } from "../../src/core/job/labels.ts";
 import type { PodProblem } from "../../src/core/job/status.ts";
-import { type PodView, podView } from "../../src/core/pods/pod-view.ts";
+import { type PodView, podView } from "../../src/core/pods/read/pod-view.ts";
 import { JobService } from "../../src/gen/gangway/v1/job_service_pb.ts";
-import { admit } from "../core/world.ts";
+import { admit } from "../core/reconcile/world.ts";
 import { startFixture } from "./fixture.ts";
 import { pytorchJob } from "./jobs.ts";
 

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import type { Db } from "../../src/adapters/store/db/db.ts";
-import type { SentJob } from "../../src/core/job/sent.ts";
+import type { SentJob } from "../../src/core/job/request/sent.ts";
 import type { Counters } from "../../src/core/quota/counters.ts";
 import { systemClock } from "../../src/runtime/clock.ts";
 import { OwnRedis } from "../counters/own-redis.ts";

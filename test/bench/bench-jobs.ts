@@ -1,4 +1,4 @@
-import type { SentJob } from "../../src/core/job/sent.ts";
+import type { SentJob } from "../../src/core/job/request/sent.ts";
 import { podTemplate } from "./bench-cluster.ts";
 
 /**

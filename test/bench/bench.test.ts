@@ -1,5 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { fromBinary } from "@bufbuild/protobuf";
+import { CreateJobRequestSchema } from "../../src/gen/gangway/v1/job_service_pb.ts";
 import { hasOpenssl } from "../support/certificates.ts";
 import { postgresServer } from "../support/postgres.ts";
 import { hasRedisServer } from "../support/redis-server.ts";
@@ -15,12 +17,14 @@ import { benchProcesses } from "./processes.ts";
 import { benchRecord } from "./record.ts";
 import { benchScale } from "./scale.ts";
 import { benchStart } from "./start.ts";
-import { benchSubmit } from "./submit.ts";
+import { benchSubmit, numberedRequests } from "./submit.ts";
 import { benchTokens } from "./tokens.ts";
 import { benchWatch } from "./watch.ts";
 
 const server = await postgresServer();
 const noServers = server === null || !hasRedisServer();
+/** These start so many processes that they take minutes. */
+const noLong = noServers || process.env["GANGWAY_LONG_BENCHES"] === undefined;
 
 test("the bench of submits ends with a ratio for each pair", async () => {
   const lines: string[] = [];
@@ -37,6 +41,30 @@ test("the bench of submits ends with a ratio for each pair", async () => {
   assert.ok(names.filter((name) => name.startsWith("list ")).length > 15, names.join("\n"));
   assert.ok(Object.values(ratios).every((ratio) => ratio > 0 && Number.isFinite(ratio)));
   assert.ok(lines.some((line) => line.includes("self time")));
+});
+
+test("jobs of the bench of submits have so many replicas, and templates of their own if that is wanted", () => {
+  const made = (distinct: boolean) =>
+    [1, 2].map((number) => {
+      const bytes = numberedRequests({ replicas: 16, distinct })(number);
+      const { job } = fromBinary(CreateJobRequestSchema, bytes);
+      const specs = Object.entries(job?.spec?.replicaSpecs ?? {});
+      const counts = Object.fromEntries(specs.map(([role, { replicas }]) => [role, replicas]));
+      return { name: job?.metadata?.name ?? "", counts, templates: specs.map(([, { template }]) => template) };
+    });
+  const [first, second] = made(false);
+  assert.deepEqual([first?.counts, first?.name], [{ Master: 1, Worker: 15 }, "one-000000000001"]);
+  assert.notEqual(second?.name, first?.name);
+  assert.deepEqual(second?.templates, first?.templates);
+  for (const { name, templates } of made(true)) {
+    assert.equal(templates.length, 2);
+    for (const template of templates) {
+      const [container] = (template as { spec: { containers: { command: string[]; env: object[] }[] } }).spec
+        .containers;
+      assert.equal(container?.command.at(-1), name);
+      assert.deepEqual(container?.env, [{ name: "TRIAL", value: name }]);
+    }
+  }
 });
 
 test("the bench of admissions admits and creates everything, and cleans up", async () => {
@@ -82,9 +110,9 @@ test("the bench of watches gives every watcher its changes, each encoded once fo
   assert.ok(lines.some((line) => line.includes("self time")));
 });
 
-test("the bench of starts measures each start, and an idle installation", { skip: noServers }, async () => {
+test("the bench of starts measures each start, and an idle installation", { skip: noLong }, async () => {
   const lines: string[] = [];
-  const tiny = { runs: 1, postgres: server ?? "", finished: 20, running: 2, seconds: 1 };
+  const tiny = { runs: 1, postgres: server ?? "", finished: 20, running: 2, seconds: 1, looksMax: 2 };
   const { statements } = await benchStart(tiny, (line) => void lines.push(line));
   assert.ok(statements > 0 && Number.isFinite(statements), lines.join("\n"));
   for (const name of ["node -e 0", "PGlite, same folder", "npm start, new folder", "gangway get", "idle, 20 finished"])
@@ -94,7 +122,7 @@ test("the bench of starts measures each start, and an idle installation", { skip
     );
 });
 
-test("the bench of many jobs measures every call in both installations", { skip: noServers }, async () => {
+test("the bench of many jobs measures every call in both installations", { skip: noLong }, async () => {
   const lines: string[] = [];
   const tiny = { postgres: server ?? "", finished: 300, live: 100, runs: 1, seconds: 1 };
   const ratios = await benchScale(tiny, (line) => void lines.push(line));
@@ -116,7 +144,7 @@ test("the bench of processes calls each number of them", { skip: noServers }, as
   assert.ok(Object.values(ratios).every((ratio) => ratio > 0 && Number.isFinite(ratio)));
 });
 
-test("the bench of floods measures each kind of calls with limits and without", async () => {
+test("the bench of floods measures each kind of calls with limits and without", { skip: noLong }, async () => {
   const lines: string[] = [];
   const tiny = { postgres: null, seconds: 0.5, callers: 2, turns: 1, perSecond: 4 };
   const ratios = await benchFlood(tiny, (line) => void lines.push(line));
@@ -125,7 +153,7 @@ test("the bench of floods measures each kind of calls with limits and without", 
   assert.match(lines[0] ?? "", /^default limits, embedded: the flood had \d+\/s done, /);
 });
 
-const noKnown = noServers || !hasOpenssl();
+const noKnown = noLong || !hasOpenssl();
 
 test("the bench of authentication measures each method with each kind of calls", { skip: noKnown }, async () => {
   const lines: string[] = [];

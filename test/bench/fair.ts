@@ -1,7 +1,7 @@
 /** Runs loads of teams that share quotas on a virtual clock: how long they take, what is lost, and who waits. */
-import { DEFAULT_POLICY, type QueuePolicy } from "../../src/core/plan/queue-policy.ts";
-import type { PlanQueue } from "../../src/core/plan/snapshot.ts";
-import { Heap } from "../../src/core/plan/state/heap.ts";
+import { DEFAULT_POLICY, type QueuePolicy } from "../../src/core/plan/model/queue-policy.ts";
+import type { PlanQueue } from "../../src/core/plan/model/snapshot.ts";
+import { Heap } from "../../src/runtime/heap.ts";
 import { FLAVOR, RESOURCE, VirtualFleet } from "../support/virtual-fleet.ts";
 import { ownCpuMs } from "./cpu-time.ts";
 import { BASELINE, type Load, type QueueSet, readLoads, type WorkloadSet } from "./fair-loads.ts";

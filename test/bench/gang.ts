@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import type { KubeClient } from "../../src/adapters/cluster/client.ts";
 import type { Db } from "../../src/adapters/store/db/db.ts";
-import type { SentJob } from "../../src/core/job/sent.ts";
+import type { SentJob } from "../../src/core/job/request/sent.ts";
 import { systemClock } from "../../src/runtime/clock.ts";
 import { controlPlaneBuilt } from "../kube/build.ts";
 import { waitForCount, waitUntil } from "../support/bounded.ts";

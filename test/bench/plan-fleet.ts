@@ -1,12 +1,12 @@
 /** A random fleet for `npm run bench -- plan`: clusters, nodes, queues, and gangs that run or wait. */
 import type { FlavorLabels } from "../../src/core/job/flavor-labels.ts";
-import type { Ask } from "../../src/core/plan/ask.ts";
-import type { EntryChange } from "../../src/core/plan/capacity-entry.ts";
-import type { PlanGang } from "../../src/core/plan/plan-gang.ts";
-import type { PlannedPreemption } from "../../src/core/plan/preemption.ts";
-import { DEFAULT_POLICY, FAIR_SHARING_STRATEGIES, type QueuePolicy } from "../../src/core/plan/queue-policy.ts";
-import type { BoundMember, NodeCapacity, PlanQueue } from "../../src/core/plan/snapshot.ts";
-import type { Change } from "../../src/core/plan/state/changes.ts";
+import type { Change } from "../../src/core/plan/facts/changes.ts";
+import type { Ask } from "../../src/core/plan/model/ask.ts";
+import type { EntryChange } from "../../src/core/plan/model/capacity-entry.ts";
+import type { PlanGang } from "../../src/core/plan/model/plan-gang.ts";
+import type { PlannedPreemption } from "../../src/core/plan/model/preemption.ts";
+import { DEFAULT_POLICY, FAIR_SHARING_STRATEGIES, type QueuePolicy } from "../../src/core/plan/model/queue-policy.ts";
+import type { BoundMember, NodeCapacity, PlanQueue } from "../../src/core/plan/model/snapshot.ts";
 import type { Resources } from "../../src/core/pods/resources.ts";
 import type { Scope } from "../../src/core/quota/counters.ts";
 import { scopeKey } from "../../src/core/quota/scopes.ts";

@@ -1,8 +1,8 @@
 /** Writes the fleet of `npm run bench -- plan` into a database, in the rows that the service would have written. */
 import type { Db, Executor } from "../../src/adapters/store/db/db.ts";
 import { sumKey } from "../../src/adapters/store/ledger/sums.ts";
-import type { PlanGang } from "../../src/core/plan/plan-gang.ts";
-import type { Change } from "../../src/core/plan/state/changes.ts";
+import type { Change } from "../../src/core/plan/facts/changes.ts";
+import type { PlanGang } from "../../src/core/plan/model/plan-gang.ts";
 import { type Fleet, GPU, gangChange, MODELS } from "./plan-fleet.ts";
 
 /** So many rows go into one statement. */

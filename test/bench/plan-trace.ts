@@ -1,9 +1,9 @@
 /** The nodes and tasks of a real cluster for `npm run bench -- plan --trace DIR`. */
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import type { PlanGang } from "../../src/core/plan/plan-gang.ts";
-import type { NodeCapacity, PlanSnapshot } from "../../src/core/plan/snapshot.ts";
-import { FleetState } from "../../src/core/plan/state/fleet-state.ts";
+import { FleetState } from "../../src/core/plan/fleet-state.ts";
+import type { PlanGang } from "../../src/core/plan/model/plan-gang.ts";
+import type { NodeCapacity, PlanSnapshot } from "../../src/core/plan/model/snapshot.ts";
 import { changesOf } from "../support/load-snapshot.ts";
 
 const GPU = "nvidia.com/gpu";

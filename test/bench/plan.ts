@@ -1,9 +1,9 @@
-import type { PlanGang } from "../../src/core/plan/plan-gang.ts";
-import type { PlannedAdmission } from "../../src/core/plan/plan-types.ts";
-import type { Change } from "../../src/core/plan/state/changes.ts";
-import { FleetState } from "../../src/core/plan/state/fleet-state.ts";
-import { RefusalWords } from "../../src/core/plan/state/refusal-words.ts";
-import type { FleetPlan } from "../../src/core/plan/state/run-round.ts";
+import { RefusalMessages } from "../../src/core/plan/explain/refusal-messages.ts";
+import type { Change } from "../../src/core/plan/facts/changes.ts";
+import { FleetState } from "../../src/core/plan/fleet-state.ts";
+import type { PlanGang } from "../../src/core/plan/model/plan-gang.ts";
+import type { PlannedAdmission } from "../../src/core/plan/model/plan-types.ts";
+import type { FleetPlan } from "../../src/core/plan/round/run-round.ts";
 import { searchesBeside } from "../../src/planner/fleet-planner.ts";
 import { profileLines, startProfile } from "./measure.ts";
 import { Fleet, type FleetSize, GPU, gangChange } from "./plan-fleet.ts";
@@ -70,10 +70,10 @@ export async function benchPlan(of: PlanBench, print: Print): Promise<Readonly<R
   let wordsMs = 0;
   const planMs = timed(() => {
     const bounds = { ...boundsOf(state), admissionsMax: Number.POSITIVE_INFINITY };
-    plan = state.round(NOW, bounds, ({ refused, admissions }, parts) => {
+    plan = state.round(NOW, bounds, ({ refused, admissions }, { fleet: known, pendingUse }) => {
       wordsMs = timed(() => {
-        const words = new RefusalWords(parts, { callers: [], admissions });
-        for (const { gang, cause } of refused) words.refusalOf(gang, cause);
+        const messages = new RefusalMessages(known, { callers: [], admissions, pendingUse });
+        for (const { gang, cause } of refused) messages.refusalOf(gang, cause);
       });
     });
   });

@@ -4,12 +4,11 @@ import { once } from "node:events";
 import { join } from "node:path";
 import { redisCounters } from "../../src/adapters/counters/redis/redis-counters.ts";
 import { createStore } from "../../src/adapters/store/store.ts";
-import type { PlannedAdmission } from "../../src/core/plan/plan-types.ts";
+import type { PlannedAdmission } from "../../src/core/plan/model/plan-types.ts";
 import { BatchSize } from "../../src/planner/batch-size.ts";
 import { carryOut } from "../../src/planner/carry-out.ts";
 import { WaitingPlace } from "../../src/planner/waiting-place.ts";
 import { systemClock } from "../../src/runtime/clock.ts";
-import { ledgerOf } from "../../src/tokens/domain/domain-ledger.ts";
 import { plannerQuota } from "../../src/tokens/planner-quota.ts";
 import { FLAVOR, newJob, plannedFor, sentOf } from "../store/jobs.ts";
 import { poolChange } from "../store/ledger-fixture.ts";
@@ -101,7 +100,7 @@ async function startPlanner({ postgres, gangs }: RecordBench, parts: AsyncDispos
     await store.intake.createJobs(some.map((job) => ({ job, sent: sentOf(job), requestId: "" })));
     for (const job of some) waiting.push(plannedFor(job, { admissionCounter: waiting.length }));
   }
-  const domain = soleDomain({ clock, ledger: ledgerOf("default", store.ledger, clock), counters });
+  const domain = soleDomain({ clock, ledger: store.ledgerOf("default", clock), counters });
   parts.defer(() => domain.close());
   const quota = plannerQuota(domain);
   const plannerEpoch = (await store.members.takeLease("planner", "bench")) ?? 0;

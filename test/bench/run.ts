@@ -16,6 +16,7 @@ import { benchRecord } from "./record.ts";
 import { benchScale } from "./scale.ts";
 import { benchStart } from "./start.ts";
 import { benchSubmit } from "./submit.ts";
+import { SMALL } from "./submit-parts.ts";
 import { benchTokens } from "./tokens.ts";
 import { benchWatch } from "./watch.ts";
 
@@ -28,6 +29,9 @@ waits for 240 s without progress ends with status 1.
            beside an echo that inserts the row of such a job into a table without other indexes; batches of 1,000,
            beside bare inserts of such rows in transactions of 200; and GetJob and lists of 100 jobs by each order and
            filter, beside echoes whose answers are as large
+             --replicas N      the replicas of a job that is submitted, a master and workers (default 4)
+             --distinct        the templates of each job have an argument and a variable of their own, as in a sweep of
+                               parameters (default: the same templates in all jobs)
              --finished N      among so many jobs that have ended (default 1000000; embedded 20000)
              --seconds N       how long each is measured (default 5)
              --database WHERE  memory, or a folder's path (default: a temporary folder)
@@ -148,7 +152,8 @@ const { values, positionals } = parseArgs({
     calls: { type: "string", default: "400" },
     turns: { type: "string", default: "40" },
     "min-runtime": { type: "string", default: "1" },
-    replicas: { type: "string", default: "1000" },
+    replicas: { type: "string" },
+    distinct: { type: "boolean", default: false },
     finished: { type: "string" },
     running: { type: "string", default: "10000" },
     live: { type: "string", default: "100000" },
@@ -179,7 +184,8 @@ async function run(name: string | undefined): Promise<void> {
     const { profile, database = null, postgres = null } = values;
     const { finished = postgres === null ? "20000" : "1000000" } = values;
     const numbers = { seconds: Number(values.seconds), finished: Number(finished) };
-    await benchSubmit({ ...numbers, profile, database, postgres }, print);
+    const jobs = { replicas: Number(values.replicas ?? SMALL.replicas), distinct: values.distinct };
+    await benchSubmit({ ...numbers, profile, database, postgres, jobs }, print);
   } else if (name === "tokens") {
     await benchTokens({ postgres: values.postgres ?? DEFAULT_POSTGRES, seconds: Number(values.seconds) }, print);
   } else if (name === "admit") {
@@ -194,7 +200,7 @@ async function run(name: string | undefined): Promise<void> {
     await benchRecord({ ...numbers, postgres }, print);
   } else if (name === "gang") {
     const { simulated, profile } = values;
-    const numbers = { replicas: Number(values.replicas), finished: Number(values.finished ?? 10_000) };
+    const numbers = { replicas: Number(values.replicas ?? 1000), finished: Number(values.finished ?? 10_000) };
     const [kubeconfig = null] = values.kubeconfig;
     await benchGang({ ...numbers, kubeconfig, simulated, idleSeconds: Number(values.seconds), profile }, print);
   } else if (name === "cost") {

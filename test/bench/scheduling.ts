@@ -5,7 +5,7 @@ import { createClusters } from "../../src/adapters/cluster/clusters.ts";
 import type { Db } from "../../src/adapters/store/db/db.ts";
 import { installationId } from "../../src/adapters/store/db/installation.ts";
 import { createStore } from "../../src/adapters/store/store.ts";
-import type { SentJob } from "../../src/core/job/sent.ts";
+import type { SentJob } from "../../src/core/job/request/sent.ts";
 import type { Counters } from "../../src/core/quota/counters.ts";
 import { createIntake } from "../../src/intake/intake.ts";
 import { createPlanner } from "../../src/planner/planner.ts";
@@ -73,7 +73,7 @@ export async function startScheduling(of: {
   await waitUntil("every cluster is listed", () => connected.every((cluster) => cluster.synced()), { pollMs: 20 });
   const quota = soleQuota({
     clock,
-    ledger: store.ledger,
+    ledgerOf: store.ledgerOf,
     ...(of.counters === undefined ? {} : { counters: of.counters }),
   });
   const sole = await soleMember({ clock, store, onError });

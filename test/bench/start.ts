@@ -21,6 +21,8 @@ export type StartBench = {
   readonly running: number;
   /** How long the idle installation is watched. */
   readonly seconds: number;
+  /** So often it is looked at for whether it is idle. Omitted: for two minutes. */
+  readonly looksMax?: number;
 };
 
 /** Of an idle installation, by second. */
@@ -109,7 +111,7 @@ async function measureIdle(bench: StartBench, print: (line: string) => void): Pr
   const fleet = await startFleet(parts, { postgres: bench.postgres, pods: bench.running + 1 });
   const service = await fleet.serve("api,planner,worker");
   const client = fleet.client(service);
-  const none = await idle(fleet, service, bench.seconds);
+  const none = await idle(fleet, service, bench);
   print(idleLine("idle without jobs", none));
   await submitJobs(fleet, client, { prefix: "ended", count: 1, runs: "10ms", phase: "SUCCEEDED" });
   await waitUntil("nothing is left of the ended job", async () => {
@@ -120,7 +122,7 @@ async function measureIdle(bench: StartBench, print: (line: string) => void): Pr
   await copyJobs(fleet.db, { uid: ended?.uid ?? "", count: bench.finished, prefix: "copy" });
   await fleet.db.query("analyze");
   await submitJobs(fleet, client, { prefix: "runs", count: bench.running, runs: "forever", phase: "RUNNING" });
-  const full = await idle(fleet, service, bench.seconds);
+  const full = await idle(fleet, service, bench);
   print(idleLine(`idle, ${bench.finished} finished, ${bench.running} running`, full));
   for (const [statement, count] of full.texts.slice(0, SHOWN)) {
     const text = statement.replaceAll(/\s+/g, " ").trim().slice(0, 90);
@@ -131,7 +133,11 @@ async function measureIdle(bench: StartBench, print: (line: string) => void): Pr
 
 type Idle = IdleFigures & { readonly texts: ReturnType<BenchFleet["statements"]["take"]> };
 
-async function idle({ db, statements }: BenchFleet, { child }: ServeChild, seconds: number): Promise<Idle> {
+async function idle(
+  { db, statements }: BenchFleet,
+  { child }: ServeChild,
+  { seconds, looksMax = LOOKS_MAX }: Pick<StartBench, "seconds" | "looksMax">,
+): Promise<Idle> {
   const total = (texts: Idle["texts"]) => texts.reduce((sum, [, count]) => sum + count, 0);
   let last = Number.POSITIVE_INFINITY;
   let looks = 0;
@@ -143,7 +149,7 @@ async function idle({ db, statements }: BenchFleet, { child }: ServeChild, secon
       const isSteady = looks > 1 && Math.abs(now - last) <= STEADY * Math.max(now, last);
       last = now;
       looks += 1;
-      return isSteady || looks > LOOKS_MAX;
+      return isSteady || looks > looksMax;
     },
     { pollMs: LOOK_MS },
   );

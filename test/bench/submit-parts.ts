@@ -22,7 +22,20 @@ export type SubmitBench = {
   readonly finished: number;
   /** The orders of lists. Omitted: all. */
   readonly orders?: readonly string[];
+  /** The jobs that are submitted. Omitted: `SMALL`. */
+  readonly jobs?: JobShape;
 };
+
+/** The jobs that a bench submits. */
+export type JobShape = {
+  /** With the master. */
+  readonly replicas: number;
+  /** True: the templates of each job have an argument and a variable of their own, as in a sweep of parameters. */
+  readonly distinct: boolean;
+};
+
+/** A master and three workers, and the same templates in all jobs. */
+export const SMALL: JobShape = { replicas: 4, distinct: false };
 
 /** What the parts of the bench share. */
 export type SubmitParts = {
@@ -76,16 +89,14 @@ export async function profiled(
   for (const line of profileLines(title, times)) print(line);
 }
 
-/** A job of a master and three workers, like a small manifest. */
-export function requestOf(name: string) {
-  const container = {
-    name: "pytorch",
-    image: "example.com/train:1",
-    command: ["python", "train.py", "--epochs", "10"],
-  };
+/** A job of a master and workers, like a manifest of a user. */
+export function requestOf(name: string, { replicas, distinct }: JobShape = SMALL) {
+  const command = ["python", "train.py", "--epochs", "10"];
+  const own = { command: [...command, "--trial", name], env: [{ name: "TRIAL", value: name }] };
+  const container = { name: "pytorch", image: "example.com/train:1", ...(distinct ? own : { command }) };
   const limits = { cpu: "8", memory: "64Gi", "nvidia.com/gpu": "1" };
   const template = { spec: { containers: [{ ...container, resources: { limits } }] } };
-  const replicaSpecs = { Master: { replicas: 1, template }, Worker: { replicas: 3, template } };
+  const replicaSpecs = { Master: { replicas: 1, template }, Worker: { replicas: replicas - 1, template } };
   const runPolicy = { schedulingPolicy: { queue: "bench" } };
   return { job: { metadata: { name, namespace: "bench" }, spec: { kind: "PyTorchJob", replicaSpecs, runPolicy } } };
 }

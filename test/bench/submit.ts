@@ -11,7 +11,16 @@ import { type Rate, reportLine } from "./measure.ts";
 import { benchReads } from "./reads.ts";
 import { scratchServerDb } from "./scratch-db.ts";
 import { type Answer, ECHO, INSERT, type Order } from "./submit-orders.ts";
-import { costed, profiled, requestOf, type SubmitBench, type SubmitParts, sender } from "./submit-parts.ts";
+import {
+  costed,
+  type JobShape,
+  profiled,
+  requestOf,
+  SMALL,
+  type SubmitBench,
+  type SubmitParts,
+  sender,
+} from "./submit-parts.ts";
 import { timedRate, timesText } from "./timed-rate.ts";
 
 /** As many rows as intake puts into one transaction. */
@@ -27,7 +36,7 @@ export async function benchSubmit(
   print: (line: string) => void,
 ): Promise<Readonly<Record<string, number>>> {
   await using stack = new AsyncDisposableStack();
-  const { database, postgres = null } = bench;
+  const { database, postgres = null, jobs } = bench;
   const where = postgres === null ? database : (await scratchServerDb(stack, postgres)).url;
   const child = fork(fileURLToPath(new URL("submit-server.ts", import.meta.url)), where === null ? [] : [where]);
   const ready = await answerOf<Answer, "ready">(child, "ready");
@@ -43,7 +52,7 @@ export async function benchSubmit(
   const ask = ordersTo<Order, Answer>();
   const parts = { ask, child, service: sender(service), bare: sender(bare), report, print };
   try {
-    await client.call(JobService.method.createJob, requestOf(FIRST));
+    await client.call(JobService.method.createJob, requestOf(FIRST, jobs));
     await ask(child, { kind: "row", name: FIRST }, "done");
     await profiled(parts, bench.profile, "single submits, echo and bare inserts", () => benchSingles(bench, parts));
     await profiled(parts, bench.profile, "batches", () => benchBatches(bench, parts, client));
@@ -58,9 +67,13 @@ export async function benchSubmit(
   return ratios;
 }
 
-async function benchSingles({ callers = [1, 64, 256], seconds }: SubmitBench, parts: SubmitParts): Promise<void> {
+async function benchSingles(
+  { callers = [1, 64, 256], seconds, jobs = SMALL }: SubmitBench,
+  parts: SubmitParts,
+): Promise<void> {
   const { ask, child, bare, service, report, print } = parts;
-  const payload = Buffer.alloc(ENCODED.length, 1);
+  const numberedRequest = numberedRequests(jobs);
+  const payload = Buffer.alloc(numberedRequest(0).length, 1);
   let made = 0;
   const submit = () => {
     made += 1;
@@ -86,13 +99,13 @@ async function benchSingles({ callers = [1, 64, 256], seconds }: SubmitBench, pa
 }
 
 async function benchBatches(
-  { seconds, batch = 1000 }: SubmitBench,
+  { seconds, batch = 1000, jobs }: SubmitBench,
   parts: SubmitParts,
   client: ReturnType<typeof connect>,
 ): Promise<void> {
   const { ask, child, report, print } = parts;
   const submitBatch = (call: number) => {
-    const requests = Array.from({ length: batch }, (_, at) => requestOf(`batch-${call}-${at}`));
+    const requests = Array.from({ length: batch }, (_, at) => requestOf(`batch-${call}-${at}`, jobs));
     return client.call(JobService.method.batchCreateJobs, { requests });
   };
   const calls = await costed(parts, () => timedRate("", submitBatch, { callers: 1, seconds }));
@@ -111,14 +124,16 @@ async function jobsOf({ ask, child }: SubmitParts): Promise<number> {
 }
 
 const DIGITS = "000000000000";
-const ENCODED = Buffer.from(
-  toBinary(CreateJobRequestSchema, create(CreateJobRequestSchema, requestOf(`one-${DIGITS}`))),
-);
-const DIGITS_AT = ENCODED.indexOf(DIGITS);
 
-/** The encoded request for a job of this number. */
-function numberedRequest(number: number): Buffer {
-  const bytes = Buffer.from(ENCODED);
-  bytes.write(String(number).padStart(DIGITS.length, "0"), DIGITS_AT);
-  return bytes;
+/** Makes encoded requests, each for the job of a number. Encodes one alone: all have the same length. */
+export function numberedRequests(jobs: JobShape): (number: number) => Buffer {
+  const request = create(CreateJobRequestSchema, requestOf(`one-${DIGITS}`, jobs));
+  const encoded = Buffer.from(toBinary(CreateJobRequestSchema, request));
+  const places: number[] = [];
+  for (let at = encoded.indexOf(DIGITS); at >= 0; at = encoded.indexOf(DIGITS, at + 1)) places.push(at);
+  return (number) => {
+    const bytes = Buffer.from(encoded);
+    for (const at of places) bytes.write(String(number).padStart(DIGITS.length, "0"), at);
+    return bytes;
+  };
 }

@@ -9,7 +9,6 @@ import { openPostgres } from "../../src/adapters/store/db/postgres.ts";
 import { createStore } from "../../src/adapters/store/store.ts";
 import { systemClock } from "../../src/runtime/clock.ts";
 import { allocate } from "../../src/tokens/allocate.ts";
-import { ledgerOf } from "../../src/tokens/domain/domain-ledger.ts";
 import { release } from "../../src/tokens/release.ts";
 import { OWN_KINDS } from "../support/kinds.ts";
 import { postgresOptions } from "../support/postgres.ts";
@@ -27,7 +26,7 @@ const store = createStore(db, {
 });
 const quiet = { onError: () => undefined, onWarning: () => undefined };
 const counters = await redisCounters({ url: redis, installation, domain: "default", ...quiet });
-const domain = soleDomain({ clock, ledger: ledgerOf("default", store.ledger, clock), counters });
+const domain = soleDomain({ clock, ledger: store.ledgerOf("default", clock), counters });
 
 let measured: { readonly times: number[]; readonly first: PromiseWithResolvers<void> } | null = null;
 const stop = new AbortController();

@@ -28,7 +28,7 @@ test("an admin makes roles and bindings, and a caller asks what it may do", asyn
   const no = await annRuns("can-i get jobs --namespace nlp");
   assert.deepEqual([no.exitCode, no.stdout], [1, "no\n"]);
   const bound = await gangway(`binding create b --role reader --subject ${ann.subject} --namespace nlp`);
-  assert.equal(bound.stdout, "binding/b created\n");
+  assert.equal(bound.stdout, "binding/b created at namespace/nlp\n");
   assert.match((await gangway("binding list")).stdout, /\nb +reader +subject\/login:ann +namespace\/nlp +call\n/);
   const yes = await annRuns("can-i get jobs --namespace nlp");
   assert.deepEqual([yes.exitCode, yes.stdout], [0, "yes\n"]);
@@ -46,6 +46,7 @@ test("an admin makes roles and bindings, and a caller asks what it may do", asyn
     "binding create b --role reader",
     "binding create b --role reader --subject a --group b",
     "binding create b --role reader --subject a --queue x --namespace y",
+    "binding create b --role reader --subject a --queue x --installation",
     "role create r",
   ]) {
     assert.equal((await gangway(line)).exitCode, 2, line);

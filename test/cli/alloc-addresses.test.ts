@@ -1,7 +1,7 @@
 /** `alloc --exec` while services do not answer: the token is kept if any address answers, else given up in time. */
 import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
-import type { ChildProgram } from "../../src/cli/deps.ts";
+import type { ChildProgram } from "../../src/cli/shell/deps.ts";
 import { startFixture } from "../api/fixture.ts";
 import { MemoryResources } from "../api/memory-resources.ts";
 import { WAIT_MS_MAX, waitUntil, within } from "../support/bounded.ts";

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
 import type { TokenOperations } from "../../src/api/resource-manager/quota-ports.ts";
-import type { ChildProgram, TakenSignal } from "../../src/cli/deps.ts";
+import type { ChildProgram, TakenSignal } from "../../src/cli/shell/deps.ts";
 import { systemClock } from "../../src/runtime/clock.ts";
 import { UnavailableError } from "../../src/runtime/unavailable-error.ts";
 import { startFixture } from "../api/fixture.ts";

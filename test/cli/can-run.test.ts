@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
 import { startFixture } from "../api/fixture.ts";
 import { queueRecord } from "../api/memory-store.ts";
-import { amounts, cluster, flavor, node, nodes } from "../core/plan-world.ts";
+import { amounts, cluster, flavor, node, nodes } from "../core/plan/plan-world.ts";
 import { run, type World } from "./harness.ts";
 
 /** A job of workers with eight GPUs each. */
@@ -58,28 +58,28 @@ const answers: Readonly<Record<string, { readonly line: string; readonly exit: n
     line: "can-run -f gpt.yaml",
     exit: 0,
     says: `default/gpt can run now on cluster east
-  east   yes, now
-  north  yes, later: needs 2 pods of 8 nvidia.com/gpu (gpu/h100); 0 fit now on
-         north; for the first Worker pod, node s-0 lacks nvidia.com/gpu (needs
-         8, has 3 of 8 free)
-  south  yes, later: it is cordoned
-  west   never: it has no gpu/h100
+  east   can run the job now
+  north  can run the job later: the job needs 2 pods of 8 nvidia.com/gpu
+         (gpu/h100); 0 fit now on north; for the first Worker pod, node s-0
+         lacks nvidia.com/gpu (needs 8, has 3 of 8 free)
+  south  can run the job later: it is cordoned
+  west   can never run the job: it has no gpu/h100
 `,
   },
   "a job that must wait": {
     line: "can-run four.yaml",
     exit: 0,
-    says: `default/four can run, but would wait in queue default: needs 4 pods of 8
-  nvidia.com/gpu (gpu/h100); 0 fit now on north; for the first Worker pod, node
-  s-0 lacks nvidia.com/gpu (needs 8, has 3 of 8 free)
-  east   never: needs 4 pods of 8 nvidia.com/gpu (gpu/h100); east takes 2 even
-         when it is empty; for the next Worker pod, 2 nodes lack nvidia.com/gpu
-         (needs 8, has 0 of 8 free)
-  north  yes, later: needs 4 pods of 8 nvidia.com/gpu (gpu/h100); 0 fit now on
-         north; for the first Worker pod, node s-0 lacks nvidia.com/gpu (needs
-         8, has 3 of 8 free)
-  south  yes, later: it is cordoned
-  west   never: it has no gpu/h100
+    says: `default/four can run, but not now; it must first wait in the queue "default": it
+  needs 4 pods of 8 nvidia.com/gpu (gpu/h100); 0 fit now on north; for the first
+  Worker pod, node s-0 lacks nvidia.com/gpu (needs 8, has 3 of 8 free)
+  east   can never run the job: the job needs 4 pods of 8 nvidia.com/gpu
+         (gpu/h100); east takes 2 even when it is empty; for the next Worker
+         pod, 2 nodes lack nvidia.com/gpu (needs 8, has 0 of 8 free)
+  north  can run the job later: the job needs 4 pods of 8 nvidia.com/gpu
+         (gpu/h100); 0 fit now on north; for the first Worker pod, node s-0
+         lacks nvidia.com/gpu (needs 8, has 3 of 8 free)
+  south  can run the job later: it is cordoned
+  west   can never run the job: it has no gpu/h100
 `,
   },
   "a job that no node can take": {
@@ -87,13 +87,13 @@ const answers: Readonly<Record<string, { readonly line: string; readonly exit: n
     exit: 1,
     says: `default/memory can never run: no node of cluster east can ever take a Worker
   pod: 2 nodes lack memory (needs 2Ti, has 256Gi allocatable)
-  east   never: no node of cluster east can ever take a Worker pod: 2 nodes lack
-         memory (needs 2Ti, has 256Gi allocatable)
-  north  never: no node of cluster north can ever take a Worker pod: 4 nodes
-         lack memory (needs 2Ti, has 256Gi allocatable)
-  south  never: no node of cluster south can ever take a Worker pod: 4 nodes
-         lack memory (needs 2Ti, has 256Gi allocatable)
-  west   never: it has no gpu/h100
+  east   can never run the job: no node of cluster east can ever take a Worker
+         pod: 2 nodes lack memory (needs 2Ti, has 256Gi allocatable)
+  north  can never run the job: no node of cluster north can ever take a Worker
+         pod: 4 nodes lack memory (needs 2Ti, has 256Gi allocatable)
+  south  can never run the job: no node of cluster south can ever take a Worker
+         pod: 4 nodes lack memory (needs 2Ti, has 256Gi allocatable)
+  west   can never run the job: it has no gpu/h100
 `,
   },
   "a job above the limit of its queue": {
@@ -101,10 +101,14 @@ const answers: Readonly<Record<string, { readonly line: string; readonly exit: n
     exit: 1,
     says: `default/huge can never run: needs 72 of gpu/h100; queue default may use 64 at
   most
-  east   never: needs 72 of gpu/h100; queue default may use 64 at most
-  north  never: needs 72 of gpu/h100; queue default may use 64 at most
-  south  never: needs 72 of gpu/h100; queue default may use 64 at most
-  west   never: needs 72 of gpu/h100; queue default may use 64 at most
+  east   can never run the job: the job needs 72 of gpu/h100; queue default may
+         use 64 at most
+  north  can never run the job: the job needs 72 of gpu/h100; queue default may
+         use 64 at most
+  south  can never run the job: the job needs 72 of gpu/h100; queue default may
+         use 64 at most
+  west   can never run the job: the job needs 72 of gpu/h100; queue default may
+         use 64 at most
 `,
   },
 };

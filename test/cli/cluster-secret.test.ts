@@ -5,9 +5,9 @@ import { rmSync } from "node:fs";
 import { after, before, test } from "node:test";
 import type { KubeClient } from "../../src/adapters/cluster/client.ts";
 import type { SimCluster } from "../../src/adapters/simcluster/sim-cluster.ts";
-import type { RunningService } from "../../src/cli/up.ts";
+import type { RunningService } from "../../src/cli/service/up.ts";
 import { startEmbedded } from "../../src/compose/embedded.ts";
-import { readConfig } from "../../src/config.ts";
+import { readConfig } from "../../src/config/config.ts";
 import {
   clientOf,
   create,

@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { type TestContext, test } from "node:test";
-import type { MigrationResult, UpOptions } from "../../src/cli/deps.ts";
+import type { MigrationResult, UpOptions } from "../../src/cli/shell/deps.ts";
 import { startFixture } from "../api/fixture.ts";
 import { pytorchManifest, type Ran, run, type World } from "./harness.ts";
 
@@ -51,6 +51,7 @@ const POLICY_FLAGS = [
 
 async function served(t: TestContext) {
   const fixture = await startFixture(t);
+  fixture.store.removesDeleted = true;
   const world: World = { address: fixture.api.address, files: MANIFESTS };
   const gangway = (line: string, more: World = {}) => run(line.split(" "), { ...world, ...more });
   return { ...fixture, gangway };
@@ -459,7 +460,7 @@ const stories: Record<string, readonly Step[]> = {
     { run: "submit -f job.yaml --wait --timeout 5", exit: 2, err: /a duration with its unit/ },
     { run: "submit -f job.yaml --wait --dry-run", exit: 2, err: /nothing to wait for/ },
     { run: "submit -f job.yaml --timeout 5s", exit: 2, err: /--timeout needs --wait/ },
-    { run: "delete mnist --timeout 5s", exit: 2, err: /--timeout needs --wait/ },
+    { run: "delete mnist --timeout 5s --wait=false", exit: 2, err: /--timeout and --wait=false cannot be combined/ },
     { run: "get a/b/c", exit: 2, err: /a job must be NAME or KIND\/NAME, not a\/b\/c/ },
     { run: "cancel pytorchjob/", exit: 2, err: /a job must be NAME or KIND\/NAME, not pytorchjob\// },
     { run: "cluster add east --kubeconfig nowhere.yaml", exit: 2, err: /nowhere.yaml does not exist/ },

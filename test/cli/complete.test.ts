@@ -96,7 +96,7 @@ const lines: readonly (readonly [readonly string[], readonly string[]])[] = [
     ["dev", "prod"],
   ],
   [["--context", "p"], ["prod"]],
-  [["cluster", "add", "east", "--context", ""], []],
+  [["cluster", "add", "east", "--kube-context", ""], []],
   [["cluster", "add", "east", "--gang-scheduler", "v"], ["volcano"]],
   [["submit", "-f", ""], []],
 ];

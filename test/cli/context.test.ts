@@ -4,8 +4,8 @@ import { mkdtempSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
-import { configFileAt } from "../../src/cli/config-file.ts";
-import { readConfig } from "../../src/config.ts";
+import { configFileAt } from "../../src/cli/auth/config-file.ts";
+import { readConfig } from "../../src/config/config.ts";
 import { startFixture } from "../api/fixture.ts";
 import { pytorchManifest, run, type World } from "./harness.ts";
 

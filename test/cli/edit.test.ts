@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { existsSync, readFileSync, statSync } from "node:fs";
 import { type TestContext, test } from "node:test";
-import { openTextEditor } from "../../src/cli/text-editor.ts";
+import { openTextEditor } from "../../src/cli/shell/text-editor.ts";
 import { startProgram } from "../../src/cli/tokens/child-program.ts";
 import { startFixture } from "../api/fixture.ts";
 import { pytorchManifest, run, type World } from "./harness.ts";

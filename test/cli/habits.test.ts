@@ -16,6 +16,7 @@ const FILES = {
 
 async function served(t: TestContext, submitted: readonly string[] = Object.keys(FILES)) {
   const fixture = await startFixture(t);
+  fixture.store.removesDeleted = true;
   const world: World = { address: fixture.api.address, files: FILES };
   const gangway = (line: string | readonly string[], more: World = {}): Promise<Ran> =>
     run(typeof line === "string" ? line.split(" ") : line, { ...world, ...more });
@@ -161,18 +162,55 @@ test("a verb needs names or a selection, not both, and a selection stays in its 
     assert.match((await gangway(`${verb} a -l team=nlp --yes`)).stderr, /not both/, verb);
     assert.match((await gangway(`${verb} a --all --yes`)).stderr, /not both/, verb);
   }
-  assert.match((await gangway("cancel -l team!=nlp --yes")).stderr, /must be KEY=VALUE/);
+  assert.match((await gangway("cancel -l team=nlp=x --yes")).stderr, /must be KEY=VALUE/);
   assert.match((await gangway("cancel -l team=a,team=b --yes")).stderr, /two values/);
-  assert.equal((await gangway("delete --all --yes -n other")).stderr, "no jobs\n");
   assert.equal((await gangway("delete --all --yes -A")).stderr, "3 jobs deleted\n");
 });
 
-test("a refused job does not stop the others", async (t) => {
+test("a job that the service refuses to change does not stop the others", async (t) => {
+  const { gangway, store } = await served(t);
+  const { job } = store.jobs.get("default/b") ?? assert.fail("no job b");
+  store.put({ ...job, status: { ...job.status, phase: "SUCCEEDED", waiting: null } });
+  const ran = await gangway("suspend a b c");
+  assert.equal(ran.exitCode, 3);
+  assert.equal(ran.stdout, "pytorchjob/a suspended\npytorchjob/c suspended\n");
+  assert.match(ran.stderr, /^error: failed precondition: .*\n$/);
+});
+
+test("a name that no job has stops all, unless missing jobs are ignored", async (t) => {
   const { gangway } = await served(t);
   const ran = await gangway("cancel a nobody c");
-  assert.equal(ran.exitCode, 3);
-  assert.equal(ran.stdout, "pytorchjob/a cancelled\npytorchjob/c cancelled\n");
-  assert.match(ran.stderr, /^error: not found: job default\/nobody does not exist\n$/);
+  assert.deepEqual([ran.exitCode, ran.stdout], [3, ""]);
+  assert.equal(ran.stderr, "error: not found: job default/nobody does not exist\nnothing was changed\n");
+  const ignored = await gangway("cancel a nobody c --ignore-not-found");
+  assert.deepEqual(ignored, { exitCode: 0, stdout: "pytorchjob/a cancelled\npytorchjob/c cancelled\n", stderr: "" });
+  assert.deepEqual(await gangway("cancel nobody --ignore-not-found"), { exitCode: 0, stdout: "", stderr: "" });
+});
+
+test("a selection that no job passes is an error, unless missing jobs are ignored", async (t) => {
+  const { gangway } = await served(t);
+  const verbs = ["cancel", "delete", "suspend", "resume", "update --priority 1", "wait"];
+  const selections = ["-l nosuch=label", "--queue nosuch", "--phase failed", "--kind tfjob", "--all -n other"];
+  for (const verb of verbs) {
+    const sure = verb === "wait" ? "" : " --yes";
+    for (const selection of selections) {
+      const ran = await gangway(`${verb} ${selection}${sure}`);
+      assert.deepEqual([ran.exitCode, ran.stdout], [3, ""], `${verb} ${selection}`);
+      assert.match(ran.stderr, /^error: no job of namespace \w+ passes the selection; --ignore-not-found makes /);
+      const ignored = await gangway(`${verb} ${selection}${sure} --ignore-not-found`);
+      assert.deepEqual(ignored, { exitCode: 0, stdout: "", stderr: "no jobs\n" }, `${verb} ${selection}`);
+    }
+  }
+  assert.match((await gangway("cancel -A -l nosuch=label")).stderr, /^error: no job of any namespace passes/);
+});
+
+test("a selection whose jobs need no change is no error", async (t) => {
+  const { gangway } = await served(t);
+  assert.deepEqual(await gangway("resume -l team=nlp --yes"), {
+    exitCode: 0,
+    stdout: "",
+    stderr: "nothing to resume: 2 jobs selected, and none that this would change\n",
+  });
 });
 
 test("jobs that get prints as YAML can be submitted again, without a warning", async (t) => {

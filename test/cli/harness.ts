@@ -1,6 +1,6 @@
+import { NO_SECURITY } from "../../src/cli/auth/security.ts";
 import { runCli } from "../../src/cli/cli.ts";
-import type { CliDeps, PathEntry, UpOptions } from "../../src/cli/deps.ts";
-import { NO_SECURITY } from "../../src/cli/security.ts";
+import type { CliDeps, PathEntry, UpOptions } from "../../src/cli/shell/deps.ts";
 import { systemClock } from "../../src/runtime/clock.ts";
 import { OWN_KINDS } from "../support/kinds.ts";
 

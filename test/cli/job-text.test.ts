@@ -24,3 +24,10 @@ test("the tokens of an admission have one amount for each pool", () => {
     "8 gpu/h100, 2 gpu/a100",
   );
 });
+
+test("a job whose members gave tokens back says so while the others run", () => {
+  const admission = { returned: { Worker: 2, Evaluator: 1 } };
+  const says = (phase: JobPhase) => reasonCell(create(JobSchema, { status: { phase, totalReplicas: 4, admission } }));
+  assert.equal(says(JobPhase.RUNNING), "3 ended pods gave back their tokens");
+  assert.equal(says(JobPhase.SUCCEEDED), "");
+});

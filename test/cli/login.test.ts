@@ -8,8 +8,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
 import { Provider } from "oidc-provider";
-import { configFileAt } from "../../src/cli/config-file.ts";
-import { loginFrom } from "../../src/cli/login.ts";
+import { configFileAt } from "../../src/cli/auth/config-file.ts";
+import { loginFrom } from "../../src/cli/auth/login.ts";
 import { ANONYMOUS } from "../../src/core/access/identity.ts";
 import { systemClock } from "../../src/runtime/clock.ts";
 import { startFixture } from "../api/fixture.ts";
@@ -133,5 +133,6 @@ test("a login that has ended, or that cannot begin, is told without a stack", as
   assert.match(refused.stderr, /no login at .*: .*(grant|token).*\n"gangway login" begins a new login/);
   assert.ok(!refused.stderr.includes("unknown"));
   await configFileAt(path).write("{}");
-  assert.match((await gangway(`list --token-file ${path}`)).stderr, /is no login: run "gangway login" again/);
+  const { stderr } = await gangway(`list --token-file ${path}`);
+  assert.match(stderr, /is no login: begin one with "gangway login --issuer URL --client-id ID"/);
 });

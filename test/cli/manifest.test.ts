@@ -6,7 +6,7 @@ import { toJson } from "@bufbuild/protobuf";
 import fc from "fast-check";
 import { readManifest } from "../../src/cli/manifest/manifest.ts";
 import { readManifests } from "../../src/cli/manifest/read-manifests.ts";
-import { processIo } from "../../src/cli/process-io.ts";
+import { processIo } from "../../src/cli/shell/process-io.ts";
 import { JobSchema } from "../../src/gen/gangway/v1/job_pb.ts";
 import { type Json, objectAt } from "../../src/runtime/json.ts";
 import { OWN_KINDS } from "../support/kinds.ts";

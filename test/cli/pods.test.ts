@@ -1,7 +1,7 @@
 /** A gang that does not start, on a terminal of 80 columns. */
 import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
-import { JobTable } from "../../src/cli/up-job-table.ts";
+import { JobTable } from "../../src/cli/service/up-job-table.ts";
 import { JobService } from "../../src/gen/gangway/v1/job_service_pb.ts";
 import { systemClock } from "../../src/runtime/clock.ts";
 import { CREATED, serveStuckGang } from "../api/stuck-gang.ts";

@@ -3,18 +3,12 @@
  * commands that it tells the stranger to run. `GANGWAY_RECORD=transcripts` writes the transcripts again.
  */
 import assert from "node:assert/strict";
-import { randomBytes } from "node:crypto";
-import { readdirSync, readFileSync, rmSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 import { after, before, suite, test } from "node:test";
-import type { SimCluster, SimNode } from "../../src/adapters/simcluster/sim-cluster.ts";
-import type { RunningService } from "../../src/cli/up.ts";
-import { startEmbedded } from "../../src/compose/embedded.ts";
-import { readConfig } from "../../src/config.ts";
-import { clientOf, create, startSim, until } from "../cluster/harness.ts";
-import { newDataFolder } from "../support/data-folder.ts";
-import { OWN_KINDS } from "../support/kinds.ts";
+import type { SimNode } from "../../src/adapters/simcluster/sim-cluster.ts";
+import { clientOf, create, until } from "../cluster/harness.ts";
 import { assertRecorded } from "../support/recorded-text.ts";
-import { type Ran, run } from "./harness.ts";
+import { startLab } from "./lab-service.ts";
 
 const FOLDER = new URL("public-manifests/", import.meta.url);
 const FLAVOR = "gpu/h100=nvidia.com/gpu:nvidia.com/gpu.product=NVIDIA-H100-80GB-HBM3";
@@ -53,38 +47,22 @@ const COMMAND = /An admin (?:allows|makes) it with: gangway (.+)$/m;
 const FLAG = /; (--[-a-z]+) skips/;
 
 suite("manifests in the manner of public ones", () => {
-  const data = newDataFolder("gangway-public-");
   const names = readdirSync(FOLDER).filter((name) => /\.(yaml|json)$/.test(name));
   const files = Object.fromEntries(names.map((name) => [name, readFileSync(new URL(name, FOLDER), "utf8")]));
-  let sim: SimCluster;
-  let service: RunningService;
-
-  const gangway = (words: readonly string[]): Promise<Ran> => run(words, { address: service.address, files });
-  const ok = async (line: string): Promise<string> => {
-    const ran = await gangway(line.split(" "));
-    assert.equal(ran.exitCode, 0, `gangway ${line}: ${ran.stderr}${ran.stdout}`);
-    return ran.stdout;
-  };
+  let lab: Awaited<ReturnType<typeof startLab>>;
+  const ok = (line: string) => lab.ok(line);
 
   before(async () => {
-    sim = await startSim(NODES);
-    files["lab.kubeconfig"] = sim.kubeconfig();
-    const variables = { GANGWAY_CREDENTIALS_KEY: randomBytes(32).toString("base64"), GANGWAY_DATA: data };
-    const options = { exit: false, examples: false, listen: "127.0.0.1:0", data: null, insecure: false };
-    service = await startEmbedded({ ...options, simulate: false }, readConfig(data, variables), OWN_KINDS);
+    lab = await startLab(NODES, files);
     // What the stranger applies with kubectl: documents that `submit` skips.
-    const client = clientOf(sim.kubeconfig());
+    const client = clientOf(lab.sim.kubeconfig());
     await client.request({ method: "POST", path: "/api/v1/namespaces", body: { metadata: { name: "team-10" } } });
     await create(client, "serviceaccounts", { metadata: { name: "trainer" } }, "team-10");
     await client.close();
     await ok(`cluster add lab --kubeconfig lab.kubeconfig --flavor ${FLAVOR}`);
     await ok("queue update default --quota gpu/h100=nvidia.com/gpu:144");
   });
-  after(async () => {
-    await service.close();
-    await sim.close();
-    rmSync(data, { recursive: true, force: true });
-  });
+  after(() => lab.close());
 
   /**
    * Submits a manifest, and carries out the first advice of each refusal, until the manifest is accepted or an answer
@@ -93,7 +71,7 @@ suite("manifests in the manner of public ones", () => {
   async function submitAsStranger(name: string): Promise<{ readonly said: string; readonly accepted: boolean }> {
     const said: string[] = [];
     const say = async (words: readonly string[]) => {
-      const { exitCode, stdout, stderr } = await gangway(words);
+      const { exitCode, stdout, stderr } = await lab.gangway(words);
       const shown = `${stderr}${stdout}`.replace(/(pytorchjob\/sample-pytorchjob-)[a-z0-9]+/, "$1…");
       said.push(`$ gangway ${words.join(" ")}\n${shown}${exitCode === 0 ? "" : `exits with ${exitCode}\n`}`);
       return { exitCode, stderr };

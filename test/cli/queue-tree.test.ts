@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
 import type { QueueRecord } from "../../src/core/admin/queue.ts";
-import { DEFAULT_POLICY } from "../../src/core/plan/queue-policy.ts";
-import { queueUses } from "../../src/core/plan/state/queue-uses.ts";
+import { queueUses } from "../../src/core/plan/explain/queue-uses.ts";
+import { DEFAULT_POLICY } from "../../src/core/plan/model/queue-policy.ts";
 import { startFixture } from "../api/fixture.ts";
 import { queueRecord } from "../api/memory-store.ts";
 import { run } from "./harness.ts";

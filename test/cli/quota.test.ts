@@ -51,6 +51,11 @@ const stories: Record<string, readonly Step[]> = {
     { run: "quota list gpu -o name", exit: 0 },
     { run: "quota list ex: -o name", exit: 0, out: /^pool\/ex:warehouse\n$/ },
     { run: "quota register ex:warehouse --quota 9 -o json", exit: 0, out: /"quota": "9"/ },
+    { run: "quota register ex:warehouse --quota none", exit: 0, out: /registered/ },
+    { run: "quota get ex:warehouse", exit: 0, out: /ex:warehouse +2 +- +1 / },
+    { run: "quota register ex:warehouse --quota 3", exit: 0, out: /registered/ },
+    { run: "quota get ex:warehouse", exit: 0, out: /ex:warehouse +2 +3 +1 / },
+    { run: "quota register ex:warehouse --quota nothing", exit: 2, err: /a whole number, 0 or more, or "none"/ },
     { run: "quota get nowhere", exit: 3, err: /pool nowhere does not exist/ },
   ],
   "held tokens are listed, and taken only with --force and a reason, which the audit log keeps": [

@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { type TestContext, test } from "node:test";
 import { readManifests } from "../../src/cli/manifest/read-manifests.ts";
 import { readSources } from "../../src/cli/manifest/sources.ts";
-import { processIo } from "../../src/cli/process-io.ts";
+import { processIo } from "../../src/cli/shell/process-io.ts";
 import { within } from "../support/bounded.ts";
 import { OWN_KINDS } from "../support/kinds.ts";
 import { parseDocuments } from "./parse-documents.ts";

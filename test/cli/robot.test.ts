@@ -3,7 +3,7 @@ import { mkdtempSync, readFileSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
-import { configFileAt } from "../../src/cli/config-file.ts";
+import { configFileAt } from "../../src/cli/auth/config-file.ts";
 import { startFixture } from "../api/fixture.ts";
 import { run, type World } from "./harness.ts";
 

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { create } from "@bufbuild/protobuf";
 import { jobsTable } from "../../src/cli/output/job-text.ts";
-import { JobTable } from "../../src/cli/up-job-table.ts";
+import { JobTable } from "../../src/cli/service/up-job-table.ts";
 import { AdmissionSchema, CleanPodPolicy, JobPhase, JobSchema } from "../../src/gen/gangway/v1/job_pb.ts";
 
 const QUOTA = "needs 8 of gpu/h100; queue default uses 5 of 8 (held by default/eval-on-h100, default/bad-config)";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { runUp, type UpDeps } from "../../src/cli/up.ts";
+import { runUp, type UpDeps } from "../../src/cli/service/up.ts";
 import { systemClock } from "../../src/runtime/clock.ts";
 import { OWN_KINDS } from "../support/kinds.ts";
 import { pytorchManifest } from "./harness.ts";

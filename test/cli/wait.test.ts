@@ -83,7 +83,7 @@ test("wait takes jobs by their properties, as the commands that change jobs do",
   assert.equal(ran.exitCode, 0, ran.stderr);
   assert.match(ran.stdout, /a {2}SUCCEEDED/);
   assert.match(ran.stdout, /b {2}SUCCEEDED/);
-  assert.deepEqual(await run(["wait", "-l", "no=such"], world), { exitCode: 0, stdout: "", stderr: "no jobs\n" });
+  assert.equal((await run(["wait", "-l", "no=such"], world)).exitCode, 3);
   for (const args of [["wait"], ["wait", "a", "--all"]]) assert.equal((await run(args, world)).exitCode, 2);
 });
 
@@ -171,17 +171,48 @@ test("a listing that breaks off is begun again", async (t) => {
   assert.deepEqual(cursors, ["", ""]);
 });
 
-test("delete --wait returns once the job is forgotten", async (t) => {
+test("delete returns once the job is gone, so that its name is free", async (t) => {
   const { api, store } = await startFixture(t);
   const world: World = { address: api.address, files: { "a.yaml": pytorchManifest("a") } };
   await run(["submit", "-f", "a.yaml"], world);
-  const late = await run(["delete", "a", "--wait", "--timeout", "50ms"], world);
-  assert.equal(late.exitCode, 124, late.stderr);
-  await t.waitFor(() => assert.equal(store.watching, 0));
-  const deleting = run(["delete", "a", "--wait"], world);
+  const late = await run(["delete", "a", "--timeout", "50ms"], world);
+  assert.deepEqual([late.exitCode, late.stdout], [124, ""]);
+  assert.match(
+    late.stderr,
+    /^error: timed out: 1 of 1 jobs are not deleted yet: pytorchjob\/a\nTheir deletion goes on: /,
+  );
+  for (const args of [[], ["--wait"], ["--wait=true"]]) {
+    await t.waitFor(() => assert.equal(store.watching, 0));
+    const deleting = run(["delete", "a", ...args], world);
+    await t.waitFor(() => assert.equal(store.watching, 1));
+    store.forget(store.jobs.get("default/a")?.job ?? assert.fail());
+    assert.deepEqual(await deleting, { exitCode: 0, stdout: "pytorchjob/a deleted\n", stderr: "" });
+    assert.equal((await run(["submit", "a.yaml"], world)).stdout, "pytorchjob/a created\n");
+  }
+});
+
+test("delete --wait=false only asks for the deletion", async (t) => {
+  const { api, store } = await startFixture(t);
+  const world: World = { address: api.address, files: { "a.yaml": pytorchManifest("a") } };
+  await run(["submit", "-f", "a.yaml"], world);
+  for (const flag of ["--wait=false", "--no-wait"]) {
+    const asked = await run(["delete", "a", flag], world);
+    assert.deepEqual(asked, { exitCode: 0, stdout: "pytorchjob/a is being deleted\n", stderr: "" });
+  }
+  assert.ok(store.jobs.has("default/a"));
+  const late = await run(["submit", "a.yaml"], world);
+  assert.equal(late.exitCode, 3, late.stdout);
+});
+
+test("an interruption ends the wait of delete", async (t) => {
+  const { api, store } = await startFixture(t);
+  const world: World = { address: api.address, files: { "a.yaml": pytorchManifest("a") } };
+  await run(["submit", "-f", "a.yaml"], world);
+  const stop = new AbortController();
+  const deleting = run(["delete", "a"], { ...world, signal: stop.signal });
   await t.waitFor(() => assert.equal(store.watching, 1));
-  store.forget(store.jobs.get("default/a")?.job ?? assert.fail());
-  assert.deepEqual(await deleting, { exitCode: 0, stdout: "pytorchjob/a deleted\n", stderr: "" });
+  stop.abort();
+  assert.equal((await deleting).exitCode, 130);
 });
 
 test("watch prints each change as one JSON object a line until it is interrupted", async (t) => {
@@ -204,3 +235,81 @@ test("watch prints each change as one JSON object a line until it is interrupted
     .map((line) => JSON.parse(line).status.phase);
   assert.deepEqual(phases, ["JOB_PHASE_WAITING", "JOB_PHASE_RUNNING"]);
 });
+
+/** How a watch ends a job, and what its last line says. */
+const gone: Readonly<
+  Record<string, { readonly args: string; readonly end: (store: Store) => void; readonly says: object; row: RegExp }>
+> = {
+  "that was deleted": {
+    args: "",
+    end: (store) => store.forget(jobOf(store)),
+    says: { deleted: true },
+    row: /a .*\(deleted\)/,
+  },
+  "that was deleted while it passed the selection": {
+    args: "--phase waiting",
+    end: (store) => store.forget(jobOf(store)),
+    says: { deleted: true },
+    row: /a .*\(deleted\)/,
+  },
+  "that passes the selection no more": {
+    args: "--phase waiting",
+    end: leaveSelection,
+    says: { leftOut: true },
+    row: /a .*\(left out\)/,
+  },
+};
+
+function jobOf(store: Store): Job {
+  return store.jobs.get("default/a")?.job ?? assert.fail("no job a");
+}
+
+/** The stream ends the job, which still exists. */
+function leaveSelection(store: Store): void {
+  const kept = store.jobs.get("default/a") ?? assert.fail("no job a");
+  store.forget(kept.job);
+  store.jobs.set("default/a", kept);
+}
+
+for (const [name, { args, end, says, row }] of Object.entries(gone)) {
+  test(`the last line of a watch tells of a job ${name}`, async (t) => {
+    const { api, store } = await startFixture(t);
+    const world: World = { address: api.address, files: { "a.yaml": pytorchManifest("a") } };
+    await run(["submit", "-f", "a.yaml"], world);
+    const watched = async (output: string, isLast: (text: string) => boolean) => {
+      const interruption = new AbortController();
+      let text = "";
+      const onOutput = (more: string) => {
+        const isFirst = text === "";
+        text += more;
+        if (isFirst) end(store);
+        else if (isLast(text)) interruption.abort();
+      };
+      const words = ["watch", ...args.split(" ").filter((word) => word !== ""), ...output.split(" ")];
+      const ran = await run(words, { ...world, signal: interruption.signal, onOutput });
+      assert.equal(ran.exitCode, 130, ran.stderr);
+      return ran.stdout;
+    };
+    const lines = (await watched("-o json", (text) => text.split("\n").length > 2)).trim().split("\n");
+    const [first, last] = [JSON.parse(lines[0] ?? ""), JSON.parse(lines.at(-1) ?? "")];
+    assert.deepEqual([first.deleted, first.leftOut], [undefined, undefined]);
+    assert.deepEqual(last, { ...last, ...says });
+    assert.equal(last.metadata.name, "a");
+  });
+
+  test(`the last row of a watch tells of a job ${name}`, async (t) => {
+    const { api, store } = await startFixture(t);
+    const world: World = { address: api.address, files: { "a.yaml": pytorchManifest("a") } };
+    await run(["submit", "-f", "a.yaml"], world);
+    const interruption = new AbortController();
+    let isFirst = true;
+    const onOutput = (more: string) => {
+      if (isFirst) end(store);
+      isFirst = false;
+      if (row.test(more)) interruption.abort();
+    };
+    const words = ["watch", ...args.split(" ").filter((word) => word !== "")];
+    const ran = await run(words, { ...world, signal: interruption.signal, onOutput });
+    assert.match(ran.stdout.trimEnd().split("\n").at(-1) ?? "", row);
+  });
+}

@@ -1,6 +1,6 @@
 import type { CapacityReport } from "../../src/adapters/cluster/capacity-observer.ts";
-import { type CapacityEntry, capacityOf, entryKeyText } from "../../src/core/plan/capacity-entry.ts";
-import type { ClusterCapacity } from "../../src/core/plan/snapshot.ts";
+import { type CapacityEntry, capacityOf, entryKeyText } from "../../src/core/plan/model/capacity-entry.ts";
+import type { ClusterCapacity } from "../../src/core/plan/model/snapshot.ts";
 
 /** A report, and the whole capacity after it. Null: none was reported yet. */
 export type BookedReport = { readonly reachable: boolean; readonly capacity: ClusterCapacity | null };

@@ -2,7 +2,12 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
 import { CapacityChanges } from "../../src/adapters/cluster/capacity-changes.ts";
-import { type CapacityEntry, capacityOf, type EntryKey, entryKeyText } from "../../src/core/plan/capacity-entry.ts";
+import {
+  type CapacityEntry,
+  capacityOf,
+  type EntryKey,
+  entryKeyText,
+} from "../../src/core/plan/model/capacity-entry.ts";
 import { CapacityBook } from "./capacity-book.ts";
 
 /** A cluster whose entries a test changes. */

@@ -2,7 +2,7 @@ import { test } from "node:test";
 import fc from "fast-check";
 import { compactNode, keepConfigMap, keepGroup, keepObject, keepPod } from "../../src/adapters/cluster/kept-objects.ts";
 import { LABEL } from "../../src/core/job/labels.ts";
-import { summarize } from "../../src/core/plan/capacity.ts";
+import { summarize } from "../../src/core/plan/facts/read-capacity.ts";
 import type { JsonObject } from "../../src/runtime/json.ts";
 
 const MEMBERS = [

@@ -224,7 +224,7 @@ test("a cluster that has new objects for ever is given up once they are too many
   let made = 0;
   const lines = () => {
     made += 1;
-    const metadata = { name: `n${made}`, resourceVersion: String(made), labels: { a: "b".repeat(50) } };
+    const metadata = { name: `n${made}`, resourceVersion: String(made), labels: { a: "b".repeat(5_000) } };
     return inChunks(`${JSON.stringify({ type: "ADDED", object: { metadata } })}\n`);
   };
   const { url } = await serve(

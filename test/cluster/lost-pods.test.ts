@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { LostPods } from "../../src/adapters/cluster/lost-pods.ts";
-import { podView } from "../../src/core/pods/pod-view.ts";
+import { podView } from "../../src/core/pods/read/pod-view.ts";
 import type { JsonObject } from "../../src/runtime/json.ts";
 
 const AT = Date.parse("2026-01-01T00:00:00Z");

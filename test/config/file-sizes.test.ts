@@ -6,11 +6,11 @@ import { join } from "node:path";
 import { after, test } from "node:test";
 import { readLocalFile } from "../../src/adapters/cluster/kubeconfig-files.ts";
 import { createPluginHost } from "../../src/adapters/plugins/plugin-host.ts";
-import { configFileAt } from "../../src/cli/config-file.ts";
-import { openTextEditor } from "../../src/cli/text-editor.ts";
+import { configFileAt } from "../../src/cli/auth/config-file.ts";
+import { openTextEditor } from "../../src/cli/shell/text-editor.ts";
 import { startProgram } from "../../src/cli/tokens/child-program.ts";
 import { followSettings } from "../../src/compose/follow-settings.ts";
-import { readConfig } from "../../src/config.ts";
+import { readConfig } from "../../src/config/config.ts";
 import { serviceKind } from "../../src/core/kinds/plugin.ts";
 import { kindsWith } from "../support/kinds.ts";
 

@@ -4,7 +4,7 @@ import { readFile as readFileOf } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
-import { readConfig } from "../../src/config.ts";
+import { readConfig } from "../../src/config/config.ts";
 import { followPodConfig } from "../../src/intake/follow-pod-config.ts";
 import { waitUntil } from "../support/bounded.ts";
 

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { readConfig } from "../../src/config.ts";
+import { readConfig } from "../../src/config/config.ts";
 
 const DEFAULTS = { init: "busybox:1.36", kubectl: "kubeflow/kubectl-delivery:latest" };
 const digest = `sha256:${"0123456789abcdef".repeat(4)}`;

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { readConfig } from "../../src/config.ts";
+import { readConfig } from "../../src/config/config.ts";
 
 const read = {
   "nothing gives Flyte's defaults": [{}, [180_000, 0, 180_000, 0]],

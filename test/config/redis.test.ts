@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, test } from "node:test";
 import { describeAddress, parseAddress } from "../../src/adapters/counters/redis/address.ts";
-import { readConfig } from "../../src/config.ts";
+import { readConfig } from "../../src/config/config.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "gangway-config-"));
 const PEM = join(folder, "ca.crt");

@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, type TestContext, test } from "node:test";
 import { followTls } from "../../src/compose/tls.ts";
-import { readConfig } from "../../src/config.ts";
+import { readConfig } from "../../src/config/config.ts";
 import type { Telemetry } from "../../src/telemetry/events.ts";
 import { waitUntil } from "../support/bounded.ts";
 import { Certificates, hasOpenssl } from "../support/certificates.ts";

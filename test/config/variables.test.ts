@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
-import { type Config, readConfig } from "../../src/config.ts";
-import { VARIABLES, type Variable } from "../../src/variables.ts";
+import { type Config, readConfig } from "../../src/config/config.ts";
+import { VARIABLES, type Variable } from "../../src/config/variables.ts";
 
 const variables: readonly (readonly [string, Variable])[] = Object.entries(VARIABLES);
 const listed = variables.map(([name]) => name).sort();
@@ -42,7 +42,7 @@ test("the list of variables has each one that the configuration reads, and no ot
 });
 
 test("the list of variables has each one that the configuration's text names", () => {
-  const text = readFileSync(new URL("../../src/config.ts", import.meta.url), "utf8");
+  const text = readFileSync(new URL("../../src/config/config.ts", import.meta.url), "utf8");
   const named = [...text.matchAll(/"((?:GANGWAY|DATABASE|REDIS|OTEL|NO|NAMESPACES)(?:_[A-Z]+)*)"/g)].map(
     ([, name]) => name,
   );

@@ -1,6 +1,6 @@
 import { setCondition } from "../../src/core/job/conditions.ts";
 import type { Condition, ConditionType } from "../../src/core/job/status.ts";
-import { podView } from "../../src/core/pods/pod-view.ts";
+import { podView } from "../../src/core/pods/read/pod-view.ts";
 import { podSlices } from "../../src/core/reconcile/arrange-gang.ts";
 import type { JsonObject } from "../../src/runtime/json.ts";
 import { arrayAt, numberAt, objectAt, stringAt, stringMapAt } from "../../src/runtime/json.ts";

@@ -1,5 +1,5 @@
 import { LABEL } from "../../src/core/job/labels.ts";
-import { podView } from "../../src/core/pods/pod-view.ts";
+import { podView } from "../../src/core/pods/read/pod-view.ts";
 import type { ActOutcome } from "../../src/core/reconcile/decision.ts";
 import { arrayAt, isJsonObject, type JsonObject, objectAt, stringAt, stringMapAt } from "../../src/runtime/json.ts";
 import { claimObjects } from "../../src/worker/claim.ts";

@@ -1,4 +1,4 @@
-import { minResources as sum } from "../../src/core/pods/min-resources.ts";
+import { minResources as sum } from "../../src/core/pods/build/min-resources.ts";
 import { parseMilli } from "../../src/core/pods/quantity.ts";
 import { type JsonObject, numberAt, objectAt } from "../../src/runtime/json.ts";
 

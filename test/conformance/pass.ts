@@ -1,15 +1,15 @@
 import { admitted } from "../../src/core/job/admitted.ts";
-import { defaultSpec } from "../../src/core/job/defaults.ts";
 import type { Job } from "../../src/core/job/job.ts";
 import { LABEL } from "../../src/core/job/labels.ts";
 import { anchorName } from "../../src/core/job/names.ts";
+import { defaultSpec } from "../../src/core/job/request/defaults.ts";
 import { firstMembers } from "../../src/core/job/roles.ts";
 import { totalReplicas } from "../../src/core/job/spec.ts";
 import type { Admission, Condition, ConditionType, JobPhase, JobStatus } from "../../src/core/job/status.ts";
 import { fromManifest } from "../../src/core/kinds/from-manifest.ts";
 import type { Kind } from "../../src/core/kinds/kind.ts";
-import { type GangScheduler, gangSchedulerOf } from "../../src/core/pods/pod-group.ts";
-import { podView } from "../../src/core/pods/pod-view.ts";
+import { type GangScheduler, gangSchedulerOf } from "../../src/core/pods/build/pod-group.ts";
+import { podView } from "../../src/core/pods/read/pod-view.ts";
 import type { Decision } from "../../src/core/reconcile/decision.ts";
 import type { ReconcileConfig } from "../../src/core/reconcile/decision-draft.ts";
 import type { Observed, ObservedCluster } from "../../src/core/reconcile/observed.ts";

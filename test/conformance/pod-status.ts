@@ -1,8 +1,8 @@
-import { podFailure } from "../../src/core/pods/failure.ts";
-import type { PodReading } from "../../src/core/pods/pod-reading.ts";
-import { podView } from "../../src/core/pods/pod-view.ts";
-import { PENDING_LIMITS, readPending } from "../../src/core/pods/read-pending.ts";
-import { readPrimary, readSuccess } from "../../src/core/pods/read-pod.ts";
+import { podFailure } from "../../src/core/pods/read/failure.ts";
+import type { PodReading } from "../../src/core/pods/read/pod-reading.ts";
+import { podView } from "../../src/core/pods/read/pod-view.ts";
+import { PENDING_LIMITS, readPending } from "../../src/core/pods/read/read-pending.ts";
+import { readPrimary, readSuccess } from "../../src/core/pods/read/read-pod.ts";
 import { arrayAt, isJsonObject, type JsonObject, numberAt, objectAt, stringAt } from "../../src/runtime/json.ts";
 import type { Case } from "./case.ts";
 import { equalLoosely } from "./compare.ts";

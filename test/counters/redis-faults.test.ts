@@ -13,6 +13,7 @@ import { quotasOf } from "../simulation/random-policies.ts";
 import { GPU, World } from "../simulation/world.ts";
 import { CuttingProxy } from "../support/cutting-proxy.ts";
 import { openMemoryDb } from "../support/databases.ts";
+import { ledgerAt } from "../support/ledger-at.ts";
 import { seededRandom } from "../support/random.ts";
 import { hasRedisServer, RedisServer } from "../support/redis-server.ts";
 import { snapshotOf } from "../support/snapshot.ts";
@@ -203,7 +204,7 @@ async function checkAgainstLedger(db: Db, { world, counters }: Scene): Promise<v
   for (const allocation of allocations) sums.add(allocation);
   assert.equal(allocations.length, 1);
   assert.deepEqual(canonicalSums(await counters.used()), canonicalSums(sums.list()));
-  assert.deepEqual(await world.store.ledger.unconfirmedReleases("default", 10), []);
+  assert.deepEqual(await ledgerAt(world.store).unconfirmedReleases(10), []);
   assert.deepEqual(world.errors, [], "no loop may throw");
 }
 

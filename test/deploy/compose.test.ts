@@ -19,7 +19,7 @@ import { fileURLToPath } from "node:url";
 import { parse } from "yaml";
 import { lacking } from "../../src/api/exposure.ts";
 import { authenticates } from "../../src/compose/access.ts";
-import { readConfig } from "../../src/config.ts";
+import { readConfig } from "../../src/config/config.ts";
 import { hasOpenssl } from "../support/certificates.ts";
 import { type Doc, deploy } from "./manifests.ts";
 

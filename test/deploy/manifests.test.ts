@@ -8,7 +8,7 @@ import { test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { lacking } from "../../src/api/exposure.ts";
 import { authenticates } from "../../src/compose/access.ts";
-import { readConfig } from "../../src/config.ts";
+import { readConfig } from "../../src/config/config.ts";
 import { systemClock } from "../../src/runtime/clock.ts";
 import { parseListenAddress } from "../../src/runtime/listen-address.ts";
 import { startHttp } from "../../src/telemetry/http.ts";

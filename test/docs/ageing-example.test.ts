@@ -1,7 +1,7 @@
 /** Computes the example of docs/quotas-and-queues.md: jobs have the effective priorities and the order that it says. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { effectivePriority } from "../../src/core/plan/ageing.ts";
+import { effectivePriority } from "../../src/core/plan/queues/ageing.ts";
 import { page, tablesOf } from "./pages.ts";
 
 const MINUTE_MS = 60_000;

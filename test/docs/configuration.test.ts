@@ -1,8 +1,8 @@
 /** Compares docs/configuration.md with the variables, flags and exit statuses of the code. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { EXIT } from "../../src/cli/exit.ts";
-import { VARIABLES, type Variable } from "../../src/variables.ts";
+import { EXIT } from "../../src/cli/shell/exit.ts";
+import { VARIABLES, type Variable } from "../../src/config/variables.ts";
 import { run } from "../cli/harness.ts";
 import { page } from "./pages.ts";
 

@@ -1,6 +1,7 @@
-/** docs/api.md has the limits of requests as the proto files declare them. */
+/** Tables of the pages are those that the code gives: the limits of requests, and what is judged in a pod. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { withJudgedTable } from "../../proto/judged-table.ts";
 import { limitedFields, withLimitsTable } from "../../proto/limits-table.ts";
 import { page } from "./pages.ts";
 
@@ -8,4 +9,9 @@ test("the table of limits has every field of a request that can be large, with w
   const { text } = page("docs/api.md");
   assert.equal(withLimitsTable(text), text, "run npm run generate");
   assert.ok(limitedFields().length > 150);
+});
+
+test("the table of what is judged in a pod has every rule", () => {
+  const { text } = page("docs/pods.md");
+  assert.equal(withJudgedTable(text), text, "run npm run generate");
 });

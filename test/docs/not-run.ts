@@ -130,7 +130,7 @@ export const EXCEPTIONS: readonly Exception[] = [
     command,
     kind: "notRun" as const,
     reason:
-      "uses the data of a service that has stopped, and the test has none there; test/store/restored.test.ts does it",
+      "uses the data of a service that has stopped, and the test has none; test/store/db/restored.test.ts does it",
   })),
   { page: "CONTRIBUTING.md", command: "npm ci", kind: "notRun", reason: "the test runs in a clone where it has run" },
   { page: "CONTRIBUTING.md", command: "npm run check", kind: "notRun", reason: "runs beside the tests, in .ci" },
@@ -138,8 +138,8 @@ export const EXCEPTIONS: readonly Exception[] = [
   { page: "CONTRIBUTING.md", command: "npm test", kind: "notRun", reason: "runs this test" },
   { page: "test/README.md", command: "npm test", kind: "notRun", reason: "runs this test" },
   ...[
-    "npm test -- test/core/reconcile.test.ts",
-    'npm test -- --test-name-pattern "a gang" test/core/plan-cases.test.ts',
+    "npm test -- test/core/reconcile/reconcile.test.ts",
+    'npm test -- --test-name-pattern "a gang" test/core/plan/cases.test.ts',
   ].map((command) => ({
     page: "test/README.md",
     command,

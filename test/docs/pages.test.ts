@@ -6,14 +6,14 @@ import { test } from "node:test";
 import { run } from "../cli/harness.ts";
 import { ACL_RULES } from "../processes/conserve-servers.ts";
 import { commandsOf } from "./commands.ts";
-import { allPages, anchorsOf, blocksOf, inlineCodeOf, linksOf, type Page, page, root } from "./pages.ts";
+import { ARCHITECTURE, allPages, anchorsOf, blocksOf, inlineCodeOf, linksOf, type Page, page, root } from "./pages.ts";
 
 const README_BYTES_MAX = 8_000;
 /** A name that the package exports; it looks like a path. */
 const PLUGIN_EXPORT = "gangway/plugin";
 
 const pages = allPages();
-const docs = pages.filter(({ path }) => path.startsWith("docs/"));
+const docs = pages.filter(({ path }) => /^docs\/[^/]+$/.test(path));
 
 test("every link of a page leads to a file of the project, and to a heading that it has", () => {
   const broken = pages.flatMap((of) =>
@@ -121,8 +121,7 @@ test("every `gangway` command in the text of a page exists, with its options", a
 });
 
 test("every path that the map of the code names exists", () => {
-  const map = page("src/README.md");
-  const named = inlineCodeOf(map).filter(
+  const named = ARCHITECTURE.flatMap((path) => inlineCodeOf(page(path))).filter(
     (code) => /^[a-z0-9-]+(\/[a-z0-9-]+)*\/?(\.[a-z]+)?$/.test(code) && code.includes("/"),
   );
   assert.ok(named.length > 20);
@@ -138,7 +137,7 @@ function found(path: string): boolean {
 }
 
 test("the map of the code names every folder of src", () => {
-  const { text } = page("src/README.md");
+  const { text } = page("docs/architecture/README.md");
   const folders = readdirSync(join(root, "src"), { withFileTypes: true }).filter((entry) => entry.isDirectory());
   assert.deepEqual(
     folders.map(({ name }) => name).filter((name) => !text.includes(`\`${name}\``) && !text.includes(`\`${name}/`)),

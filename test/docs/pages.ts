@@ -26,7 +26,6 @@ const OTHER_PAGES = [
   "CHANGELOG.md",
   "examples/README.md",
   "test/README.md",
-  "src/README.md",
   "src/core/life.md",
   "deploy/METRICS.md",
 ];
@@ -39,8 +38,14 @@ export function allPages(): readonly Page[] {
   const docs = readdirSync(join(root, "docs"))
     .filter((name) => name.endsWith(".md"))
     .sort();
-  return [...OTHER_PAGES, ...docs.map((name) => `docs/${name}`)].map(page);
+  return [...OTHER_PAGES, ...docs.map((name) => `docs/${name}`), ...ARCHITECTURE].map(page);
 }
+
+/** The pages for who changes the code: the map first. */
+export const ARCHITECTURE = readdirSync(join(root, "docs/architecture"), { recursive: true, encoding: "utf8" })
+  .filter((name) => name.endsWith(".md"))
+  .sort()
+  .map((name) => `docs/architecture/${name}`);
 
 /** A row of a table: its cells by the heads of their columns. */
 export type Row = Readonly<Record<string, string>>;

@@ -2,11 +2,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { memberCount } from "../../src/core/job/roles.ts";
-import { addedMembers } from "../../src/core/plan/gang.ts";
-import type { PlannedVictim } from "../../src/core/plan/preemption.ts";
-import { DEFAULT_POLICY, FAIR_SHARING_STRATEGIES, type QueuePolicy } from "../../src/core/plan/queue-policy.ts";
-import type { PlanQueue } from "../../src/core/plan/snapshot.ts";
-import { RefusalWords } from "../../src/core/plan/state/refusal-words.ts";
+import { RefusalMessages } from "../../src/core/plan/explain/refusal-messages.ts";
+import { addedMembers } from "../../src/core/plan/model/gang.ts";
+import type { PlannedVictim } from "../../src/core/plan/model/preemption.ts";
+import { DEFAULT_POLICY, FAIR_SHARING_STRATEGIES, type QueuePolicy } from "../../src/core/plan/model/queue-policy.ts";
+import type { PlanQueue } from "../../src/core/plan/model/snapshot.ts";
 import { FLAVOR, RESOURCE, VirtualFleet } from "../support/virtual-fleet.ts";
 import { page, type Row, tablesOf } from "./pages.ts";
 
@@ -50,12 +50,16 @@ for (const { title, queues, gangs, nominee, said, waits } of examples) {
     }
     for (const gang of gangs.filter((one) => !runs(one))) fleet.submit(gangOf(gang));
     let message = "";
-    const { admissions, preemptions } = fleet.state.round(NOW_MS, { admissionsMax: 10 }, ({ refused }, parts) => {
-      const words = new RefusalWords(parts, { callers: [], admissions: [] });
-      for (const { gang, cause } of refused.filter((one) => one.gang.uid === nominee)) {
-        message = words.refusalOf(gang, cause).message;
-      }
-    });
+    const { admissions, preemptions } = fleet.state.round(
+      NOW_MS,
+      { admissionsMax: 10 },
+      ({ refused }, { fleet: known, pendingUse }) => {
+        const messages = new RefusalMessages(known, { callers: [], admissions: [], pendingUse });
+        for (const { gang, cause } of refused.filter((one) => one.gang.uid === nominee)) {
+          message = messages.refusalOf(gang, cause).message;
+        }
+      },
+    );
     assert.deepEqual(admissions, []);
     const victims = preemptions
       .filter(({ planned }) => planned.jobUid === nominee)

@@ -1,10 +1,10 @@
 /** Runs the example of reservations of docs/preemption.md on the planner's state, minute by minute. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { DEFAULT_POLICY } from "../../src/core/plan/queue-policy.ts";
-import type { FleetPlan } from "../../src/core/plan/state/run-round.ts";
-import { queue } from "../core/plan-world.ts";
-import { SmallFleet } from "../core/state/small-fleet.ts";
+import { DEFAULT_POLICY } from "../../src/core/plan/model/queue-policy.ts";
+import type { FleetPlan } from "../../src/core/plan/round/run-round.ts";
+import { queue } from "../core/plan/plan-world.ts";
+import { SmallFleet } from "../core/plan/small-fleet.ts";
 import { page } from "./pages.ts";
 
 const MINUTE_MS = 60_000;

@@ -4,7 +4,7 @@ import { once } from "node:events";
 import { mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { delimiter, dirname, join } from "node:path";
-import { VARIABLES } from "../../src/variables.ts";
+import { VARIABLES } from "../../src/config/variables.ts";
 import { waitUntil } from "../support/bounded.ts";
 import type { Command } from "./commands.ts";
 import { root } from "./pages.ts";

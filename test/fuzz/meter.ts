@@ -1,6 +1,7 @@
 /** Measures what the service's own thread uses: the CPU time of its code, and the memory that lives. */
 import { GCProfiler } from "node:v8";
 import { PGlite } from "@electric-sql/pglite";
+import { yardstick } from "./yardstick.ts";
 
 export type Reading = {
   /** CPU time of the main thread so far, without that of an embedded database. */
@@ -31,6 +32,15 @@ export class Meter {
         note(fromMs);
       }
     };
+  }
+
+  /** The CPU time of the yardstick now. It is not counted. */
+  yardstickMs(): number {
+    const fromMs = threadMs();
+    yardstick();
+    const tookMs = threadMs() - fromMs;
+    this.#cpuUsedMs += tookMs;
+    return tookMs;
   }
 
   /** What reading itself costs is not counted. */

@@ -11,6 +11,7 @@ export type Order =
   | { readonly id: number; readonly kind: "measure" }
   | { readonly id: number; readonly kind: "stalls" }
   | { readonly id: number; readonly kind: "meter"; readonly collect: boolean }
+  | { readonly id: number; readonly kind: "yardstick" }
   | { readonly id: number; readonly kind: "query"; readonly sql: string };
 
 /** Counts of one process, after its garbage was collected. */
@@ -47,6 +48,7 @@ async function obey(order: Order): Promise<unknown> {
   if (order.kind === "measure") return footprint();
   if (order.kind === "stalls") return stalls.take();
   if (order.kind === "meter") return meter.read(order.collect);
+  if (order.kind === "yardstick") return meter.yardstickMs();
   const database = [...databases].find((one) => !one.closed);
   if (database === undefined) throw new Error("this process has no embedded database");
   return (await database.query(order.sql)).rows;

@@ -100,7 +100,8 @@ async function cost(parts: Pick<CostOptions, "postgres" | "redis" | "methods">):
   const report = await fuzzCost({ ...parts, inputs, seed, from, bytesMin: 2_000, bytesMax, print });
   printCounts(report.counts);
   const found = report.findings.length === 0 ? "nothing found" : `${report.findings.length} found`;
-  print(`${report.inputs} inputs and ${report.steps} jobs in ${Math.round(report.seconds)} s: ${found}`);
+  const gone = report.gone === 0 ? "" : `; ${report.gone} did not repeat`;
+  print(`${report.inputs} inputs and ${report.steps} jobs in ${Math.round(report.seconds)} s: ${found}${gone}`);
   return report.findings.length === 0 ? 0 : 1;
 }
 

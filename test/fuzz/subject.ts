@@ -152,6 +152,11 @@ export class Subject {
     return this.#ask({ kind: "meter", collect }) as Promise<Reading>;
   }
 
+  /** The CPU time, in milliseconds, that its thread takes now for work that is always the same. */
+  yardstickMs(): Promise<number> {
+    return this.#ask({ kind: "yardstick" }) as Promise<number>;
+  }
+
   /** Rows of its database, which the service itself does not notice. */
   async query(sql: string): Promise<readonly Row[]> {
     if (this.#database !== null) return (await this.#database.query(sql)).rows;

@@ -5,7 +5,7 @@ import type { JsonObject } from "../../src/runtime/json.ts";
 import { NO_CLASSES } from "../support/no-classes.ts";
 
 /** The warnings about workers with these containers, and the resources that the nodes were asked for. */
-async function warningsOf(podSpec: JsonObject, known: readonly string[] | null) {
+async function warningsOf(podSpec: JsonObject, known: readonly string[] | null, tooLarge: readonly string[] = []) {
   const asked: (readonly string[])[] = [];
   const facts = {
     namespace: null,
@@ -18,7 +18,10 @@ async function warningsOf(podSpec: JsonObject, known: readonly string[] | null) 
   };
   const spec = { kind: "Job", replicaSpecs: { Worker: { template: { spec: podSpec } } } };
   const sent = { namespace: "n", name: "j", generateName: "", labels: {}, annotations: {}, spec };
-  return { warnings: await checkResources(sent, facts), asked };
+  return {
+    warnings: await checkResources(sent, facts, { gpuResourceName: "nvidia.com/gpu", tooLarge: new Set(tooLarge) }),
+    asked,
+  };
 }
 
 const NODES = ["cpu", "memory", "nvidia.com/gpu", "rdma/hca", "pods"];
@@ -72,4 +75,14 @@ test("a template of any other shape is no reason to fail", async () => {
   for (const containers of ["x", [null], [{ resources: "x" }], [{ resources: { limits: [1] } }]] as const) {
     assert.deepEqual((await warningsOf({ containers } as unknown as JsonObject, NODES)).warnings, []);
   }
+});
+
+test("names that the platform replaces are asked for as what containers get", async () => {
+  const { warnings, asked } = await warningsOf({ containers: [gpu("gpu"), gpu("storage", "1Ti")] }, NODES);
+  assert.deepEqual([warnings, asked], [[], [["nvidia.com/gpu"]]]);
+});
+
+test("a template that is too large is not read", async () => {
+  const { warnings, asked } = await warningsOf({ containers: [gpu("nvidia.co/gpu", 8)] }, NODES, ["Worker"]);
+  assert.deepEqual([warnings, asked], [[], []]);
 });

@@ -2,8 +2,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
 import { specNow } from "../../src/core/job/interruptible.ts";
-import type { CreateOutcome, NewJob, OutdatedCheck, Submission } from "../../src/core/job/requests.ts";
-import type { SentJob } from "../../src/core/job/sent.ts";
+import type { CreateOutcome, NewJob, OutdatedCheck, Submission } from "../../src/core/job/request/requests.ts";
+import type { SentJob } from "../../src/core/job/request/sent.ts";
 import { PLAIN_POD_CONFIG, type PodConfig } from "../../src/core/pods/pod-config.ts";
 import type { PodPolicy } from "../../src/core/pods/policy/pod-policy.ts";
 import { describeDifference } from "../../src/intake/describe-difference.ts";
@@ -215,8 +215,8 @@ test("all errors of a template are named at once, missing platform settings incl
   const outcome = await intake.submit(submission(sent));
   const at = "job.spec.replica_specs[Master].template";
   assert.deepEqual(outcome.kind === "invalid" && outcome.violations.map(({ field }) => field), [
-    `${at}.spec.containers[0].image`,
     `${at}.spec.containers[0].resources.limits.cpu`,
+    `${at}.spec.containers[0].image`,
     `${at}.spec.containers[0].args[0]`,
     `${at}.metadata.annotations["gangway.dev/pod-template"]`,
     `${at}.metadata.annotations["primary_container_name"]`,

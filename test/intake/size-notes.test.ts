@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Job } from "../../src/core/job/job.ts";
-import type { SentJob } from "../../src/core/job/sent.ts";
+import type { SentJob } from "../../src/core/job/request/sent.ts";
 import { podKind } from "../../src/core/kinds/plugin.ts";
 import { createIntake } from "../../src/intake/intake.ts";
 import type { IntakeStore } from "../../src/intake/ports.ts";

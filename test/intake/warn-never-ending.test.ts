@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { SentRunPolicy, SentSpec } from "../../src/core/job/sent.ts";
+import type { SentRunPolicy, SentSpec } from "../../src/core/job/request/sent.ts";
 import { warnNeverEnding } from "../../src/intake/warn-never-ending.ts";
 import { OWN_KINDS } from "../support/kinds.ts";
 

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { SentSpec } from "../../src/core/job/sent.ts";
+import type { SentSpec } from "../../src/core/job/request/sent.ts";
 import { warnPodGroupClass } from "../../src/intake/warn-pod-group-class.ts";
 
 const METADATA = { namespace: "team", name: "a", generateName: "", labels: {}, annotations: {} };

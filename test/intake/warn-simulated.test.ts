@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { SentSpec } from "../../src/core/job/sent.ts";
+import type { SentSpec } from "../../src/core/job/request/sent.ts";
 import { warnSimulated } from "../../src/intake/warn-simulated.ts";
 import { OWN_KINDS } from "../support/kinds.ts";
 import { NO_CLASSES } from "../support/no-classes.ts";

@@ -9,7 +9,7 @@ import { homedir } from "node:os";
 import { join } from "node:path";
 
 /** The API servers' answer to `GET /version`. The modules of go.mod are of this release. */
-const KUBERNETES_VERSION = "v1.36.3";
+export const KUBERNETES_VERSION = "v1.36.3";
 const SOURCES = join(import.meta.dirname, "control-plane");
 
 /** The path of the binary of these sources, even before it is built. */

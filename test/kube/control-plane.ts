@@ -238,6 +238,8 @@ function apiServerFlags(
     ...["--service-account-issuer=https://kubernetes.default.svc", "--service-account-key-file=accounts.pub"],
     ...["--service-account-signing-key-file=accounts.key", "--service-cluster-ip-range=10.96.0.0/16"],
     ...["--endpoint-reconciler-type=none", "--profiling=false", "--shutdown-delay-duration=0s"],
+    // Clusters allow privileged containers, and leave it to admission who may have them.
+    "--allow-privileged=true",
     // This plugin taints new nodes, and no controller here would remove the taint.
     "--disable-admission-plugins=TaintNodesByCondition",
     ...(admission.length > 0 ? [`--enable-admission-plugins=${admission.join(",")}`] : []),

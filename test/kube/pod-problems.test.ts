@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { after, before, suite, test } from "node:test";
 import type { Job } from "../../src/core/job/job.ts";
-import type { SentJob } from "../../src/core/job/sent.ts";
+import type { SentJob } from "../../src/core/job/request/sent.ts";
 import { seenPods } from "../../src/core/kinds/job-pods.ts";
 import type { JsonObject } from "../../src/runtime/json.ts";
 import { clock, until } from "../cluster/harness.ts";

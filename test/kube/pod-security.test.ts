@@ -3,7 +3,7 @@ import { after, before, suite, test } from "node:test";
 import { OWN_RULES } from "../../src/core/pods/policy/own-rules.ts";
 import { judgeLevel } from "../../src/core/pods/policy/pod-policy.ts";
 import { type JsonObject, objectAt } from "../../src/runtime/json.ts";
-import { CONTROL_CASES, type ControlCase, compliantPod } from "../core/pod-policy-cases.ts";
+import { CONTROL_CASES, type ControlCase, compliantPod } from "../core/pods/policy/pod-policy-cases.ts";
 import { waitUntil } from "../support/bounded.ts";
 import { controlPlaneBuilt } from "./build.ts";
 import { type ControlPlane, startControlPlane } from "./control-plane.ts";

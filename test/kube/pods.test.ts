@@ -4,17 +4,17 @@ import { after, before, suite, test } from "node:test";
 import fc from "fast-check";
 import { parseAllDocuments } from "yaml";
 import type { Job } from "../../src/core/job/job.ts";
-import type { SentJob, SentSpec } from "../../src/core/job/sent.ts";
+import type { SentJob, SentSpec } from "../../src/core/job/request/sent.ts";
 import { fromManifest } from "../../src/core/kinds/from-manifest.ts";
 import { PLAIN_POD_CONFIG, type PodConfig } from "../../src/core/pods/pod-config.ts";
 import { policyInForce } from "../../src/core/pods/policy/pod-policy.ts";
 import { formatMilli, parseMilli, parseQuantity } from "../../src/core/pods/quantity.ts";
 import { reconcile } from "../../src/core/reconcile/reconcile.ts";
-import { checkTemplates } from "../../src/intake/check-templates.ts";
+import { TemplateJudge } from "../../src/intake/judged-templates.ts";
 import { newJob } from "../../src/intake/new-job.ts";
 import { arrayAt, isJsonObject, type JsonObject, objectAt, stringAt } from "../../src/runtime/json.ts";
-import { configs, templates } from "../core/pod-arbitraries.ts";
-import { admit, CONFIG, jobOf, START_MS } from "../core/world.ts";
+import { configs, templates } from "../core/pods/pod-arbitraries.ts";
+import { admit, CONFIG, jobOf, START_MS } from "../core/reconcile/world.ts";
 import { OWN_KINDS } from "../support/kinds.ts";
 import { controlPlaneBuilt } from "./build.ts";
 import { type ControlPlane, startControlPlane } from "./control-plane.ts";
@@ -163,11 +163,20 @@ function podsOf(sent: SentSpec, config: PodConfig, name: string) {
   const job: SentJob = { namespace: "default", name, generateName: "", labels: {}, annotations: {}, spec: sent };
   const podPolicy = policyInForce(null, { level: "privileged", warn: [] });
   const rules = { kinds: OWN_KINDS, podConfig: config, podPolicy, isNew: false, isReserved: () => false };
-  const { violations } = checkTemplates(job, rules);
-  const of = { kind, project: "p", namespaceQueue: null, priorityClass: null };
-  const facts = { ...of, uid: "job-1", name, createdBy: "a", nowMs: START_MS };
+  const { violations: own, pods, made: of } = new TemplateJudge().judge(job, rules, false);
+  const violations = [...own, ...pods];
+  const facts = {
+    kind,
+    project: "p",
+    namespaceQueue: null,
+    priorityClass: null,
+    uid: "job-1",
+    name,
+    createdBy: "a",
+    nowMs: START_MS,
+  };
   if (violations.length > 0) return { violations, pods: [] };
-  const made = newJob(job, { ...facts, podConfig: config, keepsUnknown: true });
+  const made = newJob(job, { ...facts, templates: of?.templates ?? {} });
   return { violations, pods: createdPods(made) };
 }
 

@@ -8,11 +8,11 @@ import { installationId } from "../../src/adapters/store/db/installation.ts";
 import { openPglite } from "../../src/adapters/store/db/pglite.ts";
 import { createStore } from "../../src/adapters/store/store.ts";
 import type { Job } from "../../src/core/job/job.ts";
-import type { SentJob } from "../../src/core/job/sent.ts";
-import type { QueuePolicy } from "../../src/core/plan/queue-policy.ts";
-import type { ClusterFlavor } from "../../src/core/plan/snapshot.ts";
+import type { SentJob } from "../../src/core/job/request/sent.ts";
+import type { QueuePolicy } from "../../src/core/plan/model/queue-policy.ts";
+import type { ClusterFlavor } from "../../src/core/plan/model/snapshot.ts";
 import type { PodConfig } from "../../src/core/pods/pod-config.ts";
-import type { PendingLimits } from "../../src/core/pods/read-pending.ts";
+import type { PendingLimits } from "../../src/core/pods/read/read-pending.ts";
 import { createIntake } from "../../src/intake/intake.ts";
 import { createPlanner } from "../../src/planner/planner.ts";
 import { createWorker } from "../../src/worker/worker.ts";
@@ -106,7 +106,7 @@ export async function startService(
       clock,
       store: store.planner,
       fleet: fleetPlanner(store.planner),
-      quota: soleQuota({ clock, ledger: store.ledger }),
+      quota: soleQuota({ clock, ledgerOf: store.ledgerOf }),
       lease: sole.plannerLease,
       wakeJob: (uid) => hints.job(uid),
     },

@@ -17,25 +17,25 @@ const SAVES_TIME = "The result is the same; the line saves time.";
 
 /** By file, as a path below `src`. */
 export const EXPLAINED: Readonly<Record<string, readonly Explained[]>> = {
-  "core/plan/state/place-all.ts": [
+  "core/plan/capacity/place-all.ts": [
     { line: "const leaders = groups.slice(1, 1 + LEADERS_MAX);", becomes: ["groups"], why: SAVES_TIME },
     { line: "if (this.#dead.has(key)) return false;", becomes: ["false"], why: SAVES_TIME },
     { line: "this.#dead.add(key);", becomes: [";"], why: SAVES_TIME },
   ],
-  "core/plan/state/grow.ts": [
+  "core/plan/assign/grow.ts": [
     { line: "let [least, most] = [1, tooMany - 1];", becomes: ["tooMany + 1"], why: SAVES_TIME },
     {
-      line: 'const cluster = parts.clusters.get(live?.cluster ?? "");',
+      line: 'const cluster = fleet.clusters.get(live?.cluster ?? "");',
       becomes: [DEFAULT_TEXT],
       why: "No cluster has either name.",
     },
     { line: 'const pool = live.flavors[resource] ?? "";', becomes: [DEFAULT_TEXT], why: "No pool has either name." },
   ],
-  "core/plan/state/holders.ts": [
+  "core/plan/explain/holders.ts": [
     { line: "if (known !== undefined) return known;", becomes: ["false"], why: SAVES_TIME },
     { line: "this.#largest.set(key, names);", becomes: [";"], why: SAVES_TIME },
   ],
-  "core/plan/missed-admissions.ts": [
+  "core/plan/apply/missed-admissions.ts": [
     {
       line: "if (queue !== null) this.#strictQueues.add(queue);",
       becomes: ["true"],

@@ -18,7 +18,7 @@ test("a folder stands for the targets below it, a file narrows its target", () =
   const folders = (named: string) => targetsOf(named).map(({ folder }) => folder);
   assert.ok(folders("core").length >= 6);
   assert.deepEqual(folders("src/core/plan/"), ["core/plan"]);
-  assert.deepEqual(folders("core/plan/fit.ts"), ["core/plan/fit.ts"]);
+  assert.deepEqual(folders("core/plan/capacity/fit.ts"), ["core/plan/capacity/fit.ts"]);
   assert.deepEqual(folders("cli"), []);
   assert.deepEqual(folders("worker/decide-step.ts"), ["worker/decide-step.ts"]);
   assert.ok(folders("worker").includes("worker") && folders("worker").includes("worker/decide-step.ts"));

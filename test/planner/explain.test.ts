@@ -3,11 +3,11 @@ import { after, before, beforeEach, test } from "node:test";
 import type { Db } from "../../src/adapters/store/db/db.ts";
 import { createStore } from "../../src/adapters/store/store.ts";
 import type { Job } from "../../src/core/job/job.ts";
-import type { CapacityEntry } from "../../src/core/plan/capacity-entry.ts";
-import { DEFAULT_POLICY } from "../../src/core/plan/queue-policy.ts";
+import type { CapacityEntry } from "../../src/core/plan/model/capacity-entry.ts";
+import { DEFAULT_POLICY } from "../../src/core/plan/model/queue-policy.ts";
 import { createExplainer, type Explainer } from "../../src/planner/explainer.ts";
 import { createFollowedFleet, type FollowedFleet } from "../../src/planner/followed-fleet.ts";
-import { createPlanner, type Planner } from "../../src/planner/planner.ts";
+import { createPlanner, type RunningPlanner } from "../../src/planner/planner.ts";
 import { createSimulator } from "../../src/planner/simulator.ts";
 import { systemClock } from "../../src/runtime/clock.ts";
 import { freshStore, type TestStore, takePlannerLease } from "../store/db.ts";
@@ -17,6 +17,7 @@ import { completeCapacity } from "../support/complete-capacity.ts";
 import { onEachDatabase } from "../support/databases.ts";
 import { fleetPlanner } from "../support/fleet-planner.ts";
 import { OWN_KINDS } from "../support/kinds.ts";
+import { ledgerAt } from "../support/ledger-at.ts";
 import { soleQuota } from "../support/sole-quota.ts";
 import { StatementDb } from "../support/statement-db.ts";
 
@@ -51,7 +52,7 @@ onEachDatabase((openDb) => {
   let db: Db;
   let writes: StatementDb;
   let store: TestStore;
-  let planner: Planner;
+  let planner: RunningPlanner;
   let fleet: FollowedFleet;
   let explain: Explainer;
   let loads: number;
@@ -72,7 +73,7 @@ onEachDatabase((openDb) => {
     await store.clusters.recordCapacity(completeCapacity("west", []));
     const plannerEpoch = await takePlannerLease(store, "p1");
     const lease = { epoch: () => plannerEpoch };
-    const quota = soleQuota({ clock, ledger: store.ledger });
+    const quota = soleQuota({ clock, ledgerOf: store.ledgerOf });
     const ports = { clock, store: store.planner, fleet: fleetPlanner(store.planner), quota, lease };
     planner = createPlanner({ ...ports, wakeJob: () => undefined }, { onError: (error) => assert.fail(String(error)) });
     loads = 0;
@@ -102,12 +103,12 @@ onEachDatabase((openDb) => {
     for (const [at, token] of tokens.entries()) {
       const one = allocation({ pool: FLAVOR, token, amount: 4, queue: "research" });
       const grant = { allocations: [one], holder: caller("flyte"), fence: (BigInt(epoch) << 32n) + BigInt(1_000 + at) };
-      const [outcome] = await store.ledger.commit("default", epoch, [grant], clock.nowMs());
+      const [outcome] = await ledgerAt(store, clock.nowMs()).commit(epoch, [grant]);
       assert.equal(outcome?.kind, "committed");
     }
   }
 
-  const release = (token: string) => store.ledger.release([releaseOf({ pool: FLAVOR, token })], clock.nowMs());
+  const release = (token: string) => ledgerAt(store, clock.nowMs()).release([releaseOf({ pool: FLAVOR, token })]);
   const explained = async ({ uid }: Job) => (await explain(uid, SIGNAL)) ?? assert.fail("nothing is explained");
   const messageOf = async (job: Job) => (await explained(job)).refusal.message;
   const rowOf = async ({ uid }: Job) =>
@@ -194,7 +195,7 @@ onEachDatabase((openDb) => {
     const { refusal } = await explained(late);
     assert.equal(refusal.message, `needs 3 of ${FLAVOR}; ${uses}`);
     assert.deepEqual(
-      refusal.quotas.map(({ need, used, limit, booked }) => [need, used, limit, booked]),
+      refusal.quotas.map(({ need, used, limit, booked: pending }) => [need, used, limit, pending]),
       [[3, 12, 16, 8]],
     );
     const simulate = createSimulator({ kinds: OWN_KINDS, fleet, firstWaiting: store.explain.firstWaiting });

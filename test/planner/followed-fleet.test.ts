@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { CapacityEntry } from "../../src/core/plan/capacity-entry.ts";
-import type { Change } from "../../src/core/plan/state/changes.ts";
-import type { FleetRead } from "../../src/core/plan/state/fleet-read.ts";
+import type { Change } from "../../src/core/plan/facts/changes.ts";
+import type { FleetRead } from "../../src/core/plan/facts/fleet-read.ts";
+import type { CapacityEntry } from "../../src/core/plan/model/capacity-entry.ts";
 import { FleetFollower } from "../../src/planner/fleet-follower.ts";
 import { createFollowedFleet, IDLE_MS_MAX } from "../../src/planner/followed-fleet.ts";
-import { cluster, NOW, nodes, queue } from "../core/plan-world.ts";
+import { cluster, NOW, nodes, queue } from "../core/plan/plan-world.ts";
 import { MemoryStore } from "./memory-store.ts";
 
 const SIGNAL = new AbortController().signal;
@@ -38,7 +38,7 @@ test("the state is dropped after some time without a question, and the next ques
     return store;
   };
   const fleet = createFollowedFleet({ clock, followTakers });
-  const clusters = () => fleet.read(({ state }) => [...state.parts.clusters.keys()], SIGNAL);
+  const clusters = () => fleet.read(({ planner }) => planner.clusterNames(), SIGNAL);
   assert.equal(followed, 0, "nobody has asked");
   for (let at = 0; at < 3; at++) assert.deepEqual(await clusters(), ["east"]);
   assert.equal(followed, 1);
@@ -67,7 +67,7 @@ test("after an error of the store, the next question continues", async () => {
     /away/,
   );
   store.before = () => undefined;
-  assert.equal(await fleet.read(({ state }) => state.parts.clusters.size, SIGNAL), 1);
+  assert.equal(await fleet.read(({ planner }) => planner.clusterNames().length, SIGNAL), 1);
 });
 
 function entry(at: number, gpus: number): CapacityEntry {
@@ -120,7 +120,7 @@ test("others have their turn while the list of a large cluster is applied, added
         if (isPausing) pauses.push(paused);
         paused = 0;
       }
-      return follower.state.hash();
+      return follower.planner.hash();
     }),
   );
   assert.equal(hashes[0], hashes[1]);

@@ -5,12 +5,11 @@ import { inProcessCounters } from "../../src/adapters/counters/in-process/in-pro
 import type { Db } from "../../src/adapters/store/db/db.ts";
 import { createStore } from "../../src/adapters/store/store.ts";
 import type { Job } from "../../src/core/job/job.ts";
-import type { CapacityEntry } from "../../src/core/plan/capacity-entry.ts";
+import type { CapacityEntry } from "../../src/core/plan/model/capacity-entry.ts";
 import type { Counters } from "../../src/core/quota/counters.ts";
 import { createPlanner } from "../../src/planner/planner.ts";
 import { systemClock } from "../../src/runtime/clock.ts";
 import { UnavailableError } from "../../src/runtime/unavailable-error.ts";
-import { ledgerOf } from "../../src/tokens/domain/domain-ledger.ts";
 import { plannerQuota } from "../../src/tokens/planner-quota.ts";
 import { reap } from "../../src/tokens/reaper/reap.ts";
 import { freshStore } from "../store/db.ts";
@@ -94,7 +93,7 @@ onPostgres((openDb) => {
         return counters.free(epoch, refs);
       },
     };
-    const domain = soleDomain({ clock, ledger: ledgerOf("default", store.ledger, clock), counters: lossy });
+    const domain = soleDomain({ clock, ledger: store.ledgerOf("default", clock), counters: lossy });
     const lead: { epoch: number | null } = { epoch: await store.members.takeLease("planner", holder) };
     assert.ok(lead.epoch !== null);
     const errors: unknown[] = [];

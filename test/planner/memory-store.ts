@@ -1,18 +1,18 @@
 import type { Job } from "../../src/core/job/job.ts";
-import { applyAdmission, applyEviction, applyRefusal } from "../../src/core/plan/apply-plan.ts";
-import { applyPreemption, applyWithdrawal } from "../../src/core/plan/apply-preemption.ts";
-import type { AdmissionBatch, AdmissionRecord, AdmitOutcome, Refusal } from "../../src/core/plan/plan-types.ts";
-import type { PreemptOutcome } from "../../src/core/plan/preemption.ts";
-import { stopOf } from "../../src/core/plan/queue-stop.ts";
-import type { PlanCluster, PlanQueue, PlanSnapshot } from "../../src/core/plan/snapshot.ts";
-import type { Change } from "../../src/core/plan/state/changes.ts";
-import { treeQueue } from "../../src/core/plan/tree-queue.ts";
+import { applyAdmission, applyEviction, applyRefusal } from "../../src/core/plan/apply/apply-plan.ts";
+import { applyPreemption, applyWithdrawal } from "../../src/core/plan/apply/apply-preemption.ts";
+import type { Change } from "../../src/core/plan/facts/changes.ts";
+import type { AdmissionBatch, AdmissionRecord, AdmitOutcome, Refusal } from "../../src/core/plan/model/plan-types.ts";
+import type { PreemptOutcome } from "../../src/core/plan/model/preemption.ts";
+import { stopOf } from "../../src/core/plan/model/queue-stop.ts";
+import type { PlanCluster, PlanQueue, PlanSnapshot } from "../../src/core/plan/model/snapshot.ts";
+import { treeQueue } from "../../src/core/plan/model/tree-queue.ts";
 import type { Holder, Limits, PoolLimit } from "../../src/core/quota/counters.ts";
+import type { Ledger } from "../../src/core/quota/ledger.ts";
 import { TOKENS_MAX, WAITERS_MAX } from "../../src/core/quota/limits.ts";
 import { queueLimitsOf } from "../../src/core/quota/tree.ts";
 import type { FleetStore, PlannerStore } from "../../src/planner/ports.ts";
-import type { DomainLedger } from "../../src/tokens/ports.ts";
-import { planGang, pool, sumsOf } from "../core/plan-world.ts";
+import { planGang, pool, sumsOf } from "../core/plan/plan-world.ts";
 import { OWN_KINDS } from "../support/kinds.ts";
 import { changesOf } from "../support/load-snapshot.ts";
 import { MemoryLedger, type MemoryRow } from "../tokens/memory-ledger.ts";
@@ -236,7 +236,7 @@ export class MemoryStore implements PlannerStore, FleetStore {
   };
 
   /** The same ledger behind the hooks. */
-  readonly ledger: DomainLedger = {
+  readonly ledger: Ledger = {
     ...this.tokens,
     raiseEpoch: async (expected) => {
       this.before("raiseEpoch", []);

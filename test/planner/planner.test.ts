@@ -3,14 +3,14 @@ import { test } from "node:test";
 import fc from "fast-check";
 import { inProcessCounters } from "../../src/adapters/counters/in-process/in-process-counters.ts";
 import type { Job } from "../../src/core/job/job.ts";
-import { DEFAULT_POLICY } from "../../src/core/plan/queue-policy.ts";
+import { DEFAULT_POLICY } from "../../src/core/plan/model/queue-policy.ts";
 import type { Counters, LedgerRow } from "../../src/core/quota/counters.ts";
-import { createPlanner, type Planner } from "../../src/planner/planner.ts";
+import { createPlanner, type RunningPlanner } from "../../src/planner/planner.ts";
 import { systemClock } from "../../src/runtime/clock.ts";
 import { UnavailableError } from "../../src/runtime/unavailable-error.ts";
 import { plannerQuota } from "../../src/tokens/planner-quota.ts";
 import { reap } from "../../src/tokens/reaper/reap.ts";
-import { admission, cluster, job, nodes, queue } from "../core/plan-world.ts";
+import { admission, cluster, job, nodes, queue } from "../core/plan/plan-world.ts";
 import { waitUntil } from "../support/bounded.ts";
 import { fleetPlanner } from "../support/fleet-planner.ts";
 import { soleDomain } from "../support/sole-quota.ts";
@@ -477,7 +477,7 @@ test("rounds do not overlap", async () => {
   assert.equal(order.filter((operation) => operation === "raiseEpoch").length, 1);
 });
 
-function running(planner: Planner) {
+function running(planner: RunningPlanner) {
   const stop = new AbortController();
   const ended = planner.run(stop.signal);
   return {
@@ -614,8 +614,10 @@ test("whichever calls are lost, counters and ledger agree at the end and no limi
         else await round();
       }
       for (let times = 0; times < 6; times += 1) await round();
-      // A loss that no call has met is over.
+      // A loss or a failure that no call has met is over.
       lossy.next = null;
+      store.before = () => undefined;
+      store.after = () => undefined;
       await reapAll();
       assert.equal(await queueUse(counters), ledgerUse(store));
       assert.deepEqual(await store.tokens.unconfirmedReleases(1), []);

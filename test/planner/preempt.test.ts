@@ -4,17 +4,17 @@ import { after, before, beforeEach, test } from "node:test";
 import type { Db } from "../../src/adapters/store/db/db.ts";
 import { createStore } from "../../src/adapters/store/store.ts";
 import type { Job } from "../../src/core/job/job.ts";
-import type { CapacityEntry } from "../../src/core/plan/capacity-entry.ts";
-import type { PlanGang } from "../../src/core/plan/plan-gang.ts";
-import type { PreemptionRecord } from "../../src/core/plan/preemption.ts";
+import type { CapacityEntry } from "../../src/core/plan/model/capacity-entry.ts";
+import type { PlanGang } from "../../src/core/plan/model/plan-gang.ts";
+import type { PreemptionRecord } from "../../src/core/plan/model/preemption.ts";
 import { reconcile } from "../../src/core/reconcile/reconcile.ts";
 import { createExplainer } from "../../src/planner/explainer.ts";
 import { createFollowedFleet, type FollowedFleet } from "../../src/planner/followed-fleet.ts";
-import { createPlanner, type Planner } from "../../src/planner/planner.ts";
+import { createPlanner, type RunningPlanner } from "../../src/planner/planner.ts";
 import type { FleetDecision, FleetPlanner, PlannerStore } from "../../src/planner/ports.ts";
 import { systemClock } from "../../src/runtime/clock.ts";
 import { UnavailableError } from "../../src/runtime/unavailable-error.ts";
-import { CONFIG } from "../core/world.ts";
+import { CONFIG } from "../core/reconcile/world.ts";
 import { freshStore, type TestStore, takePlannerLease } from "../store/db.ts";
 import { newJob, sentOf } from "../store/jobs.ts";
 import { completeCapacity } from "../support/complete-capacity.ts";
@@ -90,7 +90,7 @@ onEachDatabase((openDb) => {
   let db: Db;
   let store: TestStore;
   let plans: StubbedPlans;
-  let planner: Planner;
+  let planner: RunningPlanner;
   let fleet: FollowedFleet;
   let woken: string[];
   /** Called after preemptions are recorded. If it throws, the answer is lost. */
@@ -102,7 +102,7 @@ onEachDatabase((openDb) => {
 
   const options = { clock, kinds: OWN_KINDS, openNamespaces: true, defaultQueue: "research", onAppended: () => {} };
 
-  async function lead(holder: string): Promise<Planner> {
+  async function lead(holder: string): Promise<RunningPlanner> {
     const plannerEpoch = await takePlannerLease(store, holder);
     const recordPreemptions: PlannerStore["recordPreemptions"] = async (...given) => {
       const outcomes = await store.planner.recordPreemptions(...given);
@@ -113,7 +113,7 @@ onEachDatabase((openDb) => {
       clock,
       store: { ...store.planner, recordPreemptions },
       fleet: plans.over(fleetPlanner(store.planner)),
-      quota: soleQuota({ clock, ledger: store.ledger }),
+      quota: soleQuota({ clock, ledgerOf: store.ledgerOf }),
       lease: { epoch: () => plannerEpoch },
       wakeJob: (uid: string) => void woken.push(uid),
     };

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { createSimulator } from "../../src/planner/simulator.ts";
-import { cluster, job, NOW, nodes, planGang, queue, snapshot } from "../core/plan-world.ts";
+import { cluster, job, NOW, nodes, planGang, queue, snapshot } from "../core/plan/plan-world.ts";
 import { OWN_KINDS } from "../support/kinds.ts";
 import { snapshotFleet } from "../support/snapshot-fleet.ts";
 

@@ -4,7 +4,7 @@ import { after, before, describe, test } from "node:test";
 import type { Db } from "../../src/adapters/store/db/db.ts";
 import { openPostgres } from "../../src/adapters/store/db/postgres.ts";
 import { PlannerThread } from "../../src/compose/planner-thread.ts";
-import { RoundStopped } from "../../src/core/plan/state/round-bounds.ts";
+import { RoundStopped } from "../../src/core/plan/model/round-bounds.ts";
 import { UnavailableError } from "../../src/runtime/unavailable-error.ts";
 import { NOW } from "../store/jobs.ts";
 import { freshPlanner } from "../store/planner-fixture.ts";

@@ -7,7 +7,7 @@ import type { Allocation, AllocationRef, GrantOutcome } from "../../src/core/quo
 import { createPlanner } from "../../src/planner/planner.ts";
 import { type Clock, systemClock } from "../../src/runtime/clock.ts";
 import { plannerQuota } from "../../src/tokens/planner-quota.ts";
-import { cluster, job, nodes, pool, queue } from "../core/plan-world.ts";
+import { cluster, job, nodes, pool, queue } from "../core/plan/plan-world.ts";
 import { waitUntil } from "../support/bounded.ts";
 import { fleetPlanner } from "../support/fleet-planner.ts";
 import { soleDomain } from "../support/sole-quota.ts";

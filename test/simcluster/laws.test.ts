@@ -1,12 +1,12 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { RESOURCE_KINDS } from "../../src/adapters/simcluster/api/resource-kinds.ts";
-import { StatusError } from "../../src/adapters/simcluster/api/status-error.ts";
 import { SimModel } from "../../src/adapters/simcluster/model.ts";
 import { replay } from "../../src/adapters/simcluster/objects/journal.ts";
 import type { KubeObject } from "../../src/adapters/simcluster/objects/kube-object.ts";
 import { isTerminalPod, keyOf } from "../../src/adapters/simcluster/objects/kube-object.ts";
+import { RESOURCE_KINDS } from "../../src/adapters/simcluster/objects/resource-kinds.ts";
+import { StatusError } from "../../src/adapters/simcluster/objects/status-error.ts";
 import type { Resources } from "../../src/core/pods/resources.ts";
 import { addResources, fitsIn, podRequests, readResources } from "../../src/core/pods/resources.ts";
 import { objectAt, stringAt } from "../../src/runtime/json.ts";

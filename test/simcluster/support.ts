@@ -1,7 +1,7 @@
-import { RESOURCE_KINDS } from "../../src/adapters/simcluster/api/resource-kinds.ts";
 import { createObject, removeObject } from "../../src/adapters/simcluster/api/verbs.ts";
 import { SimModel } from "../../src/adapters/simcluster/model.ts";
 import type { ClusterSnapshot } from "../../src/adapters/simcluster/objects/object-store.ts";
+import { RESOURCE_KINDS } from "../../src/adapters/simcluster/objects/resource-kinds.ts";
 import type { Clock } from "../../src/runtime/clock.ts";
 import type { JsonObject } from "../../src/runtime/json.ts";
 

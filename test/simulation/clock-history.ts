@@ -5,7 +5,7 @@
 import assert from "node:assert/strict";
 import type { Db } from "../../src/adapters/store/db/db.ts";
 import { isDraining, type Job } from "../../src/core/job/job.ts";
-import type { SentJob } from "../../src/core/job/sent.ts";
+import type { SentJob } from "../../src/core/job/request/sent.ts";
 import { isTerminal } from "../../src/core/job/status.ts";
 import { pick, seededRandom } from "../support/random.ts";
 import { ClockLaws, type ClockMet } from "./clock-laws.ts";
@@ -93,7 +93,7 @@ function sleep({ world, random, trace, laws }: Run, ms: number): void {
   if (machine === null) return;
   machine.tellsSleep = random() < 0.7;
   machine.slept(ms);
-  laws.slept(ms);
+  laws.slept(ms, machine.tellsSleep);
   trace.push(`  the machine of ${name} sleeps${machine.tellsSleep ? "" : " and does not know"}`);
 }
 

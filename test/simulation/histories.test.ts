@@ -8,8 +8,9 @@ import { runLawHistory } from "./law-history.ts";
  * How many histories run with one process of each role. With several processes, which take longer, a third of that.
  * `npm run simulate` runs as many as you ask for.
  */
-const HISTORIES = Number(process.env["GANGWAY_HISTORIES"] ?? 6);
-const FIRST = Number(process.env["GANGWAY_SEED"] ?? 1);
+const HISTORIES = Number(process.env["GANGWAY_HISTORIES"] ?? 3);
+/** From this seed on, few histories meet all events. */
+const FIRST = Number(process.env["GANGWAY_SEED"] ?? 3);
 
 /** So many histories meet every event that a law is about. */
 const MANY = 6;

@@ -1,16 +1,17 @@
 import assert from "node:assert/strict";
 import type { Db } from "../../src/adapters/store/db/db.ts";
-import { currentAdmission, isDraining, type Job } from "../../src/core/job/job.ts";
+import { currentAdmission, isDraining } from "../../src/core/job/job.ts";
 import { keptMembers, memberCount } from "../../src/core/job/roles.ts";
 import { isTerminal } from "../../src/core/job/status.ts";
-import { podView } from "../../src/core/pods/pod-view.ts";
-import { arrayAt, objectAt, stringAt } from "../../src/runtime/json.ts";
+import { podView } from "../../src/core/pods/read/pod-view.ts";
+import { ledgerAt } from "../support/ledger-at.ts";
 import { pick, seededRandom } from "../support/random.ts";
 import { Callers } from "./callers.ts";
 import { Incidents } from "./incidents.ts";
 import { kill } from "./kill.ts";
 import { LedgerLaws } from "./ledger-laws.ts";
 import { LimitedQueues } from "./limited-queues.ts";
+import { MemberLaws, recordedAttempt } from "./member-laws.ts";
 import { PreemptionLaws } from "./preemption-laws.ts";
 import { Preemptions } from "./preemptions.ts";
 import { QuotaAdmins } from "./quota-admins.ts";
@@ -19,7 +20,7 @@ import { NO_POLICIES, type RandomPolicies, randomPolicies, withRandomPolicy } fr
 import { requireStill } from "./rest.ts";
 import type { Fate } from "./sim-kube.ts";
 import { SERVICE_KIND } from "./sim-service.ts";
-import { GPU, World } from "./world.ts";
+import { World } from "./world.ts";
 
 const TICKS = 50;
 /** The ticks with faults. Afterwards everything must come to rest within as many ticks again. */
@@ -47,6 +48,7 @@ type Run = {
   readonly queues: LimitedQueues;
   readonly incidents: Incidents;
   readonly preemptions: Preemptions;
+  readonly members: MemberLaws;
   readonly ledger: LedgerLaws;
   /** Null: the queues have no policies, and jobs are preempted at random. */
   readonly shared: SharedQueues | null;
@@ -65,6 +67,7 @@ export type Met = Readonly<
   Record<
     | "replaced"
     | "removed"
+    | "returned"
     | "preempted"
     | "undone"
     | "readmitted"
@@ -113,6 +116,7 @@ export async function runHistory(db: Db, seed: number, options: HistoryOptions =
     queues: new LimitedQueues(world, random),
     incidents: new Incidents(world, random),
     preemptions: new Preemptions(world, db, random),
+    members: new MemberLaws(world),
     ledger: new LedgerLaws(db),
     shared: policies === null ? null : sharedQueues(world, random, { policies, laws }),
   };
@@ -157,11 +161,12 @@ function sharedQueues(
   return { policies, laws, admins, callers: new Callers(world, random, policies.leaves) };
 }
 
-function metBy({ incidents, ledger, shared }: Run): Met {
+function metBy({ incidents, ledger, members, shared }: Run): Met {
   const { preempted = 0, undone = 0, readmitted = 0, reserved = 0, takenBack = 0 } = shared?.laws.met ?? {};
   const { turnedOver, frozen } = ledger.met;
   return {
     ...incidents.met,
+    ...members.met,
     frozen,
     preempted,
     undone,
@@ -290,7 +295,7 @@ async function changeSomething({ world, random, trace }: Run): Promise<void> {
  * With fresh caches and two steps, no admission may hold its tokens with too few pods for longer than its start
  * timeout.
  */
-async function audit({ db, world, ledger }: Run): Promise<void> {
+async function audit({ db, world, ledger, members: laws }: Run): Promise<void> {
   await world.becomeWhole();
   for (const process of world.workers) for (const view of process.views) world.refresh(process, view);
   for (let look = 1; look <= 2; look += 1) {
@@ -302,6 +307,7 @@ async function audit({ db, world, ledger }: Run): Promise<void> {
   for (const job of await world.jobs()) {
     const admission = currentAdmission(job);
     if (admission === null || admission.state !== "live") continue;
+    laws.checkReturned(job, admission);
     const { minAvailable, scheduleTimeoutSeconds } = job.spec.runPolicy.schedulingPolicy;
     const cluster = world.clusters.find(({ name }) => name === admission.cluster);
     const pods = (cluster?.pods() ?? [])
@@ -331,13 +337,8 @@ async function audit({ db, world, ledger }: Run): Promise<void> {
 }
 
 /** The attempt that the record names for a pod's slot. */
-function recordedAttempt({ status, spec }: Job, podRole: string | null, index: number | null): number {
-  const role = Object.keys(spec.replicaSpecs).find((name) => name.toLowerCase() === podRole);
-  return status.attempts.byReplica[`${role ?? ""}/${index ?? 0}`] ?? 1;
-}
-
 /** Laws that the records must keep at all times, under any faults. */
-async function checkRecords({ world, queues, preemptions, shared }: Run): Promise<void> {
+async function checkRecords({ world, queues, preemptions, members, shared }: Run): Promise<void> {
   const jobs = await world.jobs();
   queues.check(jobs);
   preemptions.check(jobs, shared === null);
@@ -364,7 +365,7 @@ async function checkRecords({ world, queues, preemptions, shared }: Run): Promis
       `${job.name} has ${terminal.length} terminal conditions in ${job.status.phase}`,
     );
   }
-  for (const job of jobs) await checkTokens(world, job);
+  for (const job of jobs) await members.checkTokens(job);
   // In a tree queues borrow: the laws of the ledger say how much.
   if (shared !== null) return;
   for (const queue of await world.store.admin.listQueues()) {
@@ -373,24 +374,6 @@ async function checkRecords({ world, queues, preemptions, shared }: Run): Promis
       assert.ok(used <= nominal, `${queue.name} uses ${used} of ${nominal} ${flavor}`);
     }
   }
-}
-
-/**
- * A live admission holds exactly the tokens of its members, however often it grew and shrank. What its job held as a
- * nominee in other pools goes in the next round of the reaper.
- */
-async function checkTokens(world: World, { uid, name }: Job): Promise<void> {
-  const shown = await world.store.reads.getJob({ uid });
-  const live = shown?.job.admissions.find(({ state }) => state === "live");
-  if (shown === null || live === undefined) return;
-  if (shown.job.spec.kind === SERVICE_KIND)
-    return assert.ok(shown.tokens.length <= 1, `${name} holds one slot at most`);
-  const pools = Object.values(live.flavors);
-  const own = shown.tokens.filter(({ pool }) => pools.includes(pool));
-  const held = own.reduce((sum, { amount }) => sum + amount, 0);
-  const container = arrayAt(objectAt(shown.job.spec.replicaSpecs["Worker"]?.template, "spec"), "containers")[0];
-  const gpus = Number(stringAt(objectAt(objectAt(container, "resources"), "limits"), GPU) ?? 0);
-  assert.equal(held, gpus * memberCount(live.members), `${name} holds ${held} tokens with ${JSON.stringify(live)}`);
 }
 
 /**
@@ -471,9 +454,5 @@ async function checkTheEnd({ world }: Run): Promise<void> {
     );
   }
   assert.deepEqual(counted, [], "the counters say that nothing is held");
-  assert.deepEqual(
-    await world.store.ledger.unconfirmedReleases("default", 10),
-    [],
-    "no release waits for the counters",
-  );
+  assert.deepEqual(await ledgerAt(world.store).unconfirmedReleases(10), [], "no release waits for the counters");
 }

@@ -1,4 +1,4 @@
-import { podView } from "../../src/core/pods/pod-view.ts";
+import { podView } from "../../src/core/pods/read/pod-view.ts";
 import { pick } from "../support/random.ts";
 import type { World } from "./world.ts";
 

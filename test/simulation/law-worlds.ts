@@ -1,7 +1,7 @@
 /** Worlds that are made so that the premises of one law hold. */
 import type { QueueSettings } from "../../src/core/admin/queue.ts";
-import type { SentJob } from "../../src/core/job/sent.ts";
-import { DEFAULT_POLICY, FAIR_SHARING_STRATEGIES, type QueuePolicy } from "../../src/core/plan/queue-policy.ts";
+import type { SentJob } from "../../src/core/job/request/sent.ts";
+import { DEFAULT_POLICY, FAIR_SHARING_STRATEGIES, type QueuePolicy } from "../../src/core/plan/model/queue-policy.ts";
 import { pick } from "../support/random.ts";
 import type { LedgerView } from "./ledger-view.ts";
 import { quotasOf } from "./random-policies.ts";

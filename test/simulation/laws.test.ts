@@ -2,11 +2,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Db } from "../../src/adapters/store/db/db.ts";
-import type { PlanGang } from "../../src/core/plan/plan-gang.ts";
-import type { PlannedVictim } from "../../src/core/plan/preemption.ts";
-import { DEFAULT_POLICY, type QueuePolicy } from "../../src/core/plan/queue-policy.ts";
+import type { PlanGang } from "../../src/core/plan/model/plan-gang.ts";
+import type { PlannedVictim } from "../../src/core/plan/model/preemption.ts";
+import { DEFAULT_POLICY, type QueuePolicy } from "../../src/core/plan/model/queue-policy.ts";
 import type { PlannerStore } from "../../src/planner/ports.ts";
-import { job, planGang } from "../core/plan-world.ts";
+import { job, planGang } from "../core/plan/plan-world.ts";
 import { LedgerLaws } from "./ledger-laws.ts";
 import type { LedgerView, ViewedAllocation, ViewedQueue } from "./ledger-view.ts";
 import { PreemptionLaws } from "./preemption-laws.ts";

@@ -1,5 +1,5 @@
 import type { Db } from "../../src/adapters/store/db/db.ts";
-import { DEFAULT_POLICY, type QueuePolicy } from "../../src/core/plan/queue-policy.ts";
+import { DEFAULT_POLICY, type QueuePolicy } from "../../src/core/plan/model/queue-policy.ts";
 
 export type ViewedAllocation = {
   readonly id: number;

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { type Job, liveAdmission } from "../../src/core/job/job.ts";
-import type { StopPolicy } from "../../src/core/plan/queue-stop.ts";
+import type { StopPolicy } from "../../src/core/plan/model/queue-stop.ts";
 import type { World } from "./world.ts";
 
 const POLICIES: readonly StopPolicy[] = ["NONE", "HOLD", "HOLD", "HOLD_AND_DRAIN", "HOLD_AND_DRAIN"];

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import type { Db } from "../../src/adapters/store/db/db.ts";
 import { liveAdmission } from "../../src/core/job/job.ts";
-import type { PlanGang } from "../../src/core/plan/plan-gang.ts";
-import type { PlannedVictim, PreemptionRecord } from "../../src/core/plan/preemption.ts";
+import type { PlanGang } from "../../src/core/plan/model/plan-gang.ts";
+import type { PlannedVictim, PreemptionRecord } from "../../src/core/plan/model/preemption.ts";
 import type { PlannerStore } from "../../src/planner/ports.ts";
 import { canonicalJson } from "../../src/runtime/json.ts";
 import { isQueueFrozen, type LedgerView, PoolTree, pathOf, type ViewedAllocation, viewLedger } from "./ledger-view.ts";
@@ -149,12 +149,12 @@ export class PreemptionLaws {
       if (gang === undefined || liveAdmission(gang)?.number !== admission) return false;
       return victims.has(jobUid) || !(gang.ends || gang.suspended || gang.evicted === true);
     };
-    const booked = after.heirs.map(({ id, jobUid, pool, lacks }): ViewedAllocation => {
+    const pending = after.heirs.map(({ id, jobUid, pool, lacks }): ViewedAllocation => {
       const queue = known.get(jobUid)?.queue ?? null;
       const unnamed = { token: "", cutToken: null, admission: null, hold: true, heirs: [] };
       return { ...unnamed, id: -id, pool, queue, amount: lacks, jobUid };
     });
-    return [...view.allocations.filter(stays), ...booked];
+    return [...view.allocations.filter(stays), ...pending];
   }
 }
 

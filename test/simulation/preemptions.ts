@@ -3,7 +3,7 @@ import type { Db } from "../../src/adapters/store/db/db.ts";
 import { isConditionTrue } from "../../src/core/job/conditions.ts";
 import { type Job, liveAdmission } from "../../src/core/job/job.ts";
 import { canBeNominated } from "../../src/core/job/nomination.ts";
-import type { PlannedVictim, PreemptionRecord } from "../../src/core/plan/preemption.ts";
+import type { PlannedVictim, PreemptionRecord } from "../../src/core/plan/model/preemption.ts";
 import { SERVICE_KIND } from "./sim-service.ts";
 import type { World } from "./world.ts";
 

@@ -1,4 +1,4 @@
-import type { SentJob } from "../../src/core/job/sent.ts";
+import type { SentJob } from "../../src/core/job/request/sent.ts";
 import { pick } from "../support/random.ts";
 import { SERVICE_KIND, TASK_ENDS } from "./sim-service.ts";
 import { GPU } from "./world.ts";
@@ -49,6 +49,7 @@ export function randomJob(
         // Omitted: limits free what still runs, and other ends keep pods, which end by themselves.
         ...pick(random, [{ cleanPodPolicy: "All" as const }, { cleanPodPolicy: "Running" as const }, {}]),
         backoffLimit: 3,
+        ...(at % 5 === 4 ? { restartScope: "GANG" as const } : {}),
         systemBackoffLimit: pick(random, [2, 20]),
         activeDeadlineSeconds: pick(random, [600, 600, 60]),
         schedulingPolicy: {

@@ -1,7 +1,7 @@
 import type { PriorityClassSettings } from "../../src/core/admin/priority-class.ts";
 import type { QueueSettings } from "../../src/core/admin/queue.ts";
-import type { SentSpec } from "../../src/core/job/sent.ts";
-import { DEFAULT_POLICY, FAIR_SHARING_STRATEGIES, type QueuePolicy } from "../../src/core/plan/queue-policy.ts";
+import type { SentSpec } from "../../src/core/job/request/sent.ts";
+import { DEFAULT_POLICY, FAIR_SHARING_STRATEGIES, type QueuePolicy } from "../../src/core/plan/model/queue-policy.ts";
 import { pick } from "../support/random.ts";
 import { GPU } from "./world.ts";
 

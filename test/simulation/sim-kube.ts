@@ -2,8 +2,8 @@ import type { KubeClient, KubeRequest, KubeResult } from "../../src/adapters/clu
 import type { KubeFailure } from "../../src/adapters/cluster/kube-failure.ts";
 import { failureFromStatus, unreachable } from "../../src/adapters/cluster/kube-failure.ts";
 import { handleRequest, parseRoute } from "../../src/adapters/simcluster/api/routes.ts";
-import { StatusError } from "../../src/adapters/simcluster/api/status-error.ts";
 import type { SimModel } from "../../src/adapters/simcluster/model.ts";
+import { StatusError } from "../../src/adapters/simcluster/objects/status-error.ts";
 import type { Json } from "../../src/runtime/json.ts";
 
 /** The fate of a write on its way. Reads always arrive. */

@@ -7,19 +7,18 @@ import { createStore } from "../../src/adapters/store/store.ts";
 import type { PriorityClassSettings } from "../../src/core/admin/priority-class.ts";
 import type { QueueSettings } from "../../src/core/admin/queue.ts";
 import type { Job } from "../../src/core/job/job.ts";
-import type { SentJob } from "../../src/core/job/sent.ts";
+import type { SentJob } from "../../src/core/job/request/sent.ts";
 import type { Counters } from "../../src/core/quota/counters.ts";
 import { TICK_MS } from "../../src/core/quota/lease-clock.ts";
 import { UNCHANGED } from "../../src/core/quota/pools.ts";
 import { createIntake } from "../../src/intake/intake.ts";
-import { createPlanner, type Planner } from "../../src/planner/planner.ts";
+import { createPlanner, type RunningPlanner } from "../../src/planner/planner.ts";
 import type { PlannerStore } from "../../src/planner/ports.ts";
 import { type Clock, systemClock } from "../../src/runtime/clock.ts";
 import type { DecisionClock } from "../../src/runtime/decision-clock.ts";
 import { isCurrent, type SharedTime } from "../../src/runtime/decision-time.ts";
 import { createMember, type Member, type MemberLease } from "../../src/runtime/member.ts";
 import type { QuotaDomain } from "../../src/tokens/domain/domain.ts";
-import { ledgerOf } from "../../src/tokens/domain/domain-ledger.ts";
 import { Domains } from "../../src/tokens/domain/domains.ts";
 import { plannerQuota } from "../../src/tokens/planner-quota.ts";
 import { PoolCache } from "../../src/tokens/pool-cache.ts";
@@ -135,7 +134,7 @@ type SimProcess = {
 
 /** A process with a planner. */
 export type PlannerProcess = SimProcess & {
-  readonly planner: Planner;
+  readonly planner: RunningPlanner;
   readonly domain: QuotaDomain;
 };
 
@@ -440,7 +439,7 @@ export class World {
     // Domains are opened in real time, while the history goes on.
     const domain = soleDomain({
       clock: systemClock(),
-      ledger: ledgerOf("default", store.ledger, clock),
+      ledger: store.ledgerOf("default", clock),
       counters: this.#options.counters ?? this.#counters.port,
     });
     const planner = createPlanner(
@@ -464,7 +463,7 @@ export class World {
     return new Domains({
       clock: { ...systemClock(), nowMs: this.clock.nowMs },
       random: () => 0,
-      ledger: this.store.ledger,
+      ledgerOf: this.store.ledgerOf,
       store: this.store.pools,
       countersOf: async () => this.#options.counters ?? this.#counters.port,
       events: DEAF,

@@ -1,14 +1,19 @@
+import assert from "node:assert/strict";
 import type { Db } from "../../src/adapters/store/db/db.ts";
 import { createStore } from "../../src/adapters/store/store.ts";
+import { bucketOf } from "../../src/core/job/bucket.ts";
+import type { Job } from "../../src/core/job/job.ts";
 import type {
   AdmissionBatch,
   AdmissionRecord,
   AdmitOutcome,
   PlannedAdmission,
-} from "../../src/core/plan/plan-types.ts";
+} from "../../src/core/plan/model/plan-types.ts";
 import type { Allocation } from "../../src/core/quota/counters.ts";
+import type { Decision } from "../../src/core/reconcile/decision.ts";
 import { emptyDatabase } from "../support/database.ts";
 import { OWN_KINDS } from "../support/kinds.ts";
+import { ledgerAt } from "../support/ledger-at.ts";
 import { gangOfPlanned } from "../support/planned-gang.ts";
 import { FLAVOR, NOW } from "./jobs.ts";
 
@@ -62,6 +67,15 @@ export async function recordOne(
   return outcome;
 }
 
+/** Records a worker's decision about a job as it was read, with the lease of its bucket. */
+export async function recordStep(store: TestStore, job: Job, record: NonNullable<Decision["record"]>): Promise<void> {
+  const leases = await store.worker.takeBuckets("w1");
+  const lease = leases.find(({ bucket }) => bucket === bucketOf(job.uid));
+  assert.ok(lease);
+  const decision: Decision = { record, forget: false, actions: [], recheckAtMs: null };
+  assert.equal(await store.worker.record(job, decision, lease, NOW), "recorded");
+}
+
 /** A plan's allocations for these, which the counters have granted. */
 export function neededOf(allocations: readonly Allocation[]): PlannedAdmission["allocations"] {
   return allocations.map(({ pool, amount, project, namespace, queue }) => {
@@ -70,8 +84,8 @@ export function neededOf(allocations: readonly Allocation[]): PlannedAdmission["
 }
 
 /** Raises the epoch of the queues' domain from any value. */
-export async function raiseQuotaEpoch({ ledger }: TestStore) {
-  const raised = await ledger.raiseEpoch("default", null);
+export async function raiseQuotaEpoch(store: TestStore) {
+  const raised = await ledgerAt(store).raiseEpoch(null);
   if (raised.kind !== "raised") throw new Error("an epoch that may be any was not raised");
   return raised;
 }

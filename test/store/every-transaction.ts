@@ -8,16 +8,17 @@ import { changeHeirs } from "../../src/adapters/store/ledger/give-back.ts";
 import type { BucketLease } from "../../src/core/job/bucket.ts";
 import type { Job } from "../../src/core/job/job.ts";
 import { NO_TENANT_LIMITS } from "../../src/core/job/tenant-limits.ts";
-import type { AdmissionRecord } from "../../src/core/plan/plan-types.ts";
-import type { PlannedVictim, PreemptionRecord } from "../../src/core/plan/preemption.ts";
-import { refuse as refuseGang } from "../../src/core/plan/refuse.ts";
-import type { FleetPlace, FleetRead } from "../../src/core/plan/state/fleet-read.ts";
+import { refuse as refuseGang } from "../../src/core/plan/explain/refuse.ts";
+import type { FleetPlace, FleetRead } from "../../src/core/plan/facts/fleet-read.ts";
+import type { AdmissionRecord } from "../../src/core/plan/model/plan-types.ts";
+import type { PlannedVictim, PreemptionRecord } from "../../src/core/plan/model/preemption.ts";
 import type { HeldToken } from "../../src/core/quota/counters.ts";
 import type { LedgerGrant } from "../../src/core/quota/ledger.ts";
 import type { Decision } from "../../src/core/reconcile/decision.ts";
 import { systemClock } from "../../src/runtime/clock.ts";
 import { keyed } from "../support/keyed.ts";
 import { OWN_KINDS } from "../support/kinds.ts";
+import { ledgerAt } from "../support/ledger-at.ts";
 import { gangOfPlanned } from "../support/planned-gang.ts";
 import { FLAVOR, NO_LIMIT, NOW, newJob, plannedFor, sentOf } from "./jobs.ts";
 import { allocation, caller, freshLedger, POOL, poolChange, releaseOf } from "./ledger-fixture.ts";
@@ -231,7 +232,7 @@ export async function everyTransaction(db: Db, random: () => number): Promise<Re
     evict,
     preempt,
     nominate,
-    withdrawEnded: () => store.ledger.withdrawEnded("default", NOW),
+    withdrawEnded: () => ledgerAt(store, NOW).withdrawEnded(),
     readFleet: async () => {
       let place: FleetPlace | null = null;
       for (let reads = 0; reads < 9; reads += 1) {
@@ -257,7 +258,7 @@ export async function everyTransaction(db: Db, random: () => number): Promise<Re
       await store.worker.giveBuckets("w1", some([...leases.keys()]));
       await take(undefined, "w1");
     },
-    commit: () => store.ledger.commit("default", quotaEpoch, [grantOf(some([POOL, "ex:b"])), grantOf([POOL])], NOW),
+    commit: () => ledgerAt(store, NOW).commit(quotaEpoch, [grantOf(some([POOL, "ex:b"])), grantOf([POOL])]),
     commitForTask: async () => {
       await look();
       const [job] = jobs;
@@ -266,36 +267,32 @@ export async function everyTransaction(db: Db, random: () => number): Promise<Re
       if (loaded === null || lease === undefined) return;
       const holder = { kind: "admission", jobUid: loaded.job.uid, admission: 1 } as const;
       const made = grantOf([POOL], holder);
-      await store.ledger.commit("default", quotaEpoch, [{ ...made, lease }], NOW);
+      await ledgerAt(store, NOW).commit(quotaEpoch, [{ ...made, lease }]);
       const given = made.allocations.map((one) => releaseOf({ token: one.token, holder, lease }));
-      await store.ledger.release(given, NOW);
+      await ledgerAt(store, NOW).release(given);
     },
-    release: () =>
-      store.ledger.release(
-        some(POOLS).map((pool) => releaseOf({ pool, token: token() })),
-        NOW,
-      ),
-    bury: () => store.ledger.bury("default", [releaseOf({ token: token() }), releaseOf({ token: token() })], NOW),
-    forgetTombstones: async () => store.ledger.forgetTombstones("default", await store.ledger.tombstones("default", 9)),
+    release: () => ledgerAt(store, NOW).release(some(POOLS).map((pool) => releaseOf({ pool, token: token() }))),
+    bury: () => ledgerAt(store, NOW).bury([releaseOf({ token: token() }), releaseOf({ token: token() })]),
+    forgetTombstones: async () => ledgerAt(store).forgetTombstones(await ledgerAt(store).tombstones(9)),
     void: () => {
       const { allocations, holder, fence } = grantOf(["apart", POOL]);
       const held = allocations.map(({ caps: _, ...rest }): HeldToken => ({ ...rest, holder, fence, confirmed: false }));
-      return store.ledger.voidGrants(held, NOW);
+      return ledgerAt(store, NOW).voidGrants(held);
     },
     settle: async () => {
-      const turns = await store.ledger.untoldTurnOvers("default", 50);
-      await store.ledger.confirmTurnOvers(turns.map(({ to }) => to));
-      await store.ledger.confirmReleases(await store.ledger.unconfirmedReleases("default", 50));
-      await store.ledger.confirmShrinks(await store.ledger.unconfirmedShrinks("default", 50));
-      await store.ledger.pruneReleases(NOW + 90_000_000);
+      const turns = await ledgerAt(store).untoldTurnOvers(50);
+      await ledgerAt(store).confirmTurnOvers(turns.map(({ to }) => to));
+      await ledgerAt(store).confirmReleases(await ledgerAt(store).unconfirmedReleases(50));
+      await ledgerAt(store).confirmShrinks(await ledgerAt(store).unconfirmedShrinks(50));
+      await ledgerAt(store, NOW + 90_000_000).pruneReleases();
     },
     raiseEpoch: async () => {
-      quotaEpoch = (await store.ledger.raiseEpoch("default", null)).epoch;
-      await store.ledger.raiseEpoch("far~redis", null);
+      quotaEpoch = (await ledgerAt(store).raiseEpoch(null)).epoch;
+      await ledgerAt(store, 0, "far~redis").raiseEpoch(null);
     },
     compare: async () => {
-      await store.ledger.readUsed("default");
-      return store.ledger.readBoth("default", async () => ({ used: [], limitsVersion: 0, tokens: [] }));
+      await ledgerAt(store).readUsed();
+      return ledgerAt(store).readBoth(async () => ({ used: [], limitsVersion: 0, tokens: [] }));
     },
     repair: async () => {
       await store.pools.check(null);
@@ -329,7 +326,7 @@ export async function everyTransaction(db: Db, random: () => number): Promise<Re
       const [grant] = await store.admin.listGrants(null);
       if (grant !== undefined) await store.admin.revokeGrant({ ...grant, actor: "admin" });
     },
-    endGrants: () => store.ledger.endGrants("default", systemClock().nowMs()),
+    endGrants: () => ledgerAt(store, systemClock().nowMs()).endGrants(),
     deleteQueue: () => store.admin.deleteQueue(pick(["left", "right"])),
     priorityClasses: async () => {
       const name = pick(["high", "low"]);

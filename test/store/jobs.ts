@@ -1,9 +1,9 @@
 import fc from "fast-check";
 import type { Job } from "../../src/core/job/job.ts";
-import type { SentJob } from "../../src/core/job/sent.ts";
+import type { SentJob } from "../../src/core/job/request/sent.ts";
 import type { Admission, JobStatus } from "../../src/core/job/status.ts";
-import { askOf } from "../../src/core/plan/ask.ts";
-import type { PlannedAdmission } from "../../src/core/plan/plan-types.ts";
+import { askOf } from "../../src/core/plan/model/ask.ts";
+import type { PlannedAdmission } from "../../src/core/plan/model/plan-types.ts";
 import { contentHash } from "../../src/runtime/content-hash.ts";
 import { OWN_KINDS } from "../support/kinds.ts";
 

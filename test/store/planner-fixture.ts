@@ -3,7 +3,7 @@ import type { Db } from "../../src/adapters/store/db/db.ts";
 import { readGangs } from "../../src/adapters/store/planning/read-gangs.ts";
 import { refreshGangs } from "../../src/adapters/store/planning/refresh-gangs.ts";
 import type { Job } from "../../src/core/job/job.ts";
-import type { PlannedAdmission } from "../../src/core/plan/plan-types.ts";
+import type { PlannedAdmission } from "../../src/core/plan/model/plan-types.ts";
 import { OWN_KINDS } from "../support/kinds.ts";
 import { freshStore, raiseQuotaEpoch, recordOne, takePlannerLease } from "./db.ts";
 import { NO_LIMIT, NOW, newJob, sentOf } from "./jobs.ts";

@@ -1,5 +1,6 @@
-import type { PrunedKind } from "../../src/core/job/event-log.ts";
+import type { PrunedKind } from "../../src/core/job/request/event-log.ts";
 import type { TestStore } from "./db.ts";
+import { NOW } from "./jobs.ts";
 
 /** Runs one whole pass over a kind. Returns how many rows went. */
 export async function prunePass(
@@ -8,7 +9,7 @@ export async function prunePass(
 ): Promise<number> {
   let total = 0;
   for (let after: number | null = 0; after !== null; ) {
-    const page = await watch.prune(of.kind, { beforeMs: of.beforeMs, after, limit: of.limit ?? 500 });
+    const page = await watch.prune(of.kind, { beforeMs: of.beforeMs, nowMs: NOW, after, limit: of.limit ?? 500 });
     total += page.deleted;
     after = page.next;
   }

@@ -21,6 +21,9 @@ export type IssuedCertificate = {
   readonly by?: { readonly cert: string } | "self" | null;
 };
 
+/** Keys of RSA take a second of a processor each. */
+const NEW_KEY = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1"];
+
 /** A certificate authority for one test, and the certificates that it signs, in a folder that is removed at the end. */
 export class Certificates {
   readonly #directory = mkdtempSync(join(tmpdir(), "gangway-certificates-"));
@@ -28,18 +31,7 @@ export class Certificates {
   #issued = 0;
 
   constructor() {
-    this.#openssl(
-      "req",
-      "-x509",
-      "-newkey",
-      "rsa:2048",
-      "-nodes",
-      "-days",
-      "2",
-      "-subj",
-      "/CN=test authority",
-      ...this.#to("ca"),
-    );
+    this.#openssl("req", "-x509", ...NEW_KEY, "-nodes", "-days", "2", "-subj", "/CN=test authority", ...this.#to("ca"));
   }
 
   /** A certificate and its key for a server or a client; `names` as in `DNS:localhost,IP:127.0.0.1`. */
@@ -47,18 +39,7 @@ export class Certificates {
     const request = this.#path(`${name}.csr`);
     const extensions = this.#path(`${name}.ext`);
     writeFileSync(extensions, `subjectAltName=${names}\n`);
-    this.#openssl(
-      "req",
-      "-newkey",
-      "rsa:2048",
-      "-nodes",
-      "-subj",
-      subject,
-      "-keyout",
-      this.#path(`${name}.key`),
-      "-out",
-      request,
-    );
+    this.#openssl("req", ...NEW_KEY, "-nodes", "-subj", subject, "-keyout", this.#path(`${name}.key`), "-out", request);
     const by = ["-CA", this.caFile, "-CAkey", this.#path("ca.key"), "-CAcreateserial", "-days", "2"];
     this.#openssl("x509", "-req", "-in", request, ...by, "-extfile", extensions, "-out", this.#path(`${name}.crt`));
     return { certFile: this.#path(`${name}.crt`), keyFile: this.#path(`${name}.key`) };

@@ -1,4 +1,4 @@
-import { type CapacityEntry, presentEntry } from "../../src/core/plan/capacity-entry.ts";
+import { type CapacityEntry, presentEntry } from "../../src/core/plan/model/capacity-entry.ts";
 
 /** A complete report of a cluster's capacity. */
 export function completeCapacity(cluster: string, entries: readonly CapacityEntry[]) {

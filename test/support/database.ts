@@ -15,7 +15,10 @@ const KEPT: Readonly<Record<string, string>> = {
   migrations: "",
 };
 
-/** Larger tables are truncated: deleted rows stay on their pages, and PGlite never vacuums. */
+/**
+ * Larger tables are truncated or, if they are kept, vacuumed: old rows stay on their pages, PGlite never vacuums, and a
+ * server does so too late for a test.
+ */
 const LARGE_BYTES = 262_144;
 const TABLES = `
 select tablename as name, pg_table_size(quote_ident(tablename)::regclass) > ${LARGE_BYTES} as large
@@ -26,11 +29,15 @@ select tablename as name, pg_table_size(quote_ident(tablename)::regclass) > ${LA
  * hundred times as long.
  */
 export async function emptyDatabase(db: Db): Promise<void> {
-  const tables = (await db.query<{ name: string; large: boolean }>(TABLES)).filter(({ name }) => !(name in KEPT));
-  const large = tables.filter((table) => table.large).map(({ name }) => name);
-  if (large.length > 0) await db.query(`truncate ${large.join(", ")} cascade`);
+  const all = await db.query<{ name: string; large: boolean }>(TABLES);
+  const tables = all.filter(({ name }) => !(name in KEPT));
+  const large = all.filter((table) => table.large).map(({ name }) => name);
+  const emptied = large.filter((name) => !(name in KEPT));
+  if (emptied.length > 0) await db.query(`truncate ${emptied.join(", ")} cascade`);
   // One statement: foreign keys are checked at its end.
   const deleted = tables.map(({ name }) => `deleted_${name} as (delete from ${name})`);
   await db.query(`with ${deleted.join(", ")} select 1`);
   for (const statement of Object.values(KEPT)) if (statement !== "") await db.query(statement);
+  const vacuumed = large.filter((name) => name in KEPT);
+  if (vacuumed.length > 0) await db.query(`vacuum analyze ${vacuumed.join(", ")}`);
 }

@@ -1,13 +1,21 @@
-import { entriesOf, presentEntry } from "../../src/core/plan/capacity-entry.ts";
-import type { PlanCluster, PlanSnapshot } from "../../src/core/plan/snapshot.ts";
-import type { Change } from "../../src/core/plan/state/changes.ts";
-import { FleetState } from "../../src/core/plan/state/fleet-state.ts";
+import type { Change } from "../../src/core/plan/facts/changes.ts";
+import { FleetState } from "../../src/core/plan/fleet-state.ts";
+import { entriesOf, presentEntry } from "../../src/core/plan/model/capacity-entry.ts";
+import type { PlanCluster, PlanSnapshot } from "../../src/core/plan/model/snapshot.ts";
+import { Planner } from "../../src/core/plan/planner.ts";
 
 /** The state that has every fact of a snapshot. */
 export function stateOf(snapshot: PlanSnapshot): FleetState {
   const state = new FleetState();
   for (const change of changesOf(snapshot)) state.apply(change);
   return state;
+}
+
+/** The planner that has every fact of a snapshot. */
+export function plannerOf(snapshot: PlanSnapshot): Planner {
+  const planner = new Planner();
+  for (const change of changesOf(snapshot)) planner.apply(change);
+  return planner;
 }
 
 /** Everything in a snapshot as changes of an empty state. */

@@ -1,8 +1,8 @@
-import type { Plan, Refusal } from "../../src/core/plan/plan-types.ts";
-import type { PlanSnapshot } from "../../src/core/plan/snapshot.ts";
-import type { FleetParts } from "../../src/core/plan/state/fleet-parts.ts";
-import { RefusalWords } from "../../src/core/plan/state/refusal-words.ts";
-import type { FleetPlan } from "../../src/core/plan/state/run-round.ts";
+import { RefusalMessages } from "../../src/core/plan/explain/refusal-messages.ts";
+import type { Plan, Refusal } from "../../src/core/plan/model/plan-types.ts";
+import type { PlanSnapshot } from "../../src/core/plan/model/snapshot.ts";
+import type { Round } from "../../src/core/plan/preempt/round.ts";
+import type { FleetPlan } from "../../src/core/plan/round/run-round.ts";
 import { stateOf } from "./load-snapshot.ts";
 
 const UNBOUNDED = { admissionsMax: Number.POSITIVE_INFINITY };
@@ -14,8 +14,8 @@ const UNBOUNDED = { admissionsMax: Number.POSITIVE_INFINITY };
  */
 export function plan(snapshot: PlanSnapshot, { nowMs }: { readonly nowMs: number }): Plan {
   let refusals: readonly Refusal[] = [];
-  const readRefusals = (made: FleetPlan, parts: FleetParts) => {
-    refusals = refusalsOf(made, parts, snapshot);
+  const readRefusals = (made: FleetPlan, round: Round) => {
+    refusals = refusalsOf(made, round, snapshot);
   };
   const { admissions, inLine, replanAtMs } = stateOf(snapshot).round(nowMs, UNBOUNDED, readRefusals);
   return { admissions, inLine, refusals, replanAtMs };
@@ -25,7 +25,7 @@ export function plan(snapshot: PlanSnapshot, { nowMs }: { readonly nowMs: number
  * The refusals, with the room that the round has left. They come in the order in which the round looked at gangs; those
  * that are like a refused gang but for their age follow it.
  */
-function refusalsOf({ refused, admissions }: FleetPlan, parts: FleetParts, { callers }: PlanSnapshot) {
-  const words = new RefusalWords(parts, { callers, admissions });
-  return refused.map(({ gang, cause }) => words.refusalOf(gang, cause));
+function refusalsOf({ refused, admissions }: FleetPlan, { fleet, pendingUse }: Round, { callers }: PlanSnapshot) {
+  const messages = new RefusalMessages(fleet, { callers, admissions, pendingUse });
+  return refused.map(({ gang, cause }) => messages.refusalOf(gang, cause));
 }

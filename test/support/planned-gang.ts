@@ -1,4 +1,4 @@
-import type { PlannedAdmission, PlannedGang } from "../../src/core/plan/plan-types.ts";
+import type { PlannedAdmission, PlannedGang } from "../../src/core/plan/model/plan-types.ts";
 
 /** A gang for an admission that no round has planned. */
 export function gangOfPlanned(

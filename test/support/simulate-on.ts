@@ -1,7 +1,8 @@
 import type { Job } from "../../src/core/job/job.ts";
 import type { Registry } from "../../src/core/kinds/registry.ts";
-import { type Simulation, simulate } from "../../src/core/plan/simulate.ts";
-import type { PlanSnapshot } from "../../src/core/plan/snapshot.ts";
+import type { Simulation } from "../../src/core/plan/model/simulation.ts";
+import type { PlanSnapshot } from "../../src/core/plan/model/snapshot.ts";
+import { simulate } from "../../src/core/plan/simulate.ts";
 import { stateOf } from "./load-snapshot.ts";
 
 /** Judges a job by a snapshot. */

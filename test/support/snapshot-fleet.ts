@@ -1,13 +1,13 @@
-import type { PlanSnapshot } from "../../src/core/plan/snapshot.ts";
+import type { PlanSnapshot } from "../../src/core/plan/model/snapshot.ts";
 import type { FollowedFleet } from "../../src/planner/followed-fleet.ts";
-import { stateOf } from "./load-snapshot.ts";
+import { plannerOf } from "./load-snapshot.ts";
 
 /** A fleet that is loaded from a snapshot at each question. */
 export function snapshotFleet(read: () => Promise<PlanSnapshot>, nowMs: () => number): FollowedFleet {
   return {
     read: async (use, signal) => {
       const snapshot = await read();
-      return signal.aborted ? null : use({ state: stateOf(snapshot), callers: snapshot.callers, nowMs: nowMs() });
+      return signal.aborted ? null : use({ planner: plannerOf(snapshot), callers: snapshot.callers, nowMs: nowMs() });
     },
     close: () => undefined,
   };

@@ -10,7 +10,7 @@ import { type GangReading, readGangs, WAITS } from "../../src/adapters/store/pla
 import { refreshGangs } from "../../src/adapters/store/planning/refresh-gangs.ts";
 import { liveAdmission } from "../../src/core/job/job.ts";
 import type { Registry } from "../../src/core/kinds/registry.ts";
-import type { PlanCluster, PlanSnapshot } from "../../src/core/plan/snapshot.ts";
+import type { PlanCluster, PlanSnapshot } from "../../src/core/plan/model/snapshot.ts";
 import { OWN_KINDS } from "./kinds.ts";
 
 /** Everything that a plan depends on, as the database has it now. */

@@ -1,12 +1,11 @@
 import { inProcessCounters } from "../../src/adapters/counters/in-process/in-process-counters.ts";
 import type { Counters } from "../../src/core/quota/counters.ts";
 import type { QuotaEvents } from "../../src/core/quota/events.ts";
+import type { Ledger, LedgerOf } from "../../src/core/quota/ledger.ts";
 import type { PlannerQuota } from "../../src/planner/ports.ts";
 import type { Clock } from "../../src/runtime/clock.ts";
 import { createDomain, type QuotaDomain } from "../../src/tokens/domain/domain.ts";
-import { ledgerOf } from "../../src/tokens/domain/domain-ledger.ts";
 import { plannerQuota } from "../../src/tokens/planner-quota.ts";
-import type { DomainLedger, QuotaLedger } from "../../src/tokens/ports.ts";
 
 const nothing = () => undefined;
 
@@ -28,7 +27,7 @@ export const DEAF: QuotaEvents = {
 /** The quota domain of queues, in the only process of a test. */
 export function soleDomain(of: {
   readonly clock: Clock;
-  readonly ledger: DomainLedger;
+  readonly ledger: Ledger;
   readonly counters?: Counters;
   readonly events?: Partial<QuotaEvents>;
 }): QuotaDomain {
@@ -42,12 +41,12 @@ export function soleDomain(of: {
 /** The planner's port for tokens, on a store's ledger. `counters` omitted: new ones in this process. */
 export function soleQuota({
   clock,
-  ledger,
+  ledgerOf,
   ...of
 }: {
   readonly clock: Clock;
-  readonly ledger: QuotaLedger;
+  readonly ledgerOf: LedgerOf;
   readonly counters?: Counters;
 }): PlannerQuota {
-  return plannerQuota(soleDomain({ ...of, clock, ledger: ledgerOf("default", ledger, clock) }));
+  return plannerQuota(soleDomain({ ...of, clock, ledger: ledgerOf("default", clock) }));
 }

@@ -1,9 +1,10 @@
 /** A fleet on a virtual clock: one cluster whose nodes never lack room, so that quotas alone decide. */
-import type { PlanGang } from "../../src/core/plan/plan-gang.ts";
-import type { PlannedAdmission } from "../../src/core/plan/plan-types.ts";
-import type { BoundMember, PlanQueue } from "../../src/core/plan/snapshot.ts";
-import type { Change } from "../../src/core/plan/state/changes.ts";
-import { FleetState } from "../../src/core/plan/state/fleet-state.ts";
+
+import type { Change } from "../../src/core/plan/facts/changes.ts";
+import { FleetState } from "../../src/core/plan/fleet-state.ts";
+import type { PlanGang } from "../../src/core/plan/model/plan-gang.ts";
+import type { PlannedAdmission } from "../../src/core/plan/model/plan-types.ts";
+import type { BoundMember, PlanQueue } from "../../src/core/plan/model/snapshot.ts";
 import type { Scope } from "../../src/core/quota/counters.ts";
 import { scopeKey } from "../../src/core/quota/scopes.ts";
 import { afterPreemption } from "../../src/core/reconcile/admission-backoff.ts";

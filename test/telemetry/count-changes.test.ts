@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { countActions, countRecord } from "../../src/telemetry/count-changes.ts";
 import { createTelemetry } from "../../src/telemetry/events.ts";
 import type { Meter, MetricLabels } from "../../src/telemetry/metrics.ts";
-import { pytorch, Scene } from "../core/scene.ts";
+import { pytorch, Scene } from "../core/reconcile/scene.ts";
 import { OWN_KINDS } from "../support/kinds.ts";
 
 function measured() {

@@ -3,7 +3,7 @@
  * first argument is the log's file.
  */
 
-import { readConfig } from "../../src/config.ts";
+import { readConfig } from "../../src/config/config.ts";
 import { systemClock } from "../../src/runtime/clock.ts";
 import { startTelemetry } from "../../src/telemetry/start.ts";
 import { OWN_KINDS } from "../support/kinds.ts";

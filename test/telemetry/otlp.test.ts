@@ -9,7 +9,7 @@ import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
-import { readConfig } from "../../src/config.ts";
+import { readConfig } from "../../src/config/config.ts";
 import { otelSdkIsInstalled } from "./otel-sdk-installed.ts";
 
 const EMIT = fileURLToPath(new URL("emit-telemetry.ts", import.meta.url));

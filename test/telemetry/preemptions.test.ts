@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { PlannedVictim, PreemptionRecord, PreemptOutcome } from "../../src/core/plan/preemption.ts";
+import type { PlannedVictim, PreemptionRecord, PreemptOutcome } from "../../src/core/plan/model/preemption.ts";
 import type { PlannerStore } from "../../src/planner/ports.ts";
 import { systemClock } from "../../src/runtime/clock.ts";
 import { createTelemetry } from "../../src/telemetry/events.ts";

@@ -79,7 +79,7 @@ export async function startObserved(observing: { readonly tracing: Tracing | nul
       lease: sole.plannerLease,
       store: instrumentation.plannerStore(store.planner),
       fleet: fleetPlanner(store.planner),
-      quota: soleQuota({ clock, ledger: store.ledger }),
+      quota: soleQuota({ clock, ledgerOf: store.ledgerOf }),
       wakeJob,
       ...instrumentation.plannerPorts,
     },

@@ -40,7 +40,7 @@ function withManagers(
   suite(async () => {
     const { store } = await freshStore(db);
     const own = redis === null ? {} : { countersOf: redis.connect() };
-    at = startManager({ ledger: store.ledger, store: store.pools, clock: systemClock(), ...own });
+    at = startManager({ ledgerOf: store.ledgerOf, store: store.pools, clock: systemClock(), ...own });
     return { at, store };
   });
   afterEach(async () => {

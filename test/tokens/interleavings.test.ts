@@ -3,15 +3,15 @@ import { test } from "node:test";
 import fc from "fast-check";
 import { inProcessCounters } from "../../src/adapters/counters/in-process/in-process-counters.ts";
 import type { Counters, Holder } from "../../src/core/quota/counters.ts";
+import type { Ledger } from "../../src/core/quota/ledger.ts";
 import { systemClock } from "../../src/runtime/clock.ts";
 import { UnavailableError } from "../../src/runtime/unavailable-error.ts";
 import { allocate } from "../../src/tokens/allocate.ts";
+import { confirmGivenBack } from "../../src/tokens/confirm-given-back.ts";
 import type { QuotaDomain } from "../../src/tokens/domain/domain.ts";
-import type { DomainLedger } from "../../src/tokens/ports.ts";
 import { reap } from "../../src/tokens/reaper/reap.ts";
 import { release } from "../../src/tokens/release.ts";
 import { renew } from "../../src/tokens/renew.ts";
-import { settleReleases } from "../../src/tokens/settle-releases.ts";
 import { soleDomain } from "../support/sole-quota.ts";
 import { MemoryLedger } from "./memory-ledger.ts";
 
@@ -53,7 +53,7 @@ function world(around: Around) {
   const tokens = new MemoryLedger(() => LIMITS);
   const counters = inProcessCounters();
   const clock = systemClock();
-  const server = (of: { counters: Counters; ledger: DomainLedger }) => soleDomain({ clock, ...of });
+  const server = (of: { counters: Counters; ledger: Ledger }) => soleDomain({ clock, ...of });
   const plain = server({ counters, ledger: tokens });
   const faulty = server({ counters: behind(counters, around), ledger: behind({ ...tokens }, around) });
   const open = async () => {
@@ -88,17 +88,17 @@ async function run(domain: QuotaDomain, op: Op): Promise<string | null> {
 
 /** Does what a job's record and then the planner do: reduces the ledger's row, then the counters. */
 async function shrink(domain: QuotaDomain, of: { pool: string; token: string; amount: number }): Promise<string> {
-  const outcome = await (domain.ledger as DomainLedger & Pick<MemoryLedger, "shrink">).shrink(of);
-  await settleReleases(domain, await domain.epochs.openEpoch(0));
+  const outcome = await (domain.ledger as Ledger & Pick<MemoryLedger, "shrink">).shrink(of);
+  await confirmGivenBack(domain, await domain.epochs.openEpoch(0));
   return outcome;
 }
 
 /** Does what a record that ends a victim's members and then the planner do: first the ledger, then the counters. */
 async function turnOver(domain: QuotaDomain, { token, amount, heir }: Op): Promise<string> {
-  const ledger = domain.ledger as DomainLedger & Pick<MemoryLedger, "turnOver">;
+  const ledger = domain.ledger as Ledger & Pick<MemoryLedger, "turnOver">;
   const of = { pool: POOL, token, amount, heir: heir?.token ?? "", lacks: heir?.gets ?? 0 };
   const outcome = await ledger.turnOver(of);
-  await settleReleases(domain, await domain.epochs.openEpoch(0));
+  await confirmGivenBack(domain, await domain.epochs.openEpoch(0));
   return outcome;
 }
 

@@ -5,6 +5,7 @@ import type { RequestedAllocation } from "../../src/core/quota/calls.ts";
 import { UnavailableError } from "../../src/runtime/unavailable-error.ts";
 import { freshStore } from "../store/db.ts";
 import { openMemoryDb } from "../support/databases.ts";
+import { ledgerAt } from "../support/ledger-at.ts";
 import { allocation, NO_WISHES, POOL, renewals } from "./manager.ts";
 import { type VirtualServer, VirtualServers } from "./virtual-servers.ts";
 
@@ -184,7 +185,7 @@ test("a job's tokens never lapse, even after a failover", async () => {
   const grant = await counters.grant({ epoch, holder, allocations, priority: 0, waiter: null });
   assert.ok(grant.kind === "granted");
   const { fence } = grant;
-  await world.store.ledger.commit("default", epoch, [{ allocations, holder, fence }], front.clock.nowMs());
+  await ledgerAt(world.store, front.clock.nowMs()).commit(epoch, [{ allocations, holder, fence }]);
   await granted();
   await pass(300);
   world.counters.lose();

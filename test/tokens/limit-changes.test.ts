@@ -30,7 +30,7 @@ async function serve(t: TestContext) {
     },
   };
   const tokens = startManager({
-    ledger: store.ledger,
+    ledgerOf: store.ledgerOf,
     store: store.pools,
     clock: systemClock(),
     countersOf: async () => counted,

@@ -3,10 +3,11 @@ import { inProcessCounters } from "../../src/adapters/counters/in-process/in-pro
 import type { RequestedAllocation } from "../../src/core/quota/calls.ts";
 import type { Counters } from "../../src/core/quota/counters.ts";
 import type { QuotaEvents } from "../../src/core/quota/events.ts";
+import type { LedgerOf } from "../../src/core/quota/ledger.ts";
 import type { Clock } from "../../src/runtime/clock.ts";
 import { Domains } from "../../src/tokens/domain/domains.ts";
 import { LimitChanges, QUEUES_DOMAIN } from "../../src/tokens/limit-changes.ts";
-import type { QuotaLedger, QuotaStore } from "../../src/tokens/ports.ts";
+import type { QuotaStore } from "../../src/tokens/ports.ts";
 import { Reaper } from "../../src/tokens/reaper/reaper.ts";
 import { createResourceManager } from "../../src/tokens/resource-manager.ts";
 
@@ -38,7 +39,7 @@ export function listeningEvents() {
 
 /** Starts the resource manager of one process. Processes may share the ledger and counters. */
 export function startManager(of: {
-  readonly ledger: QuotaLedger;
+  readonly ledgerOf: LedgerOf;
   readonly store: QuotaStore;
   readonly clock: Clock;
   readonly countersOf?: (domain: string) => Promise<Counters>;
@@ -51,8 +52,8 @@ export function startManager(of: {
     own.set(domain, counters);
     return counters;
   };
-  const { clock, ledger, store, countersOf = inProcess, wakePlanner = () => undefined } = of;
-  const domains = new Domains({ clock, random: () => 0, ledger, store, countersOf, events });
+  const { clock, ledgerOf, store, countersOf = inProcess, wakePlanner = () => undefined } = of;
+  const domains = new Domains({ clock, random: () => 0, ledgerOf, store, countersOf, events });
   const limitChanges = new LimitChanges({ domains, events, wakePlanner });
   const manager = createResourceManager({ clock, domains, store, events, limitChanges, wakePlanner });
   const reapers = new Map<string, Reaper>();

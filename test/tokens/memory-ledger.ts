@@ -3,6 +3,7 @@ import type { AllocationRef, HeldToken, LedgerRow, Limits } from "../../src/core
 import { firstViolation } from "../../src/core/quota/decide.ts";
 import type {
   CommitOutcome,
+  Ledger,
   LedgerGrant,
   ReleaseOutcome,
   ReleaseRequest,
@@ -10,7 +11,6 @@ import type {
 } from "../../src/core/quota/ledger.ts";
 import { limitBook } from "../../src/core/quota/limits.ts";
 import { Sums } from "../../src/core/quota/sums.ts";
-import type { DomainLedger } from "../../src/tokens/ports.ts";
 
 export type MemoryRow = LedgerRow & {
   released: boolean;
@@ -23,7 +23,7 @@ export type MemoryRow = LedgerRow & {
 /**
  * The ledger of one domain in memory. Like the SQL ledger it keeps ended rows, and each operation is one transaction.
  */
-export class MemoryLedger implements DomainLedger {
+export class MemoryLedger implements Ledger {
   rows: MemoryRow[] = [];
   epoch = 0;
   #tombstones: readonly Tombstone[] = [];
@@ -40,7 +40,7 @@ export class MemoryLedger implements DomainLedger {
     return this.rows.filter((row) => !row.released);
   }
 
-  raiseEpoch: DomainLedger["raiseEpoch"] = async (expected) => {
+  raiseEpoch: Ledger["raiseEpoch"] = async (expected) => {
     if (expected !== null && expected !== this.epoch) return { kind: "moved", epoch: this.epoch };
     this.epoch += 1;
     for (const row of this.rows) {
@@ -51,16 +51,16 @@ export class MemoryLedger implements DomainLedger {
     return { kind: "raised", epoch: this.epoch, rows: this.live, limits: this.#limits() };
   };
 
-  endGrants: DomainLedger["endGrants"] = async () => [];
-  readDomain: DomainLedger["readDomain"] = async () => {
+  endGrants: Ledger["endGrants"] = async () => [];
+  readDomain: Ledger["readDomain"] = async () => {
     return { epoch: this.epoch, limitsVersion: this.#limits().version, settled: false, grantsDue: false };
   };
 
-  readLimits: DomainLedger["readLimits"] = async () => this.#limits();
+  readLimits: Ledger["readLimits"] = async () => this.#limits();
 
-  readUsed: DomainLedger["readUsed"] = async () => this.#sums().list();
+  readUsed: Ledger["readUsed"] = async () => this.#sums().list();
 
-  readBoth: DomainLedger["readBoth"] = async (readCounters) => {
+  readBoth: Ledger["readBoth"] = async (readCounters) => {
     const moment = await readCounters(this.rows.filter((row) => !row.confirmed || row.shrunk || row.untold));
     if (moment === "closed") return moment;
     const sums = this.#sums();
@@ -75,7 +75,7 @@ export class MemoryLedger implements DomainLedger {
     return { counters: moment.used, ledger: sums.list(), sameLimits };
   };
 
-  commit: DomainLedger["commit"] = async (epoch, grants) => grants.map((grant) => this.commitOne(epoch, grant));
+  commit: Ledger["commit"] = async (epoch, grants) => grants.map((grant) => this.commitOne(epoch, grant));
 
   commitOne(epoch: number, grant: LedgerGrant): CommitOutcome {
     if (epoch !== this.epoch) return { kind: "epochMoved" };
@@ -105,9 +105,9 @@ export class MemoryLedger implements DomainLedger {
     return { kind: "committed" };
   }
 
-  release: DomainLedger["release"] = async (requests) => requests.map((request) => this.#releaseOne(request));
+  release: Ledger["release"] = async (requests) => requests.map((request) => this.#releaseOne(request));
 
-  bury: DomainLedger["bury"] = async (requests) =>
+  bury: Ledger["bury"] = async (requests) =>
     requests.map((request) => {
       const outcome = this.#releaseOne(request);
       const { pool, token, holder, project, namespace } = request;
@@ -123,14 +123,14 @@ export class MemoryLedger implements DomainLedger {
       return outcome;
     });
 
-  tombstones: DomainLedger["tombstones"] = async (limit) => this.#tombstones.slice(0, limit);
+  tombstones: Ledger["tombstones"] = async (limit) => this.#tombstones.slice(0, limit);
 
-  forgetTombstones: DomainLedger["forgetTombstones"] = async (of) => {
+  forgetTombstones: Ledger["forgetTombstones"] = async (of) => {
     const forgotten = new Set(of.map(({ atMs }) => atMs));
     this.#tombstones = this.#tombstones.filter(({ atMs }) => !forgotten.has(atMs));
   };
 
-  voidGrants: DomainLedger["voidGrants"] = async (tokens: readonly HeldToken[]) =>
+  voidGrants: Ledger["voidGrants"] = async (tokens: readonly HeldToken[]) =>
     tokens.map((token) => {
       const row = this.#rowOf(token);
       if (row?.released) return this.#isTellable(row) ? "gone" : "turnedOver";
@@ -141,20 +141,20 @@ export class MemoryLedger implements DomainLedger {
       return "voided";
     });
 
-  unconfirmedReleases: DomainLedger["unconfirmedReleases"] = async (limit) =>
+  unconfirmedReleases: Ledger["unconfirmedReleases"] = async (limit) =>
     this.rows.filter((row) => row.released && !row.confirmed && this.#isTellable(row)).slice(0, limit);
 
-  confirmReleases: DomainLedger["confirmReleases"] = async (refs) => {
+  confirmReleases: Ledger["confirmReleases"] = async (refs) => {
     for (const ref of refs) {
       const row = this.#rowOf(ref);
       if (row?.released) row.confirmed = true;
     }
   };
 
-  unconfirmedShrinks: DomainLedger["unconfirmedShrinks"] = async (limit) =>
+  unconfirmedShrinks: Ledger["unconfirmedShrinks"] = async (limit) =>
     this.live.filter((row) => row.shrunk && this.#isTellable(row)).slice(0, limit);
 
-  confirmShrinks: DomainLedger["confirmShrinks"] = async (rests) => {
+  confirmShrinks: Ledger["confirmShrinks"] = async (rests) => {
     for (const rest of rests) {
       const row = this.#rowOf(rest);
       if (row?.amount === rest.amount) row.shrunk = false;
@@ -170,18 +170,18 @@ export class MemoryLedger implements DomainLedger {
     return "shrunk";
   };
 
-  untoldTurnOvers: DomainLedger["untoldTurnOvers"] = async (limit) =>
+  untoldTurnOvers: Ledger["untoldTurnOvers"] = async (limit) =>
     this.rows
-      .flatMap(({ untold, ...to }) => {
-        return untold ? [{ from: { pool: to.pool, fence: to.fence, ...untold }, to }] : [];
+      .flatMap(({ untold: unreported, ...to }) => {
+        return unreported ? [{ from: { pool: to.pool, fence: to.fence, ...unreported }, to }] : [];
       })
       .slice(0, limit);
 
-  confirmTurnOvers: DomainLedger["confirmTurnOvers"] = async (tokens) => {
+  confirmTurnOvers: Ledger["confirmTurnOvers"] = async (tokens) => {
     for (const row of tokens.flatMap((ref) => this.#rowOf(ref) ?? [])) row.untold = null;
   };
 
-  withdrawEnded: DomainLedger["withdrawEnded"] = async () => 0;
+  withdrawEnded: Ledger["withdrawEnded"] = async () => 0;
 
   /** Releases a part of a row, up to `lacks` of it for an heir, like a record that ends a victim's members. */
   turnOver = async (of: {
@@ -198,18 +198,18 @@ export class MemoryLedger implements DomainLedger {
     const row = this.rows[at];
     const amount = Math.min(of.lacks, (row?.amount ?? 0) - of.amount);
     if (row === undefined || amount <= 0) return "asItIs";
-    const untold = { token: row.token, kept: row.amount - amount };
+    const unreported = { token: row.token, kept: row.amount - amount };
     const heir = { kind: "admission", jobUid: of.jobUid ?? of.heir, admission: 1 } as const;
     if (of.amount === 0) row.released = true;
     else this.rows[at] = { ...row, amount: of.amount, shrunk: true };
     const made = { released: false, confirmed: false, shrunk: false, leaseMs: null };
-    this.rows.push({ ...row, ...made, token: of.heir, amount, holder: heir, project: "heirs", untold });
+    this.rows.push({ ...row, ...made, token: of.heir, amount, holder: heir, project: "heirs", untold: unreported });
     return "turnedOver";
   };
 
-  pruneReleases: DomainLedger["pruneReleases"] = async () => 0;
+  pruneReleases: Ledger["pruneReleases"] = async () => 0;
 
-  findLive: DomainLedger["findLive"] = async (tokens) => {
+  findLive: Ledger["findLive"] = async (tokens) => {
     const wanted = new Set(tokens.map(tokenKey));
     return this.live.filter((row) => wanted.has(tokenKey(row)));
   };

@@ -5,6 +5,7 @@ import type { AllocateAnswer, RequestedAllocation } from "../../src/core/quota/c
 import { systemClock } from "../../src/runtime/clock.ts";
 import type { TestStore } from "../store/db.ts";
 import { FLAVOR } from "../store/jobs.ts";
+import { ledgerAt } from "../support/ledger-at.ts";
 import { onEachManager } from "./each-manager.ts";
 import { allocation, NO_WISHES, POOL, renewals, startManager, type TestManager } from "./manager.ts";
 
@@ -42,7 +43,7 @@ onEachManager((start) => {
     const { fence } = granted(await allocate([{}]));
     const counters = (await at.domain()).counters;
     const other = startManager({
-      ledger: store.ledger,
+      ledgerOf: store.ledgerOf,
       store: store.pools,
       clock: systemClock(),
       countersOf: async () => counters,
@@ -64,6 +65,17 @@ onEachManager((start) => {
       violation: { scope: { kind: "pool", pool: POOL }, used: 9, limit: 10, requested: 2, reservedForHead: 0 },
     });
     assert.equal((await at.manager.getPool(POOL))?.tokens, 1);
+  });
+
+  test("a quota that was set is lifted, and set again", async () => {
+    granted(await allocate([{ token: "a", amount: 10 }]));
+    assert.equal((await allocate([{ token: "b", amount: 1 }])).kind, "exhausted");
+    await register({ quota: AMOUNT_MAX });
+    assert.equal((await at.manager.getPool(POOL))?.quota, null);
+    granted(await allocate([{ token: "b", amount: 1_000_000 }]));
+    await register({ quota: 12 });
+    assert.equal((await at.manager.getPool(POOL))?.quota, 12);
+    assert.equal((await allocate([{ token: "c", amount: 1 }])).kind, "exhausted");
   });
 
   test("the tighter of a request's cap and the pool's default counts; a cap of 0 admits nothing", async () => {
@@ -248,7 +260,7 @@ onEachManager((start) => {
     const { counters, epochs } = await at.domain();
     const epoch = await epochs.openEpoch(5_000);
     // The counters lose one token and hold another that the ledger never had.
-    const [held] = (await store.ledger.findLive([{ pool: POOL, token: "t1" }])) ?? [];
+    const [held] = (await ledgerAt(store).findLive([{ pool: POOL, token: "t1" }])) ?? [];
     await counters.free(epoch, [{ pool: POOL, token: "t1", fence: held?.fence ?? 0n }]);
     const ghost = { ...allocation({ token: "ghost" }), leaseMs: null };
     const grant = await counters.grant({
@@ -277,8 +289,8 @@ onEachManager((start) => {
     const { fence } = granted(await allocate([{ amount: 4 }]));
     const { epochs, counters } = await at.domain();
     const epoch = await epochs.openEpoch(5_000);
-    await counters.open(epoch + 2, { rows: [], limits: await store.ledger.readLimits("default") });
-    await store.ledger.raiseEpoch("default", null);
+    await counters.open(epoch + 2, { rows: [], limits: await ledgerAt(store).readLimits() });
+    await ledgerAt(store).raiseEpoch(null);
     const answers: string[] = [];
     for (let turn = 0; turn < 200 && answers.at(-1) !== "granted"; turn += 1) {
       await allocate([{ amount: 4 }]).then(
@@ -300,10 +312,9 @@ onEachManager((start) => {
     const phantom = await counters.grant({ epoch, holder, allocations, priority: 0, waiter: null });
     assert.ok(phantom.kind === "granted");
     assert.deepEqual(await at.manager.release([release]), [{ kind: "released", fence: phantom.fence }]);
-    assert.deepEqual(
-      await store.ledger.commit("default", epoch, [{ allocations, holder, fence: phantom.fence }], Date.now()),
-      [{ kind: "gone" }],
-    );
+    assert.deepEqual(await ledgerAt(store, Date.now()).commit(epoch, [{ allocations, holder, fence: phantom.fence }]), [
+      { kind: "gone" },
+    ]);
     granted(await allocate([{ token: "t2", amount: 10 }]));
   });
 });

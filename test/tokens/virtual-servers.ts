@@ -1,6 +1,7 @@
 import { UnavailableError } from "../../src/runtime/unavailable-error.ts";
 import { runReapers, runReports } from "../../src/tokens/reaper/loops.ts";
 import type { TestStore } from "../store/db.ts";
+import { ledgerAt } from "../support/ledger-at.ts";
 import { LosableCounters } from "../support/losable-counters.ts";
 import { startManager, type TestManager } from "./manager.ts";
 import { type ProcessClock, VirtualTime } from "./virtual-time.ts";
@@ -33,7 +34,7 @@ export class VirtualServers {
     const number = this.#servers.length;
     const clock = this.time.clock();
     const countersOf = async () => this.counters.port;
-    const at = startManager({ ledger: this.#ledger(), store: this.store.pools, clock, countersOf });
+    const at = startManager({ ledgerOf: this.#ledgerOf, store: this.store.pools, clock, countersOf });
     await this.time.during((await at.domain()).epochs.openEpoch(60_000));
     const { domains, events } = at;
     const lease = () => ({ epoch: () => (this.reaping === number ? 1 : null) });
@@ -59,7 +60,7 @@ export class VirtualServers {
 
   /** Returns true if the ledger holds a token. */
   async holds(token: string, pool: string): Promise<boolean> {
-    return (await this.store.ledger.findLive([{ pool, token }])).length > 0;
+    return (await ledgerAt(this.store).findLive([{ pool, token }])).length > 0;
   }
 
   async stop(): Promise<void> {
@@ -67,8 +68,9 @@ export class VirtualServers {
     for (const server of this.#servers) await server.stop();
   }
 
-  #ledger(): TestStore["ledger"] {
-    const behind = Object.entries(this.store.ledger).map(([name, call]) => [
+  /** The store's ledgers, which fail while the ledger is away. */
+  readonly #ledgerOf: TestStore["ledgerOf"] = (domain, clock) => {
+    const behind = Object.entries(this.store.ledgerOf(domain, clock)).map(([name, call]) => [
       name,
       async (...given: readonly unknown[]) => {
         if (this.isLedgerAway) throw new UnavailableError("the ledger is unavailable");
@@ -76,5 +78,5 @@ export class VirtualServers {
       },
     ]);
     return Object.fromEntries(behind);
-  }
+  };
 }

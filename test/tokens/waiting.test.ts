@@ -9,6 +9,7 @@ import { OwnRedis } from "../counters/own-redis.ts";
 import { freshStore, type TestStore } from "../store/db.ts";
 import { waitUntil } from "../support/bounded.ts";
 import { openMemoryDb } from "../support/databases.ts";
+import { ledgerAt } from "../support/ledger-at.ts";
 import { hasRedisServer } from "../support/redis-server.ts";
 import { allocation, NO_WISHES, POOL, startManager, type TestManager } from "./manager.ts";
 
@@ -56,7 +57,7 @@ function suite(
     store = (await freshStore(db)).store;
     const connect = await of.connect();
     const start = () =>
-      startManager({ ledger: store.ledger, store: store.pools, clock: systemClock(), countersOf: connect });
+      startManager({ ledgerOf: store.ledgerOf, store: store.pools, clock: systemClock(), countersOf: connect });
     here = start();
     there = start();
     await here.manager.registerPool({ name: POOL, ...NO_WISHES, quota: 1 }, 0, "admin");
@@ -85,7 +86,7 @@ function suite(
     await one.ended;
     assert.equal(last(one), "granted");
     assert.deepEqual(
-      (await store.ledger.findLive([{ pool: POOL, token: "one" }])).map((row) => row.token),
+      (await ledgerAt(store).findLive([{ pool: POOL, token: "one" }])).map((row) => row.token),
       ["one"],
     );
   });

@@ -4,7 +4,7 @@ import { after, before, beforeEach, test } from "node:test";
 import { markRestored } from "../../src/adapters/store/db/begin-anew.ts";
 import type { Db } from "../../src/adapters/store/db/db.ts";
 import { readFleet } from "../../src/adapters/store/planning/read-fleet.ts";
-import type { WatchItem } from "../../src/core/job/event-log.ts";
+import type { WatchItem } from "../../src/core/job/request/event-log.ts";
 import { systemClock } from "../../src/runtime/clock.ts";
 import { encodeCursor, parseCursor } from "../../src/watch/cursor.ts";
 import { createWatch, type Watch } from "../../src/watch/watch.ts";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { PrunedKind, PrunePage } from "../../src/core/job/event-log.ts";
+import type { PrunedKind, PrunePage } from "../../src/core/job/request/event-log.ts";
 import type { Clock } from "../../src/runtime/clock.ts";
 import { createPruner, type PrunerPorts } from "../../src/watch/pruner.ts";
 

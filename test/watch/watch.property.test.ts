@@ -2,9 +2,9 @@ import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import fc from "fast-check";
 import type { Db } from "../../src/adapters/store/db/db.ts";
-import type { WatchItem } from "../../src/core/job/event-log.ts";
-import { type JobFilter, matchesFilter } from "../../src/core/job/filter.ts";
 import type { Job } from "../../src/core/job/job.ts";
+import type { WatchItem } from "../../src/core/job/request/event-log.ts";
+import { type JobFilter, matchesFilter } from "../../src/core/job/request/filter.ts";
 import type { JobPhase } from "../../src/core/job/status.ts";
 import { systemClock } from "../../src/runtime/clock.ts";
 import { parseCursor } from "../../src/watch/cursor.ts";
@@ -204,7 +204,7 @@ onEachDatabase((openDb) => {
       kept.entries.map(({ job }) => job.name),
       ["b", "c"],
     );
-    const page = { beforeMs: NOW + 4, after: 0, limit: 1 };
+    const page = { beforeMs: NOW + 4, nowMs: NOW, after: 0, limit: 1 };
     assert.deepEqual(await store.watch.prune("changes", page), { deleted: 1, next: 2 });
     assert.deepEqual(
       (await entriesAfter(store, 2, 10)).entries.map(({ job }) => job.name),

@@ -4,7 +4,7 @@ import { test } from "node:test";
 import { LABEL } from "../../src/core/job/labels.ts";
 import { arrayAt, type JsonObject, objectAt, stringAt } from "../../src/runtime/json.ts";
 import { create, until } from "../cluster/harness.ts";
-import { jobOf } from "../core/world.ts";
+import { jobOf } from "../core/reconcile/world.ts";
 import { type GangOptions, gangOf } from "./harness.ts";
 import { workerScene } from "./scene.ts";
 

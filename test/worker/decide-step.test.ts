@@ -10,8 +10,8 @@ import type { WorkerPorts } from "../../src/worker/ports.ts";
 import { SeenTimes } from "../../src/worker/seen-times.ts";
 import { SlowPlugins } from "../../src/worker/slow-plugins.ts";
 import { clock } from "../cluster/harness.ts";
-import { pytorch, Scene } from "../core/scene.ts";
-import { CONFIG } from "../core/world.ts";
+import { pytorch, Scene } from "../core/reconcile/scene.ts";
+import { CONFIG } from "../core/reconcile/world.ts";
 
 type Clusters = {
   readonly watched: Observed | null | WorkerPorts["clusters"]["observe"];

@@ -8,7 +8,7 @@ import { changeJob } from "../../src/core/kinds/change-job.ts";
 import { mpiJob } from "../../src/core/kinds/kubeflow/mpi-job.ts";
 import { arrayAt, type JsonObject, objectAt, stringAt } from "../../src/runtime/json.ts";
 import { clientOf, clock, gpuNodes, startSim, until } from "../cluster/harness.ts";
-import { jobOf } from "../core/world.ts";
+import { jobOf } from "../core/reconcile/world.ts";
 import { leftOf, type Running, runWorker } from "./harness.ts";
 import { MemoryStore } from "./memory-store.ts";
 

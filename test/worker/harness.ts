@@ -1,16 +1,17 @@
+import assert from "node:assert/strict";
 import type { KubeClient } from "../../src/adapters/cluster/client.ts";
 import { type Cluster, connectCluster } from "../../src/adapters/cluster/cluster.ts";
 import { type Clusters, createClusters } from "../../src/adapters/cluster/clusters.ts";
 import type { SimCluster } from "../../src/adapters/simcluster/sim-cluster.ts";
 import type { Job } from "../../src/core/job/job.ts";
 import type { RunPolicy } from "../../src/core/job/spec.ts";
-import { PENDING_LIMITS, type PendingLimits } from "../../src/core/pods/read-pending.ts";
+import { PENDING_LIMITS, type PendingLimits } from "../../src/core/pods/read/read-pending.ts";
 import type { Clock } from "../../src/runtime/clock.ts";
 import { arrayAt, objectAt, stringAt } from "../../src/runtime/json.ts";
 import type { WorkerClusters } from "../../src/worker/ports.ts";
 import { createWorker, type Worker } from "../../src/worker/worker.ts";
 import { clock, INSTALLATION, seededRandom } from "../cluster/harness.ts";
-import { jobOf } from "../core/world.ts";
+import { jobOf } from "../core/reconcile/world.ts";
 import { OWN_KINDS } from "../support/kinds.ts";
 import type { MemoryStore } from "./memory-store.ts";
 
@@ -67,6 +68,17 @@ export type WorkerSettings = {
   readonly time?: Clock;
   readonly gangScheduler?: "volcano" | "scheduler-plugins" | null;
   readonly pending?: PendingLimits;
+};
+
+/** Clusters for jobs that have no pods, and make none. */
+export const NO_PODS: WorkerClusters = {
+  observe: () => [],
+  listJob: async () => [],
+  act: async () => assert.fail("no job has pods"),
+  claim: async () => assert.fail("no job has pods"),
+  anchorLives: async () => false,
+  seenJobs: () => [],
+  namespaceOf: () => null,
 };
 
 /** A worker with the real cluster adapter. */

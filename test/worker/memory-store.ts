@@ -6,7 +6,7 @@ import { isTerminal } from "../../src/core/job/status.ts";
 import type { Decision, RecordOutcome } from "../../src/core/reconcile/decision.ts";
 import type { Clock } from "../../src/runtime/clock.ts";
 import type { WorkerStore } from "../../src/worker/ports.ts";
-import { admit, recorded } from "../core/world.ts";
+import { admit, recorded } from "../core/reconcile/world.ts";
 
 const ALL = Array.from({ length: BUCKETS }, (_, bucket) => bucket);
 

@@ -11,7 +11,7 @@ import {
 import type { WorkerClusters } from "../../src/worker/ports.ts";
 import { createWorker, type WorkerOptions } from "../../src/worker/worker.ts";
 import { clock } from "../cluster/harness.ts";
-import { CONFIG, jobOf } from "../core/world.ts";
+import { CONFIG, jobOf } from "../core/reconcile/world.ts";
 import { waitUntil } from "../support/bounded.ts";
 import { kindsWith } from "../support/kinds.ts";
 import { MemoryStore } from "./memory-store.ts";

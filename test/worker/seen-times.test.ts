@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Job } from "../../src/core/job/job.ts";
-import { podView } from "../../src/core/pods/pod-view.ts";
+import { podView } from "../../src/core/pods/read/pod-view.ts";
 import type { Observed } from "../../src/core/reconcile/observed.ts";
 import { SeenTimes } from "../../src/worker/seen-times.ts";
 

@@ -5,8 +5,8 @@ import type { BlameStore, WorkerPorts } from "../../src/worker/ports.ts";
 import { SlowPlugins } from "../../src/worker/slow-plugins.ts";
 import { createWorker } from "../../src/worker/worker.ts";
 import { clock } from "../cluster/harness.ts";
-import { CONFIG } from "../core/world.ts";
-import { gangOf } from "./harness.ts";
+import { CONFIG } from "../core/reconcile/world.ts";
+import { gangOf, NO_PODS } from "./harness.ts";
 import { MemoryStore } from "./memory-store.ts";
 
 /** A worker that has taken all buckets, whose jobs wait. `log` has what it notes and which steps begin and end. */
@@ -43,15 +43,7 @@ function scene({ alone, notes = [], jobs = 6 }: { alone: boolean; notes?: readon
       },
       loadBareJob: (uid) => port.loadJob(uid),
     },
-    clusters: {
-      observe: () => [],
-      listJob: async () => [],
-      act: async () => assert.fail("no job has pods"),
-      claim: async () => assert.fail("no job has pods"),
-      anchorLives: async () => false,
-      seenJobs: () => [],
-      namespaceOf: () => null,
-    },
+    clusters: NO_PODS,
     member: { term: () => term },
     blame,
     wakePlanner: () => undefined,

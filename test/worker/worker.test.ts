@@ -40,7 +40,8 @@ async function isOver(uid: string): Promise<void> {
 }
 
 test("a gang is created, runs, succeeds, is cleaned up and releases its tokens once", async () => {
-  const uid = admitted({ kind: "PyTorchJob", workers: 3, run: "3s" });
+  // So long that a busy machine sees it run.
+  const uid = admitted({ kind: "PyTorchJob", workers: 3, run: "60s" });
   const { plannerWakes } = start();
   await reaches(uid, "RUNNING");
   const made = await leftOf(direct, uid);

@@ -3,8 +3,8 @@
  * another owner is changed or deleted.
  */
 import { LABEL } from "../../core/job/labels.ts";
-import type { ClaimAction } from "../../core/reconcile/claim.ts";
 import type { Action, ActOutcome } from "../../core/reconcile/decision.ts";
+import type { ClaimAction } from "../../core/reconcile/objects/claim.ts";
 import { unreachable as ruledOut } from "../../runtime/assert.ts";
 import type { JsonObject } from "../../runtime/json.ts";
 import { arrayAt, objectAt, stringAt, stringMapAt } from "../../runtime/json.ts";

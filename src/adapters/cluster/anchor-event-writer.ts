@@ -2,6 +2,7 @@ import type { JobEvent } from "../../core/job/event.ts";
 import { LABEL } from "../../core/job/labels.ts";
 import type { AnchorEvents } from "../../core/reconcile/decision.ts";
 import type { Clock } from "../../runtime/clock.ts";
+import { foreignText } from "../../runtime/foreign-text.ts";
 import type { JsonObject } from "../../runtime/json.ts";
 import type { KubeClient } from "./client.ts";
 
@@ -21,7 +22,7 @@ const WAITING_MAX = 1_000;
 /** How many events are written at a time, so that most connections stay free for other calls. */
 const TOGETHER_MAX = 2;
 /** How Kubernetes bounds an event's message. */
-const MESSAGE_CHARS_MAX = 1_024;
+const MESSAGE_BYTES_MAX = 1_024;
 
 type QueuedEvent = Omit<AnchorEvents, "events"> & { readonly event: JobEvent; readonly atMs: number };
 
@@ -97,7 +98,7 @@ export class AnchorEventWriter {
       },
       type: event.type,
       reason: event.reason,
-      message: event.message.slice(0, MESSAGE_CHARS_MAX),
+      message: foreignText(event.message, MESSAGE_BYTES_MAX),
       source: { component: "gangway" },
       firstTimestamp: at,
       lastTimestamp: at,

@@ -4,7 +4,7 @@ import {
   type EntryKey,
   entryKeyText,
   presentEntry,
-} from "../../core/plan/capacity-entry.ts";
+} from "../../core/plan/model/capacity-entry.ts";
 
 /** The entries of a cluster's capacity as they are now. */
 export type CapacitySource = {

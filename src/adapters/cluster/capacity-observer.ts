@@ -1,4 +1,4 @@
-import type { EntryKey } from "../../core/plan/capacity-entry.ts";
+import type { EntryKey } from "../../core/plan/model/capacity-entry.ts";
 import type { Clock } from "../../runtime/clock.ts";
 import { CapacityChanges, type CapacityPart, type CapacitySource } from "./capacity-changes.ts";
 

@@ -1,8 +1,8 @@
 /** Serves admins who register a cluster: finds what the service could not do there, before a job fails on it. */
 
 import type { ClusterCheck, ClusterFinding } from "../../core/admin/cluster.ts";
-import type { ClusterFlavor } from "../../core/plan/snapshot.ts";
-import { GANG_SCHEDULERS, type GangScheduler } from "../../core/pods/pod-group.ts";
+import type { ClusterFlavor } from "../../core/plan/model/snapshot.ts";
+import { GANG_SCHEDULERS, type GangScheduler } from "../../core/pods/build/pod-group.ts";
 import type { Clock } from "../../runtime/clock.ts";
 import type { Json, JsonObject } from "../../runtime/json.ts";
 import { arrayAt, isJsonObject, objectAt, stringAt } from "../../runtime/json.ts";

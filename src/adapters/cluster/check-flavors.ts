@@ -1,7 +1,7 @@
 /** Finds flavors that no node of a cluster belongs to, before a gang waits for such nodes. */
 import type { ClusterFinding } from "../../core/admin/cluster.ts";
 import { flavorProblem } from "../../core/admin/flavor-nodes.ts";
-import type { ClusterFlavor, NodeCapacity } from "../../core/plan/snapshot.ts";
+import type { ClusterFlavor, NodeCapacity } from "../../core/plan/model/snapshot.ts";
 import { nameHelp } from "../../core/pods/nearest-name.ts";
 import { readResources } from "../../core/pods/resources.ts";
 import type { Json } from "../../runtime/json.ts";

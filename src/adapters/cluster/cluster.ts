@@ -4,16 +4,15 @@
  */
 
 import { LABEL } from "../../core/job/labels.ts";
-import { capacityEntries, nodeEntry, unboundEntry } from "../../core/plan/capacity.ts";
-import type { EntryKey } from "../../core/plan/capacity-entry.ts";
-import type { GangScheduler } from "../../core/pods/pod-group.ts";
-import type { PodView } from "../../core/pods/pod-view.ts";
-import type { ClaimAction } from "../../core/reconcile/claim.ts";
+import { capacityEntries, nodeEntry, unboundEntry } from "../../core/plan/facts/read-capacity.ts";
+import type { EntryKey } from "../../core/plan/model/capacity-entry.ts";
+import type { GangScheduler } from "../../core/pods/build/pod-group.ts";
+import type { PodView } from "../../core/pods/read/pod-view.ts";
 import type { Action, ActOutcome, AnchorEvents } from "../../core/reconcile/decision.ts";
+import type { ClaimAction } from "../../core/reconcile/objects/claim.ts";
 import type { ObservedCluster } from "../../core/reconcile/observed.ts";
 import type { Clock } from "../../runtime/clock.ts";
-import type { JsonObject } from "../../runtime/json.ts";
-import { objectAt, stringAt } from "../../runtime/json.ts";
+import { type JsonObject, objectAt, stringAt } from "../../runtime/json.ts";
 import { maxOf, minOf } from "../../runtime/lists.ts";
 import { Actions } from "./actions.ts";
 import type { AllowedHosts } from "./allowed-hosts.ts";

@@ -1,7 +1,7 @@
 import type { LogFailure } from "../../core/job/container-log.ts";
-import type { PodView } from "../../core/pods/pod-view.ts";
-import type { ClaimAction } from "../../core/reconcile/claim.ts";
+import type { PodView } from "../../core/pods/read/pod-view.ts";
 import type { Action, ActOutcome, AnchorEvents } from "../../core/reconcile/decision.ts";
+import type { ClaimAction } from "../../core/reconcile/objects/claim.ts";
 import type { JobToObserve, Observed, ObservedCluster } from "../../core/reconcile/observed.ts";
 import type { Cluster } from "./cluster.ts";
 import type { PodLogs } from "./pod-logs.ts";

@@ -1,6 +1,6 @@
 import { LABEL } from "../../core/job/labels.ts";
-import { REQUESTED_SPEC_ANNOTATION } from "../../core/pods/pod-group.ts";
-import { controllerUid, type PodView, podView } from "../../core/pods/pod-view.ts";
+import { REQUESTED_SPEC_ANNOTATION } from "../../core/pods/build/pod-group.ts";
+import { controllerUid, type PodView, podView } from "../../core/pods/read/pod-view.ts";
 import type { ConfigMapView, ObjectView, PodGroupView } from "../../core/reconcile/observed.ts";
 import type { JsonObject } from "../../runtime/json.ts";
 import { arrayAt, canonicalJson, objectAt, stringAt, stringMapAt } from "../../runtime/json.ts";

@@ -1,3 +1,4 @@
+import { foreignText } from "../../runtime/foreign-text.ts";
 import type { JsonObject } from "../../runtime/json.ts";
 import { numberAt, objectAt, stringAt } from "../../runtime/json.ts";
 
@@ -17,8 +18,6 @@ export type KubeFailure = {
 
 /** A server may ask for any time. After this one it is asked again. */
 const RETRY_AFTER_MS_MAX = 60_000;
-/** Longer than the messages of API servers, which name each wrong field of an object. */
-const MESSAGE_CHARS_MAX = 16_384;
 /** A reason is one word in CamelCase. Servers and webhooks may invent their own. */
 const REASON = /^[A-Z][A-Za-z0-9]{0,62}$/;
 
@@ -51,7 +50,7 @@ export function failureFromStatus(
     kind: "failed",
     status: httpStatus,
     reason: REASON.test(named) ? named : reasonOf(httpStatus),
-    message: stringAt(body, "message")?.slice(0, MESSAGE_CHARS_MAX) ?? `the API server answered ${httpStatus}`,
+    message: foreignText(stringAt(body, "message") ?? `the API server answered ${httpStatus}`),
     retryAfterMs: seconds > 0 ? Math.min(seconds * 1000, RETRY_AFTER_MS_MAX) : null,
   };
 }
@@ -84,9 +83,9 @@ export function failureFromEvent(status: JsonObject): KubeFailure {
 /** The failure of a call without an answer: the network failed, the call timed out, or its caller aborted it. */
 export function unreachable(error: unknown): KubeFailure {
   const failure = { kind: "failed", status: 0, reason: "Unreachable", retryAfterMs: null } as const;
-  if (!(error instanceof Error)) return { ...failure, message: String(error) };
+  if (!(error instanceof Error)) return { ...failure, message: foreignText(String(error)) };
   const { code } = error as { code?: unknown };
-  const text = error.message === "" ? error.name : error.message;
+  const text = foreignText(error.message === "" ? error.name : error.message);
   if (typeof code !== "string") return { ...failure, message: text };
   return { ...failure, message: text.includes(code) ? text : `${text} (${code})`, code };
 }

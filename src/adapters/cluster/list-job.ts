@@ -1,6 +1,6 @@
 import { LABEL } from "../../core/job/labels.ts";
-import { GANG_SCHEDULERS, type GangScheduler } from "../../core/pods/pod-group.ts";
-import { type PodView, podView } from "../../core/pods/pod-view.ts";
+import { GANG_SCHEDULERS, type GangScheduler } from "../../core/pods/build/pod-group.ts";
+import { type PodView, podView } from "../../core/pods/read/pod-view.ts";
 import type { ObservedCluster } from "../../core/reconcile/observed.ts";
 import { type JsonObject, objectAt, stringAt } from "../../runtime/json.ts";
 import { append } from "../../runtime/lists.ts";

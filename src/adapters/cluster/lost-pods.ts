@@ -1,4 +1,4 @@
-import { hasEndedItself, type PodView } from "../../core/pods/pod-view.ts";
+import { hasEndedItself, type PodView } from "../../core/pods/read/pod-view.ts";
 import type { KeptPod } from "./kept-objects.ts";
 
 /**

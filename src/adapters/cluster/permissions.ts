@@ -1,4 +1,4 @@
-import type { GangScheduler } from "../../core/pods/pod-group.ts";
+import type { GangScheduler } from "../../core/pods/build/pod-group.ts";
 import { IDENTITY_NAMESPACE } from "./identity.ts";
 
 /** A permission that Gangway needs in a cluster, in Kubernetes' terms. */

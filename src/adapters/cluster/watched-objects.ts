@@ -1,3 +1,5 @@
+import { getOrCreate } from "../../runtime/get-or-create.ts";
+
 /** The groups of an object, by which it can be found. Null: it is in no such group. */
 export type GroupsOf<T> = {
   readonly jobOf: (object: T) => string | null;
@@ -101,9 +103,7 @@ class Index<T> {
   add(key: string, object: T): void {
     const group = this.#groupOf(object);
     if (group === null) return;
-    const keys = this.#keys.get(group);
-    if (keys === undefined) this.#keys.set(group, new Set([key]));
-    else keys.add(key);
+    getOrCreate(this.#keys, group, () => new Set()).add(key);
   }
 
   remove(key: string, object: T): void {

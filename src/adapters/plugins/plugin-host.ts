@@ -1,8 +1,10 @@
 /** Gives the worker the plugins of its kinds, and gives each plugin the tokens and secrets that it may use. */
+
 import { join } from "node:path";
 import type { Plugin, PluginEntry, ResourceManager, SecretManager, SetupContext } from "../../core/kinds/plugin.ts";
 import type { Registry } from "../../core/kinds/registry.ts";
-import type { TaskAllocation, TokenName } from "../../core/quota/calls.ts";
+import type { TaskAllocation } from "../../core/quota/calls.ts";
+import type { TokenName } from "../../core/quota/counters.ts";
 import { isJsonObject } from "../../runtime/json.ts";
 import { FileTooLarge, readBoundedFile } from "../../runtime/read-bounded-file.ts";
 import { UnavailableError } from "../../runtime/unavailable-error.ts";

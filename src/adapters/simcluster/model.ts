@@ -2,8 +2,8 @@
 
 import { arrayAt, stringAt } from "../../runtime/json.ts";
 import { minOf } from "../../runtime/lists.ts";
+import { GarbageCollector } from "./garbage-collector.ts";
 import { removeIfReleased } from "./objects/deletion.ts";
-import { GarbageCollector } from "./objects/garbage-collector.ts";
 import type { KubeObject, StoredObject } from "./objects/kube-object.ts";
 import { isTerminalPod, keyOf, kubeTime, without } from "./objects/kube-object.ts";
 import type { ClusterSnapshot, ObjectChange } from "./objects/object-store.ts";

@@ -3,11 +3,11 @@ import type { Clock } from "../../runtime/clock.ts";
 import type { JsonObject } from "../../runtime/json.ts";
 import { linkedController } from "../../runtime/linked-controller.ts";
 import { ApiServer } from "./api/api-server.ts";
-import { RESOURCE_KINDS } from "./api/resource-kinds.ts";
 import { createObject } from "./api/verbs.ts";
 import type { Faults } from "./faults.ts";
 import { SimModel } from "./model.ts";
 import { Journal } from "./objects/journal.ts";
+import { RESOURCE_KINDS } from "./objects/resource-kinds.ts";
 
 /** A node of a simulated cluster. */
 export type SimNode = {

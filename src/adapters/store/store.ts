@@ -11,12 +11,11 @@ import type { PriorityClassChange, PriorityClassSettings } from "../../core/admi
 import type { QuotaGrant } from "../../core/admin/quota-grant.ts";
 import type { BucketLease } from "../../core/job/bucket.ts";
 import type { JobEvent } from "../../core/job/event.ts";
-import type { LogPlace, PrunedKind, PrunePage } from "../../core/job/event-log.ts";
 import type { Job } from "../../core/job/job.ts";
-import type { NewJob } from "../../core/job/requests.ts";
+import type { LogPlace, PrunedKind, PrunePage } from "../../core/job/request/event-log.ts";
 import type { Registry } from "../../core/kinds/registry.ts";
-import type { Ask } from "../../core/plan/ask.ts";
-import type { FleetPlace, KnownFleet } from "../../core/plan/state/fleet-read.ts";
+import type { FleetPlace, KnownFleet } from "../../core/plan/facts/fleet-read.ts";
+import type { Ask, AskedJob } from "../../core/plan/model/ask.ts";
 import { POOLS_MAX, TOKENS_MAX, WAITERS_MAX } from "../../core/quota/limits.ts";
 import type { Decision } from "../../core/reconcile/decision.ts";
 import type { Clock } from "../../runtime/clock.ts";
@@ -63,7 +62,6 @@ import { pruneChanges, pruneEvents } from "./jobs/prune-log.ts";
 import { logHead, sequence } from "./jobs/sequence.ts";
 import { stepGroups } from "./jobs/step-groups.ts";
 import { entriesAfter, watchSnapshot } from "./jobs/watch-log.ts";
-import { quotaAdmin, quotaLedger } from "./ledger/quota-ledger.ts";
 import type { QuotaBounds } from "./ledger/quota-limits.ts";
 import { type FirstOfQueue, firstWaiting } from "./planning/first-waiting.ts";
 import { gangUpdates } from "./planning/gang-updates.ts";
@@ -73,6 +71,7 @@ import { recordAdmissions } from "./planning/record-admissions.ts";
 import { recordEvictions } from "./planning/record-evictions.ts";
 import { recordPreemptions, recordWithdrawals } from "./planning/record-preemptions.ts";
 import { recordedCauses, recordRefusals } from "./planning/record-refusals.ts";
+import { ledgerOf, quotaAdmin } from "./quota.ts";
 
 export type StoreOptions = {
   readonly clock: Pick<Clock, "nowMs">;
@@ -105,7 +104,7 @@ export function createStore(database: Db, options: StoreOptions) {
     intake: intakeStore(db, options),
     planner: plannerStore(db, options),
     explain: explainStore(db, options),
-    ledger: quotaLedger(db, options.quotaBounds ?? QUOTA_BOUNDS),
+    ledgerOf: ledgerOf(db, options.quotaBounds ?? QUOTA_BOUNDS),
     pools: quotaAdmin(db, options.clock, options.quotaBounds ?? QUOTA_BOUNDS),
     worker: workerStore(db, options),
     blame: blameStore(db, options),
@@ -152,8 +151,8 @@ function intakeStore(db: Db, options: StoreOptions) {
       };
     },
     earlierRequest: (request: Parameters<typeof earlierRequest>[1]) => earlierRequest(db, request),
-    createJob: (job: NewJob) => hinted(options, createJob(db, job, opening, kinds)),
-    createJobs: (jobs: readonly NewJob[]) => hinted(options, createJobs(db, jobs, opening, kinds)),
+    createJob: (job: AskedJob) => hinted(options, createJob(db, job, opening, kinds)),
+    createJobs: (jobs: readonly AskedJob[]) => hinted(options, createJobs(db, jobs, opening, kinds)),
     changeJob: <Other extends { readonly kind: string }>(
       which: { namespace: string; name: string },
       decide: DecideChange<Other>,

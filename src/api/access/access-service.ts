@@ -10,13 +10,13 @@ import type {
   ListRobotTokensRequest,
   RobotTokenSchema,
 } from "../../gen/gangway/v1/access_service_pb.ts";
-import { toTimestamp } from "../job/convert-job.ts";
 import type { AccessAdmin, Robots } from "../ports.ts";
 import { existingRecord, noRoomFor } from "../rpc/admin-outcome.ts";
 import type { CallContext } from "../rpc/call.ts";
 import type { CallAccess } from "../rpc/call-access.ts";
 import type { ServiceHandlers } from "../rpc/handler.ts";
 import { alreadyExists, badPageToken, invalidFields, notFound, type RpcError, tooMany } from "../rpc/rpc-error.ts";
+import { toTimestamp } from "../rpc/timestamp.ts";
 import { sentScope, toProtoScope } from "./convert-access.ts";
 import { rolesAndBindings } from "./roles-and-bindings.ts";
 
@@ -70,6 +70,8 @@ function robotScope({ kind, name }: BoundScope): RobotScope {
   return { kind, name };
 }
 
+const REVOKE_ONE = "revoke one first: gangway robot revoke NAME";
+
 function notMade(outcome: Exclude<MadeRobot, { kind: "made" }>, { name, owner, scope }: NewRobot): RpcError {
   switch (outcome.kind) {
     case "exists":
@@ -77,7 +79,7 @@ function notMade(outcome: Exclude<MadeRobot, { kind: "made" }>, { name, owner, s
     case "full":
       return noRoomFor({ type: "robot", name }, outcome.max);
     case "ownerFull": {
-      const description = `has made ${outcome.max} robots whose tokens count, which is its limit: revoke one first`;
+      const description = `has made ${outcome.max} robots whose tokens count, which is its limit: ${REVOKE_ONE}`;
       return tooMany("TOO_MANY_ROBOTS_OF_CALLER", { subject: `caller ${owner}`, description });
     }
     case "unknownNamespace":
@@ -85,7 +87,7 @@ function notMade(outcome: Exclude<MadeRobot, { kind: "made" }>, { name, owner, s
     case "tenantFull": {
       const { tenant, used, max } = outcome;
       const robots = used === 1 ? "1 robot whose token counts" : `${used} robots whose tokens count`;
-      const description = `has ${robots}, and its max_robot_tokens is ${max}: revoke one first`;
+      const description = `has ${robots}, and its max_robot_tokens is ${max}: ${REVOKE_ONE}`;
       return tooMany("TOO_MANY_ROBOT_TOKENS", { subject: placeText(tenant), description });
     }
   }

@@ -9,7 +9,7 @@ import {
   type AccessScopeSchema,
   AccessSource as Source,
 } from "../../gen/gangway/v1/access_service_pb.ts";
-import { toTimestamp } from "../job/convert-job.ts";
+import { toTimestamp } from "../rpc/timestamp.ts";
 
 const SOURCE: Readonly<Record<AccessSource, Source>> = {
   "built-in": Source.BUILT_IN,

@@ -13,8 +13,8 @@ import {
   type SourceRefusal,
   type UidRefusal,
 } from "../../core/admin/cluster.ts";
-import type { ClusterFlavor } from "../../core/plan/snapshot.ts";
-import { type GangScheduler, gangSchedulerOf } from "../../core/pods/pod-group.ts";
+import type { ClusterFlavor } from "../../core/plan/model/snapshot.ts";
+import { type GangScheduler, gangSchedulerOf } from "../../core/pods/build/pod-group.ts";
 import type { JsonObject } from "../../runtime/json.ts";
 import type { ClusterAdmin } from "../ports.ts";
 

@@ -1,10 +1,10 @@
 import type { ClusterRecord } from "../../core/admin/cluster.ts";
 import type { ClusterService } from "../../gen/gangway/v1/cluster_service_pb.ts";
-import { toTimestamp } from "../job/convert-job.ts";
 import type { Admin, ClusterAdmin } from "../ports.ts";
 import { changedRecord, existingRecord } from "../rpc/admin-outcome.ts";
 import type { CallContext } from "../rpc/call.ts";
 import type { ServiceHandlers } from "../rpc/handler.ts";
+import { toTimestamp } from "../rpc/timestamp.ts";
 import { clusterRef, toProtoCluster, toProtoNode } from "./convert-cluster.ts";
 import { keyHandlers } from "./credential-keys.ts";
 import { registration, wordsFor } from "./register-cluster.ts";

@@ -2,8 +2,8 @@ import type { MessageInitShape } from "@bufbuild/protobuf";
 import { durationFromMs, timestampFromMs } from "@bufbuild/protobuf/wkt";
 import type { ClusterCheck, ClusterRecord } from "../../core/admin/cluster.ts";
 import { flavorNodes, flavorProblem } from "../../core/admin/flavor-nodes.ts";
-import type { ClusterCapacity, ClusterFlavor, NodeCapacity } from "../../core/plan/snapshot.ts";
-import { addResources, isBytes, type Resources } from "../../core/pods/resources.ts";
+import type { ClusterCapacity, ClusterFlavor, NodeCapacity } from "../../core/plan/model/snapshot.ts";
+import { exactMilli, isBytes, type Resources } from "../../core/pods/resources.ts";
 import {
   type ClusterCheckSchema,
   type ClusterSchema,
@@ -11,7 +11,7 @@ import {
   type NodeSchema,
   ClusterCheck_Severity as Severity,
 } from "../../gen/gangway/v1/cluster_service_pb.ts";
-import { toTimestamp } from "../job/convert-job.ts";
+import { toTimestamp } from "../rpc/timestamp.ts";
 
 const GANG_SCHEDULER = {
   none: GangScheduler.NONE,
@@ -20,10 +20,10 @@ const GANG_SCHEDULER = {
 } as const satisfies Readonly<Record<ClusterRecord["gangScheduler"], GangScheduler>>;
 
 const BINARY_UNITS = [
-  ["Ti", 2 ** 40],
-  ["Gi", 2 ** 30],
-  ["Mi", 2 ** 20],
-  ["Ki", 2 ** 10],
+  ["Ti", 2n ** 40n],
+  ["Gi", 2n ** 30n],
+  ["Mi", 2n ** 20n],
+  ["Ki", 2n ** 10n],
 ] as const;
 
 /** Converts the gang scheduler of a request. Undefined: the request names none. */
@@ -97,20 +97,25 @@ export function toProtoCheck(check: ClusterCheck): MessageInitShape<typeof Clust
  * Converts amounts in thousandths to Kubernetes quantities: 1500 of cpu is `1500m`, memory is shown as `64Gi`. Negative
  * amounts are shown as 0.
  */
-function toQuantities(resources: Resources): Record<string, string> {
-  return Object.fromEntries(
-    Object.entries(resources).map(([name, milli]) => [name, toQuantity(name, Math.max(0, milli))]),
-  );
+function toQuantities(resources: Readonly<Record<string, number | bigint>>): Record<string, string> {
+  return Object.fromEntries(Object.entries(resources).map(([name, milli]) => [name, toQuantity(name, milli)]));
 }
 
-function sumResources(all: readonly Resources[]): Resources {
-  return all.reduce(addResources, {});
+/** The sums of amounts that are exact, or can be made so. */
+function sumResources(all: readonly Resources[]): Readonly<Record<string, bigint>> {
+  const sums: Record<string, bigint> = {};
+  for (const resources of all) {
+    for (const [name, milli] of Object.entries(resources)) sums[name] = (sums[name] ?? 0n) + exactMilli(milli);
+  }
+  return sums;
 }
 
-/** An amount in thousandths as a Kubernetes quantity. */
-export function toQuantity(name: string, milli: number): string {
-  if (milli % 1000 !== 0) return isBytes(name) ? String(Math.floor(milli / 1000)) : `${milli}m`;
-  const whole = milli / 1000;
-  const unit = isBytes(name) && whole > 0 ? BINARY_UNITS.find(([, size]) => whole % size === 0) : undefined;
+/** An amount in thousandths as a Kubernetes quantity. One below 0 is shown as 0. */
+export function toQuantity(name: string, amount: number | bigint): string {
+  if (amount <= 0) return "0";
+  const milli = typeof amount === "bigint" ? amount : exactMilli(amount);
+  const whole = milli / 1000n;
+  if (milli % 1000n !== 0n) return isBytes(name) ? String(whole) : `${milli}m`;
+  const unit = isBytes(name) ? BINARY_UNITS.find(([, size]) => whole % size === 0n) : undefined;
   return unit === undefined ? String(whole) : `${whole / unit[1]}${unit[0]}`;
 }

@@ -1,6 +1,6 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
-import type { JobView as View } from "../../core/job/list.ts";
-import type { Submission } from "../../core/job/requests.ts";
+import type { JobView as View } from "../../core/job/request/list.ts";
+import type { ForeseenSubmission } from "../../core/plan/model/simulation.ts";
 import {
   type BatchCreateJobsRequest,
   type BatchCreateJobsResultSchema,
@@ -10,15 +10,15 @@ import {
 } from "../../gen/gangway/v1/job_service_pb.ts";
 import { invariant } from "../../runtime/assert.ts";
 import { mapInTurns } from "../../runtime/map-in-turns.ts";
-import type { JobIntake } from "../ports.ts";
 import type { CallContext } from "../rpc/call.ts";
 import { checkRequest } from "../rpc/check-request.ts";
 import { invalidFields, type OnInternalError, statusMessageOf } from "../rpc/rpc-error.ts";
-import { checkSubmission, toResponse } from "./create-job.ts";
+import { checkSubmission, type SubmitPorts, toResponse } from "./create-job.ts";
+import { foreseer } from "./foresee-job.ts";
 
 type Result = MessageInitShape<typeof BatchCreateJobsResultSchema>;
 type CheckedRequest =
-  | { readonly kind: "ok"; readonly submission: Submission }
+  | { readonly kind: "ok"; readonly submission: ForeseenSubmission }
   | { readonly kind: "refused"; readonly cause: unknown };
 
 /** A job with many mistakes takes milliseconds to check. After so many jobs, other calls get a turn. */
@@ -26,13 +26,13 @@ const CHECKED_IN_A_TURN = 20;
 
 /** Creates many jobs, each independent of the others. Answers in the order of the requests. */
 export async function batchCreateJobs(
-  { intake, onInternalError }: { readonly intake: JobIntake; readonly onInternalError: OnInternalError },
+  { intake, foresee, onInternalError }: SubmitPorts & { readonly onInternalError: OnInternalError },
   batch: BatchCreateJobsRequest,
   context: CallContext,
 ): Promise<{ results: Result[] }> {
   const { requests, view } = batch;
   const checked = await mapInTurns(requests, CHECKED_IN_A_TURN, (request, at) =>
-    check(intake, { request, batch, at }, context),
+    check({ intake, foresee }, { request, batch, at }, context),
   );
   const submissions = checked.flatMap((one) => (one.kind === "ok" ? [one.submission] : []));
   const outcomes = (await intake.submitAll(submissions)).values();
@@ -57,20 +57,25 @@ export async function batchCreateJobs(
 }
 
 async function check(
-  intake: JobIntake,
+  { intake, foresee }: SubmitPorts,
   {
     request,
     batch,
     at,
   }: { readonly request: CreateJobRequest; readonly batch: BatchCreateJobsRequest; readonly at: number },
-  { identity, access, passedItems }: CallContext,
+  context: CallContext,
 ): Promise<CheckedRequest> {
   try {
+    const { access, passedItems } = context;
     const passed = passedItems?.get(at);
     if (passed !== undefined) throw invalidFields([passed]);
     access.checkItem(request, batch);
     const violations = checkRequest(CreateJobRequestSchema, request);
-    return { kind: "ok", submission: await checkSubmission(intake, request, { violations, identity, access }) };
+    const submission = await checkSubmission(intake, request, { ...context, violations });
+    return {
+      kind: "ok",
+      submission: { ...submission, foresee: foreseer(foresee, { ...context, strict: request.strict }) },
+    };
   } catch (cause) {
     return { kind: "refused", cause };
   }

@@ -1,10 +1,11 @@
 /** Shows a job to its user: specification with all defaults, status, conditions, admission, failure and attempts. */
+
 import type { MessageInitShape, JsonObject as ProtoJson } from "@bufbuild/protobuf";
-import { durationFromMs, type Timestamp, timestampFromMs } from "@bufbuild/protobuf/wkt";
+import { durationFromMs, timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { cleanPodPolicyOf } from "../../core/job/clean-pod-policy.ts";
 import { currentAdmission, isDraining, type Job } from "../../core/job/job.ts";
 import { LABEL } from "../../core/job/labels.ts";
-import type { JobView, ShownJob } from "../../core/job/list.ts";
+import type { JobView, ShownJob } from "../../core/job/request/list.ts";
 import {
   type JobSpec,
   type ReplicaSpec,
@@ -30,6 +31,7 @@ import {
   type RunPolicySchema,
   type SchedulingPolicySchema,
 } from "../../gen/gangway/v1/job_pb.ts";
+import { toTimestamp } from "../rpc/timestamp.ts";
 import {
   cleanPodPolicyToProto,
   failureKindToProto,
@@ -72,10 +74,6 @@ export function recordOf(job: Job): ShownJob {
   return { job, position: null, tokens: [] };
 }
 
-export function toTimestamp(timeMs: number | null): Timestamp | undefined {
-  return timeMs === null ? undefined : timestampFromMs(timeMs);
-}
-
 export function toProtoAdmission(
   admission: Admission,
   tokens: ShownJob["tokens"],
@@ -87,6 +85,7 @@ export function toProtoAdmission(
     admitTime: timestampFromMs(admission.admitTimeMs),
     members: { ...admission.members },
     ...(admission.partial === undefined ? {} : { partial: partialPolicyToProto(admission.partial) }),
+    returned: mapValues(admission.returned ?? {}, (indexes) => indexes.length),
     flavors: { ...admission.flavors },
     tokens: tokens.map(({ pool, amount, fence }) => ({ pool, amount: BigInt(amount), fence })),
   };

@@ -1,8 +1,8 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
-import type { BlockedPod, PodObstacle } from "../../core/plan/blocked-pod.ts";
-import { obstacleName } from "../../core/plan/blocked-words.ts";
-import type { ClusterRefusal, QuotaRefusal } from "../../core/plan/plan-types.ts";
-import { keptForNominees } from "../../core/plan/refuse.ts";
+import { obstacleName } from "../../core/plan/explain/blocked-messages.ts";
+import { keptForNominees } from "../../core/plan/explain/refuse.ts";
+import type { BlockedPod, PodObstacle } from "../../core/plan/model/blocked-pod.ts";
+import type { ClusterRefusal, QuotaRefusal } from "../../core/plan/model/plan-types.ts";
 import type { Scope } from "../../core/quota/counters.ts";
 import {
   type BlockedPodSchema,

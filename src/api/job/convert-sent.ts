@@ -1,5 +1,11 @@
-import type { JobFilter } from "../../core/job/filter.ts";
-import type { SentJob, SentReplicaSpec, SentRunPolicy, SentSchedulingPolicy, SentSpec } from "../../core/job/sent.ts";
+import type { JobFilter } from "../../core/job/request/filter.ts";
+import type {
+  SentJob,
+  SentReplicaSpec,
+  SentRunPolicy,
+  SentSchedulingPolicy,
+  SentSpec,
+} from "../../core/job/request/sent.ts";
 import type * as jobPb from "../../gen/gangway/v1/job_pb.ts";
 import type * as servicePb from "../../gen/gangway/v1/job_service_pb.ts";
 import type { JsonObject } from "../../runtime/json.ts";

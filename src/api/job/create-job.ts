@@ -1,9 +1,9 @@
 import { status } from "@grpc/grpc-js";
-import type { JobView } from "../../core/job/list.ts";
-import type { QueueAccess, Submission, SubmitOutcome } from "../../core/job/requests.ts";
-import type { FieldNote, SentJob } from "../../core/job/sent.ts";
+import type { JobView } from "../../core/job/request/list.ts";
+import type { QueueAccess, Submission, SubmitOutcome } from "../../core/job/request/requests.ts";
+import type { FieldNote, SentJob } from "../../core/job/request/sent.ts";
 import { type CreateJobRequest, CreateJobResponse_Outcome } from "../../gen/gangway/v1/job_service_pb.ts";
-import type { JobIntake } from "../ports.ts";
+import type { ForeseeJob, JobIntake } from "../ports.ts";
 import { noRoomFor } from "../rpc/admin-outcome.ts";
 import type { CallContext } from "../rpc/call.ts";
 import { type CallAccess, namespacePlace } from "../rpc/call-access.ts";
@@ -12,6 +12,7 @@ import { errorInfo, retryInfo } from "../rpc/error-details.ts";
 import { alreadyExists, invalidFields, notFound, RpcError } from "../rpc/rpc-error.ts";
 import { recordOf, toProtoJob } from "./convert-job.ts";
 import { sentJob } from "./convert-sent.ts";
+import { foreseer } from "./foresee-job.ts";
 import { maySeeClusters, sightOf, withoutOthers } from "./hide-others.ts";
 import { noRoomError } from "./no-room.ts";
 
@@ -24,9 +25,17 @@ const OUTCOME = {
 
 const RETRY_WHILE_DELETED_MS = 5000;
 
+/** Takes jobs, and tells of each one whether it can ever run. */
+export type SubmitPorts = { readonly intake: JobIntake; readonly foresee: ForeseeJob };
+
 /** Creates a job. Reports broken constraints of the proto together with the errors that intake finds. */
-export async function createJob(intake: JobIntake, request: CreateJobRequest, context: CallContext) {
-  const checked = await checkSubmission(intake, request, context);
+export async function createJob(
+  { intake, foresee }: SubmitPorts,
+  request: CreateJobRequest,
+  context: CallContext,
+): Promise<ReturnType<typeof toResponse>> {
+  const made = await checkSubmission(intake, request, context);
+  const checked = { ...made, foresee: foreseer(foresee, { ...context, strict: request.strict }) };
   return toResponse(await intake.submit(checked), { sent: checked.job, view: "FULL", access: context.access });
 }
 

@@ -1,7 +1,8 @@
-import type { WatchItem } from "../../core/job/event-log.ts";
 import type { Job } from "../../core/job/job.ts";
-import type { JobView } from "../../core/job/list.ts";
+import type { WatchItem } from "../../core/job/request/event-log.ts";
+import type { JobView } from "../../core/job/request/list.ts";
 import { WatchJobsResponse_Type, WatchJobsResponseSchema } from "../../gen/gangway/v1/job_service_pb.ts";
+import { getOrCreate } from "../../runtime/get-or-create.ts";
 import { Encoded } from "../rpc/service-definition.ts";
 import { recordOf, toProtoJob } from "./convert-job.ts";
 
@@ -15,8 +16,7 @@ export class EncodedChanges {
   readonly #encoded = new WeakMap<Job, Map<string, Encoded>>();
 
   encode({ type, job, cursor }: ChangeItem, view: JobView): Encoded {
-    const ofJob = this.#encoded.get(job) ?? new Map<string, Encoded>();
-    this.#encoded.set(job, ofJob);
+    const ofJob = getOrCreate(this.#encoded, job, () => new Map<string, Encoded>());
     const key = `${type} ${view} ${cursor}`;
     const known = ofJob.get(key);
     if (known !== undefined) return known;

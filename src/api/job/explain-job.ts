@@ -5,25 +5,26 @@
 import { cleanPodPolicyOf } from "../../core/job/clean-pod-policy.ts";
 import { clusterWords } from "../../core/job/cluster-text.ts";
 import { currentAdmission, type Job } from "../../core/job/job.ts";
-import type { ShownJob } from "../../core/job/list.ts";
 import { problemsText } from "../../core/job/pod-problems.ts";
+import type { ShownJob } from "../../core/job/request/list.ts";
 import { memberCount } from "../../core/job/roles.ts";
 import { isSetAside } from "../../core/job/set-aside.ts";
 import { totalReplicas } from "../../core/job/spec.ts";
 import { type Admission, isTerminal, type JobPhase } from "../../core/job/status.ts";
 import { isService } from "../../core/kinds/kind.ts";
 import type { Registry } from "../../core/kinds/registry.ts";
-import type { Refusal } from "../../core/plan/plan-types.ts";
+import type { Refusal } from "../../core/plan/model/plan-types.ts";
 import type { ExplainJobRequest } from "../../gen/gangway/v1/job_service_pb.ts";
 import type { JobReads } from "../ports.ts";
 import type { CallContext } from "../rpc/call.ts";
 import { notFound } from "../rpc/rpc-error.ts";
+import { toTimestamp } from "../rpc/timestamp.ts";
 import { phaseToProto } from "./convert-enums.ts";
-import { toProtoAdmission, toProtoFailure, toTimestamp } from "./convert-job.ts";
+import { toProtoAdmission, toProtoFailure } from "./convert-job.ts";
 import { toProtoProblem } from "./convert-pods.ts";
 import { toProtoClusterRefusal, toProtoQuotaRefusal } from "./convert-refusal.ts";
 import { namespaceOf } from "./convert-sent.ts";
-import { refusalTo, sightOf, withoutOthers } from "./hide-others.ts";
+import { ownOf, refusalTo, sightOf, withoutOthers } from "./hide-others.ts";
 
 /** Explains why a job waits, where it runs or why it failed, from its record and the cause of its last refusal. */
 export async function explainJob(
@@ -38,8 +39,7 @@ export async function explainJob(
   const job = withoutOthers(shown.job, sightOf(access));
   const waits = job.status.phase === "WAITING";
   const found = waits && !isSetAside(job) ? await reads.refusalOf(job.uid, signal) : null;
-  const own = job.admissions.map(({ cluster }) => cluster);
-  const refusal = found === null ? null : refusalTo(access, found.refusal, own);
+  const refusal = found === null ? null : refusalTo(access, found.refusal, ownOf(job));
   const admission = currentAdmission(job);
   return {
     summary: summaryOf({ ...shown, job }, refusal, isService(kinds.kindOf(job.spec.kind))),
@@ -221,7 +221,15 @@ function podsOf(job: Job): string {
   const counts = Object.values(job.status.replicaStatuses);
   const active = counts.reduce((sum, count) => sum + count.active, 0);
   const succeeded = counts.reduce((sum, count) => sum + count.succeeded, 0);
-  return `${active} of ${members} pods active${succeeded > 0 ? `, ${succeeded} succeeded` : ""}`;
+  return `${active} of ${members} pods active${succeeded > 0 ? `, ${succeeded} succeeded` : ""}${returnedText(job)}`;
+}
+
+/** Says how many members hold no tokens any more. */
+function returnedText(job: Job): string {
+  const count = Object.values(currentAdmission(job)?.returned ?? {}).flat().length;
+  return count === 0
+    ? ""
+    : `, ${count} ${count === 1 ? "has ended and gave back its" : "have ended and gave back their"} tokens`;
 }
 
 /** Why pods do not run. */

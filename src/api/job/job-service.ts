@@ -2,7 +2,7 @@ import type { Registry } from "../../core/kinds/registry.ts";
 import type { LogTemplate } from "../../core/pods/pod-config.ts";
 import type { CancelJobRequest, DeleteJobRequest, JobService } from "../../gen/gangway/v1/job_service_pb.ts";
 import type { Clock } from "../../runtime/clock.ts";
-import type { JobIntake, JobLogs, JobPods, JobReads, JobWatch, SimulateJob } from "../ports.ts";
+import type { ForeseeJob, JobIntake, JobLogs, JobPods, JobReads, JobWatch, SimulateJob } from "../ports.ts";
 import type { CallContext } from "../rpc/call.ts";
 import type { ServiceHandlers } from "../rpc/handler.ts";
 import { failedPrecondition, notFound, type OnInternalError } from "../rpc/rpc-error.ts";
@@ -27,6 +27,8 @@ type JobPorts = {
   readonly intake: JobIntake;
   readonly reads: JobReads;
   readonly simulate: SimulateJob;
+  /** Omitted: jobs that can never run are created without a warning. */
+  readonly foresee?: ForeseeJob;
   readonly watch: JobWatch;
   readonly logs: JobLogs;
   readonly pods: JobPods;
@@ -40,6 +42,7 @@ export function jobService({
   intake,
   reads,
   simulate,
+  foresee = async () => null,
   watch,
   logs,
   pods,
@@ -50,8 +53,8 @@ export function jobService({
   const followers = new FollowerBound();
   const encoded = new EncodedChanges();
   return {
-    createJob: (request, context) => createJob(intake, request, context),
-    batchCreateJobs: (request, context) => batchCreateJobs({ intake, onInternalError }, request, context),
+    createJob: (request, context) => createJob({ intake, foresee }, request, context),
+    batchCreateJobs: (request, context) => batchCreateJobs({ intake, foresee, onInternalError }, request, context),
     getJob: (request, context) => getJob({ reads, kinds, logTemplates }, request, context),
     listJobs: (request, context) => listJobs(reads, request, context),
     watchJobs: (request, context) => watchJobs({ watch, encoded }, request, context),

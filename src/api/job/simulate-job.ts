@@ -1,8 +1,8 @@
 /** Answers before a job is submitted: could it run, on which clusters, and if not, what is in the way? */
 import { clusterWords } from "../../core/job/cluster-text.ts";
 import type { Job } from "../../core/job/job.ts";
-import type { PlannedAdmission } from "../../core/plan/plan-types.ts";
-import type { SimulatedVerdict, Simulation } from "../../core/plan/simulate.ts";
+import type { PlannedAdmission } from "../../core/plan/model/plan-types.ts";
+import type { SimulatedVerdict, Simulation } from "../../core/plan/model/simulation.ts";
 import { type SimulateJobRequest, Verdict } from "../../gen/gangway/v1/job_service_pb.ts";
 import { invariant } from "../../runtime/assert.ts";
 import type { JobIntake, SimulateJob } from "../ports.ts";
@@ -33,7 +33,7 @@ export async function simulateJob(
   const judged = await simulate(made.job, context.signal);
   // The caller has left, so the answer reaches no one.
   if (judged === null) return {};
-  const simulation = simulationTo(context.access, judged);
+  const simulation = simulationTo(context.access, judged, made.job.spec.runPolicy.schedulingPolicy.queue);
   const { verdict, admission, reason, clusters, quotas } = simulation;
   return {
     verdict: VERDICT[verdict],
@@ -61,10 +61,18 @@ function summaryOf(job: Job, { verdict, admission, message }: Simulation): strin
     case "FITS_NOW":
       return `${name} can run now${whereText(admission)}`;
     case "WAITS":
-      return `${name} can run, but would wait in queue ${job.spec.runPolicy.schedulingPolicy.queue}: ${message}`;
+      return (
+        `${name} can run, but not now; it must first wait in the queue ` +
+        `"${job.spec.runPolicy.schedulingPolicy.queue}": ${clauseOf(message)}`
+      );
     case "NEVER":
       return `${name} can never run: ${message}`;
   }
+}
+
+/** Messages that begin with a verb are about the job. */
+function clauseOf(message: string): string {
+  return message.replace(/^(?=needs |waits )/, "it ");
 }
 
 function whereText(admission: PlannedAdmission | null): string {

@@ -1,5 +1,5 @@
-import type { JobName, UpdateOutcome } from "../../core/job/requests.ts";
-import type { FieldNote } from "../../core/job/sent.ts";
+import type { JobName, UpdateOutcome } from "../../core/job/request/requests.ts";
+import type { FieldNote } from "../../core/job/request/sent.ts";
 import { RESUMES_A_DAY } from "../../core/job/set-aside.ts";
 import type { AskedChange } from "../../core/kinds/change-job.ts";
 import { type Job, JobSchema } from "../../gen/gangway/v1/job_pb.ts";

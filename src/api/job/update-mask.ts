@@ -1,5 +1,5 @@
 import type { DescMessage } from "@bufbuild/protobuf";
-import type { FieldNote } from "../../core/job/sent.ts";
+import type { FieldNote } from "../../core/job/request/sent.ts";
 import { JobSchema } from "../../gen/gangway/v1/job_pb.ts";
 
 /**

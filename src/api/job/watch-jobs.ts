@@ -1,6 +1,6 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
-import type { WatchItem } from "../../core/job/event-log.ts";
-import type { JobView as View } from "../../core/job/list.ts";
+import type { WatchItem } from "../../core/job/request/event-log.ts";
+import type { JobView as View } from "../../core/job/request/list.ts";
 import {
   JobView,
   type WatchJobsRequest,

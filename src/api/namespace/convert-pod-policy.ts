@@ -1,5 +1,5 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
-import type { FieldNote } from "../../core/job/sent.ts";
+import type { FieldNote } from "../../core/job/request/sent.ts";
 import type { PodSecurityLevel as Level } from "../../core/pods/policy/control.ts";
 import type { LimitKind, PodLimits } from "../../core/pods/policy/limits.ts";
 import type { PodPolicy as Policy } from "../../core/pods/policy/pod-policy.ts";

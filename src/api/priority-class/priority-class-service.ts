@@ -7,7 +7,7 @@ import type {
   PriorityClassSettings,
 } from "../../core/admin/priority-class.ts";
 import type { PreemptionPolicy } from "../../core/job/priority-class.ts";
-import type { FieldNote } from "../../core/job/sent.ts";
+import type { FieldNote } from "../../core/job/request/sent.ts";
 import { PreemptionPolicy as SentPolicy } from "../../gen/gangway/v1/job_pb.ts";
 import type {
   PriorityClass,

@@ -1,9 +1,10 @@
 /** How a queue shares and preempts, between the proto and the words of the plan. */
+
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import { durationFromMs } from "@bufbuild/protobuf/wkt";
-import type { FieldNote } from "../../core/job/sent.ts";
-import type { Ageing } from "../../core/plan/ageing.ts";
+import type { FieldNote } from "../../core/job/request/sent.ts";
 import {
+  type Ageing,
   type BorrowWithin,
   DEFAULT_POLICY,
   FAIR_SHARING_STRATEGIES,
@@ -13,7 +14,7 @@ import {
   type QueuePolicy,
   type ReclaimWithinTree,
   type WithinQueue,
-} from "../../core/plan/queue-policy.ts";
+} from "../../core/plan/model/queue-policy.ts";
 import * as proto from "../../gen/gangway/v1/queue_policy_pb.ts";
 import type { Queue, QueueSchema } from "../../gen/gangway/v1/queue_service_pb.ts";
 import { spanMs } from "../resource-manager/convert-quota.ts";

@@ -2,9 +2,9 @@ import type { MessageInitShape } from "@bufbuild/protobuf";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import type { ChangeOutcome } from "../../core/admin/change-outcome.ts";
 import type { QueueOutcome, QueueRecord, QueueSettings } from "../../core/admin/queue.ts";
-import type { FieldNote } from "../../core/job/sent.ts";
-import { DEFAULT_POLICY } from "../../core/plan/queue-policy.ts";
-import type { StopPolicy } from "../../core/plan/queue-stop.ts";
+import type { FieldNote } from "../../core/job/request/sent.ts";
+import { DEFAULT_POLICY } from "../../core/plan/model/queue-policy.ts";
+import type { StopPolicy } from "../../core/plan/model/queue-stop.ts";
 import type { TreeProblem } from "../../core/quota/check-tree.ts";
 import {
   type FlavorQuota,

@@ -1,5 +1,6 @@
 import { toBinary } from "@bufbuild/protobuf";
 import { type DescriptorProto, type FileDescriptorProto, FileDescriptorProtoSchema } from "@bufbuild/protobuf/wkt";
+import { getOrCreate } from "../../runtime/get-or-create.ts";
 
 /** Finds proto files by their names and by their declarations, for the reflection service. */
 export type DescriptorIndex = {
@@ -74,7 +75,6 @@ function indexEnumsAndExtensions(
   for (const extension of within.extension) {
     index.symbols.set(scope + extension.name, file.name);
     const extended = extension.extendee.replace(/^\./, "");
-    const numbers = index.extensions.get(extended) ?? new Map<number, string>();
-    index.extensions.set(extended, numbers.set(extension.number, file.name));
+    getOrCreate(index.extensions, extended, () => new Map()).set(extension.number, file.name);
   }
 }

@@ -1,5 +1,5 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
-import type { FieldNote } from "../../core/job/sent.ts";
+import type { FieldNote } from "../../core/job/request/sent.ts";
 import type { AllocateAnswer, AllocateRequest, RequestedAllocation } from "../../core/quota/calls.ts";
 import type { Caps } from "../../core/quota/counters.ts";
 import {
@@ -11,10 +11,10 @@ import {
   type ResourceConstraintsSpec,
   type WaitForResourceRequest,
 } from "../../gen/gangway/v1/resource_manager_pb.ts";
-import { toTimestamp } from "../job/convert-job.ts";
 import type { CallContext } from "../rpc/call.ts";
 import { mergeNotes } from "../rpc/check-request.ts";
 import { invalidFields } from "../rpc/rpc-error.ts";
+import { toTimestamp } from "../rpc/timestamp.ts";
 import { spanMs, toProtoViolation } from "./convert-quota.ts";
 import { duplicateTokens } from "./duplicate-tokens.ts";
 import { allocateError } from "./quota-errors.ts";

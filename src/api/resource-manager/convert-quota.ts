@@ -16,7 +16,7 @@ import {
   type ViolationSchema,
   Violation_Scope as ViolationScope,
 } from "../../gen/gangway/v1/resource_manager_pb.ts";
-import { toTimestamp } from "../job/convert-job.ts";
+import { toTimestamp } from "../rpc/timestamp.ts";
 
 const DURABILITY: Readonly<Record<Durability, SentDurability>> = {
   LEDGER: SentDurability.LEDGER,

@@ -1,5 +1,5 @@
-import type { FieldNote } from "../../core/job/sent.ts";
-import type { TokenName } from "../../core/quota/calls.ts";
+import type { FieldNote } from "../../core/job/request/sent.ts";
+import type { TokenName } from "../../core/quota/counters.ts";
 
 type SentToken = { readonly resourceNamespace: string; readonly allocationToken: string };
 

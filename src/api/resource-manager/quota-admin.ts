@@ -31,9 +31,11 @@ export async function forceRelease(
     case "unknownPool":
       throw unknownPool(ref.pool);
     case "liveAdmission": {
-      const [namespace = ""] = answer.job.split("/");
-      const job = access.may("jobs.get", namespacePlace(namespace)) ? `job ${answer.job}` : "another job";
-      const description = `is held by the live admission of ${job}: cancel the job instead`;
+      const [namespace = "", name = ""] = answer.job.split("/");
+      const holder = access.may("jobs.get", namespacePlace(namespace))
+        ? `job ${answer.job}: cancel the job instead: gangway cancel ${name} -n ${namespace}`
+        : "another job: cancel the job instead";
+      const description = `is held by the live admission of ${holder}`;
       throw failedPrecondition({ type: "LIVE_ADMISSION", subject: tokenName(ref), description });
     }
   }

@@ -1,6 +1,6 @@
 import { status } from "@grpc/grpc-js";
-import type { AllocateRefusal, TokenName } from "../../core/quota/calls.ts";
-import type { Violation } from "../../core/quota/counters.ts";
+import type { AllocateRefusal } from "../../core/quota/calls.ts";
+import type { TokenName, Violation } from "../../core/quota/counters.ts";
 import type { CallContext } from "../rpc/call.ts";
 import { errorInfo } from "../rpc/error-details.ts";
 import { alreadyExists, failedPrecondition, invalidFields, notFound, RpcError, tooMany } from "../rpc/rpc-error.ts";

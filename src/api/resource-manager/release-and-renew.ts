@@ -10,10 +10,10 @@ import {
   type RenewResultSchema,
 } from "../../gen/gangway/v1/resource_manager_pb.ts";
 import { invariant } from "../../runtime/assert.ts";
-import { toTimestamp } from "../job/convert-job.ts";
 import type { CallContext } from "../rpc/call.ts";
 import { mergeNotes } from "../rpc/check-request.ts";
 import { invalidFields } from "../rpc/rpc-error.ts";
+import { toTimestamp } from "../rpc/timestamp.ts";
 import { spanMs } from "./convert-quota.ts";
 import { duplicateTokens, tokenOf } from "./duplicate-tokens.ts";
 import { leaseTooLong, otherHolder, otherScope, unknownPool } from "./quota-errors.ts";

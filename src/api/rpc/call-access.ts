@@ -1,4 +1,5 @@
 /** The one place where calls are authorized: before their handlers, and again while their streams run. */
+
 import { status } from "@grpc/grpc-js";
 import type { Beyond } from "../../core/access/binding.ts";
 import { mayCall, namespacesWith, namesWith, scopesWith } from "../../core/access/decide.ts";
@@ -7,6 +8,7 @@ import { type CallVerdict, type JudgedCall, judge, judgeItem, type RequestMessag
 import { type CallPermission, PERMISSIONS } from "../../core/access/permissions.ts";
 import { RPC_TABLE } from "../../core/access/rpc-table.ts";
 import { type Place, placeText } from "../../core/access/scope.ts";
+import { aborted } from "../../runtime/aborted.ts";
 import type { Authorization } from "../ports.ts";
 import { errorInfo } from "./error-details.ts";
 import { invalidFields, notFound, RpcError, unavailable } from "./rpc-error.ts";
@@ -125,10 +127,7 @@ export class CallAccess {
   /** Resolves when roles, bindings or what scopes contain have changed, or when the signal is aborted. */
   changed(signal: AbortSignal): Promise<void> {
     if (this.#authorization !== null) return this.#authorization.changed(signal);
-    return new Promise((resolve) => {
-      if (signal.aborted) resolve();
-      else signal.addEventListener("abort", () => resolve(), { once: true });
-    });
+    return aborted(signal);
   }
 
   /** Makes what the call has changed count at once. If the store is away now, it counts within seconds. */

@@ -4,7 +4,7 @@ import type { ServerDuplexStream, ServerUnaryCall, ServerWritableStream } from "
 import type { CallPlace } from "../../core/access/call-limits.ts";
 import type { Authenticate, Identity } from "../../core/access/identity.ts";
 import type { RequestMessage } from "../../core/access/judge.ts";
-import type { FieldNote } from "../../core/job/sent.ts";
+import type { FieldNote } from "../../core/job/request/sent.ts";
 import type { Clock } from "../../runtime/clock.ts";
 import { linkedController } from "../../runtime/linked-controller.ts";
 import { type ServedCall, serving } from "../../runtime/served-call.ts";

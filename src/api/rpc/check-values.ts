@@ -4,7 +4,7 @@
  */
 import type { DescField, DescMessage, Message } from "@bufbuild/protobuf";
 import type { Duration, Timestamp } from "@bufbuild/protobuf/wkt";
-import type { FieldNote } from "../../core/job/sent.ts";
+import type { FieldNote } from "../../core/job/request/sent.ts";
 
 /** An answer shows only a part of this. It bounds the memory that a request with a million wrong values costs. */
 const NOTES_MAX = 100;
@@ -48,9 +48,10 @@ function walkField(field: DescField, value: unknown, path: string, notes: FieldN
   if (field.fieldKind === "list") {
     for (const [at, item] of (value as unknown[]).entries()) walk(item, `${path}[${at}]`);
   } else if (field.fieldKind === "map") {
-    for (const [key, item] of Object.entries(value as Record<string, unknown>)) {
+    const map = value as Readonly<Record<string, unknown>>;
+    for (const key in map) {
       checkKey(key, path, notes);
-      walk(item, `${path}[${key}]`);
+      walk(map[key], `${path}[${key}]`);
     }
   } else {
     walk(value, path);
@@ -68,7 +69,10 @@ function walkItem(schema: DescMessage | undefined, item: unknown, path: string, 
   else note(notes, path, problem);
 }
 
-/** Checks a scalar, or the JSON of a Struct. */
+/**
+ * Checks a scalar, or the JSON of a Struct. An object may have tens of thousands of members, and a list of its entries
+ * costs several times as much as to walk through it.
+ */
 function walkJson(value: unknown, path: string, notes: FieldNote[]): void {
   if (notes.length >= NOTES_MAX) return;
   const problem = scalarProblem(value);
@@ -76,9 +80,10 @@ function walkJson(value: unknown, path: string, notes: FieldNote[]): void {
   if (Array.isArray(value)) {
     for (const [at, item] of value.entries()) walkJson(item, `${path}[${at}]`, notes);
   } else if (typeof value === "object" && value !== null && !ArrayBuffer.isView(value)) {
-    for (const [key, item] of Object.entries(value)) {
+    const object = value as Readonly<Record<string, unknown>>;
+    for (const key in object) {
       checkKey(key, path, notes);
-      walkJson(item, `${path}.${key}`, notes);
+      walkJson(object[key], `${path}.${key}`, notes);
     }
   }
 }

@@ -5,6 +5,7 @@
 import { type DescField, type DescMessage, getOption, hasOption, ScalarType } from "@bufbuild/protobuf";
 import { type FieldRules, field as fieldRules, type MapRules } from "../../gen/buf/validate/validate_pb.ts";
 import { type ContentBounds, content_bounds } from "../../gen/gangway/v1/bounds_pb.ts";
+import { getOrCreate } from "../../runtime/get-or-create.ts";
 
 /** How the decoder reads one value of a field: as a varint, as so many bytes, or as bytes after their length. */
 export type WireForm = "varint" | 4 | 8 | "text" | "message";
@@ -39,11 +40,11 @@ const known = new WeakMap<DescMessage, ReadonlyMap<number, FieldBounds>>();
 
 /** The limits of a message's fields, by their numbers. */
 export function boundsOf(schema: DescMessage): ReadonlyMap<number, FieldBounds> {
-  const found = known.get(schema);
-  if (found !== undefined) return found;
-  const bounds = new Map(schema.fields.map((field, at) => [field.number, fieldBounds(field, at)]));
-  known.set(schema, bounds);
-  return bounds;
+  return getOrCreate(
+    known,
+    schema,
+    () => new Map(schema.fields.map((field, at) => [field.number, fieldBounds(field, at)])),
+  );
 }
 
 function fieldBounds(field: DescField, at: number): FieldBounds {

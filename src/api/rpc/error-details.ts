@@ -1,7 +1,7 @@
 import { create, type DescMessage, type MessageInitShape, toBinary } from "@bufbuild/protobuf";
 import { type Any, anyPack, durationFromMs } from "@bufbuild/protobuf/wkt";
-import { countNotes, restText } from "../../core/job/notes.ts";
-import type { FieldNote } from "../../core/job/sent.ts";
+import { countNotes, restText } from "../../core/job/request/notes.ts";
+import type { FieldNote } from "../../core/job/request/sent.ts";
 import {
   BadRequestSchema,
   ErrorInfoSchema,

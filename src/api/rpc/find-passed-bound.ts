@@ -4,7 +4,7 @@
  */
 import type { DescMessage } from "@bufbuild/protobuf";
 import { BinaryReader } from "@bufbuild/protobuf/wire";
-import type { FieldNote } from "../../core/job/sent.ts";
+import type { FieldNote } from "../../core/job/request/sent.ts";
 import type { ContentBounds } from "../../gen/gangway/v1/bounds_pb.ts";
 import { cutText } from "../../runtime/cut-text.ts";
 import { boundsOf, type FieldBounds, type WireForm } from "./declared-bounds.ts";

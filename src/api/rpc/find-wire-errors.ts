@@ -5,7 +5,7 @@
 import { isUtf8 } from "node:buffer";
 import { type DescField, type DescMessage, ScalarType } from "@bufbuild/protobuf";
 import { BinaryReader, WireType } from "@bufbuild/protobuf/wire";
-import type { FieldNote } from "../../core/job/sent.ts";
+import type { FieldNote } from "../../core/job/request/sent.ts";
 
 /** As in the decoder. */
 const DEPTH_MAX = 100;

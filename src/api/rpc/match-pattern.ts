@@ -4,31 +4,18 @@ import { RE2JS } from "@bufbuild/re2";
 /** Says whether the pattern is found in the text. */
 type Matcher = (text: string) => boolean;
 
-/** The rules of the proto files have some twenty patterns. Others, of rules that make them, are not remembered. */
-const MATCHERS_MAX = 256;
 /** What both engines read in the same way: no dot, no escape and no group with a question mark. */
 const IN_BOTH = /^(?:[-A-Za-z0-9_/:=@ ]|[\^$()+*?|]|\{\d+(?:,\d*)?\}|\[\^?[-A-Za-z0-9_.:/=@+]+\])*$/;
 /** Classes of characters, which both engines read in the same way for the characters of ASCII. */
 const CLASSES = /\\p\{(?:C|Zl|Zp)\}/g;
 const ASCII = /^[\0-\x7f]*$/;
 
-/** Patterns by their texts. */
-const matchers = new Map<string, Matcher>();
-
 /**
  * Gives the answer of RE2. It takes a tenth of a microsecond and more for each character, because it runs on top of
  * JavaScript, so that a request at its limits would cost several times what its size allows. A test proves that no
  * pattern of the proto files takes more than linear time in the engine of JavaScript.
  */
-export function matchPattern(pattern: string, text: string): boolean {
-  const known = matchers.get(pattern);
-  if (known !== undefined) return known(text);
-  const matcher = matcherOf(pattern);
-  if (matchers.size < MATCHERS_MAX) matchers.set(pattern, matcher);
-  return matcher(text);
-}
-
-function matcherOf(pattern: string): Matcher {
+export function patternMatcher(pattern: string): Matcher {
   const linear = RE2JS.compile(pattern);
   const withoutClasses = pattern.replace(CLASSES, "-");
   if (withoutClasses.includes("(?") || !IN_BOTH.test(withoutClasses)) return (text) => linear.test(text);

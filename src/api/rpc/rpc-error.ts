@@ -1,6 +1,6 @@
 import { Metadata, type StatusObject, status } from "@grpc/grpc-js";
-import { countNotes, joinNotes, restText } from "../../core/job/notes.ts";
-import type { FieldNote } from "../../core/job/sent.ts";
+import { countNotes, joinNotes, restText } from "../../core/job/request/notes.ts";
+import type { FieldNote } from "../../core/job/request/sent.ts";
 import { UnavailableError } from "../../runtime/unavailable-error.ts";
 import {
   badRequest,

@@ -7,20 +7,19 @@ import {
   AllocationStatus,
   ResourceManager,
 } from "../../gen/gangway/v1/resource_manager_pb.ts";
-import type { ChildProgram, TakenSignal } from "../deps.ts";
-import { CommandFailure, EXIT, usageFailure } from "../exit.ts";
-import { durationOption, isTable, type OutputFormat, outputOption, parseCount, parseInt32 } from "../options.ts";
 import { formatSpan } from "../output/duration.ts";
 import { printLines, printResponse } from "../output/print.ts";
 import { violationText } from "../output/quota-text.ts";
-import { examples, onRun, type Registrar, type Run } from "../run-command.ts";
+import { examples, onRun, type Registrar, type Run } from "../run/run-command.ts";
+import type { ChildProgram, TakenSignal } from "../shell/deps.ts";
+import { CommandFailure, EXIT, usageFailure } from "../shell/exit.ts";
+import { durationOption, isTable, type OutputFormat, outputOption, parseCount, parseInt32 } from "../shell/options.ts";
 import { type HeldTokenRequest, holdTokenWhile, leaseField, leaseOfToken, releaseToken } from "../tokens/hold-token.ts";
 import { waitForToken } from "../tokens/wait-for-token.ts";
 
 type AllocOptions = {
   readonly amount?: bigint;
   readonly project?: string;
-  readonly namespace?: string;
   readonly projectCap?: bigint;
   readonly namespaceCap?: bigint;
   readonly queue?: string;
@@ -65,7 +64,8 @@ export function registerAlloc(registrar: Registrar): void {
   onRun<AllocOptions>(registrar, command, async (run, [pool = "", token = "", ...argv], options) => {
     if (options.exec !== true && argv.length > 0) throw usageFailure("a program needs --exec");
     if (options.exec === true && argv.length === 0) throw usageFailure("--exec needs a program after --");
-    const request = requestOf({ resourceNamespace: pool, allocationToken: token }, options);
+    const namespace = run.chosenNamespace ?? "";
+    const request = requestOf({ resourceNamespace: pool, allocationToken: token, namespace }, options);
     return new AllocCommand(run, request, options).run(argv);
   });
 }
@@ -88,16 +88,16 @@ function addAllocOptions(command: Command): Command {
 }
 
 function requestOf(
-  ref: { resourceNamespace: string; allocationToken: string },
+  ref: { resourceNamespace: string; allocationToken: string; namespace: string },
   options: AllocOptions,
 ): HeldTokenRequest {
-  const { amount, project = "", namespace = "", queue = "", holder = "", priority = 0, lease } = options;
+  const { amount, project = "", queue = "", holder = "", priority = 0, lease } = options;
   const { projectCap, namespaceCap } = options;
   const resourceConstraints = {
     ...(projectCap === undefined ? {} : { projectScope: { value: projectCap } }),
     ...(namespaceCap === undefined ? {} : { namespaceScope: { value: namespaceCap } }),
   };
-  const scopes = { project, namespace, queue, holder, priority, resourceConstraints };
+  const scopes = { project, queue, holder, priority, resourceConstraints };
   return { ...ref, ...scopes, ...(amount === undefined ? {} : { amount }), ...leaseField(lease) };
 }
 

@@ -8,14 +8,14 @@ import {
   QueueService,
 } from "../../gen/gangway/v1/queue_service_pb.ts";
 import { parseDurationMs } from "../../runtime/duration.ts";
-import { EXIT } from "../exit.ts";
-import { limitOption, type OutputFormat, outputOption } from "../options.ts";
 import { auditText } from "../output/audit-text.ts";
 import { ageCell } from "../output/job-text.ts";
 import { printResponse } from "../output/print.ts";
 import type { Column } from "../output/table.ts";
 import { allPages } from "../rpc/pages.ts";
-import { examples, onRun, type Registrar } from "../run-command.ts";
+import { examples, onRun, type Registrar } from "../run/run-command.ts";
+import { EXIT } from "../shell/exit.ts";
+import { limitOption, type OutputFormat, outputOption } from "../shell/options.ts";
 
 /** `gangway audit`. */
 export function registerAudit(registrar: Registrar): void {
@@ -42,6 +42,7 @@ export function registerAuditList(registrar: Registrar, name: "list" | "audit"):
   const called = name === "list" ? "gangway audit list" : "gangway quota audit";
   const command = registrar.program
     .command(name)
+    .aliases(name === "list" ? ["ls"] : [])
     .description("List changes, refused calls and reads of credentials, newest first")
     .addOption(new Option("--action <action>", "only this action").choices(AUDIT_ACTIONS))
     .option("--actor <name>", "only calls of this caller")

@@ -4,10 +4,10 @@ import {
   AccessService,
   ListBindingsResponseSchema,
 } from "../../gen/gangway/v1/access_service_pb.ts";
-import { EXIT, usageFailure } from "../exit.ts";
 import { printLines } from "../output/print.ts";
 import { allPages } from "../rpc/pages.ts";
-import { examples, onRun, type Registrar } from "../run-command.ts";
+import { examples, onRun, type Registrar } from "../run/run-command.ts";
+import { EXIT, usageFailure } from "../shell/exit.ts";
 import { registerListObjects, registerObjectVerb } from "./named-object-commands.ts";
 import { sourceText } from "./role.ts";
 import { addScopeOptions, type ScopeOptions, scopeOf, scopeText } from "./scope-options.ts";
@@ -56,7 +56,8 @@ function registerCreate(registrar: Registrar): void {
       .command("create")
       .summary("Give a role to a caller or to a group")
       .description(
-        "Give a role to a caller or to a group: at one scope, or without a scope for the whole installation.",
+        "Give a role to a caller or to a group, at one scope. Without a scope: at the namespace of the context; if " +
+          "it has none, at the whole installation.",
       )
       .argument("<name>", "name of the binding")
       .requiredOption("--role <name>", "the role")
@@ -69,10 +70,9 @@ function registerCreate(registrar: Registrar): void {
       group === undefined
         ? ({ case: "subject", value: subject ?? "" } as const)
         : ({ case: "group", value: group } as const);
-    await run.client.call(AccessService.method.createBinding, {
-      binding: { name, role, to, scope: scopeOf(run, scope) },
-    });
-    printLines(run, [`binding/${name} created`]);
+    const at = scopeOf(run, scope);
+    await run.client.call(AccessService.method.createBinding, { binding: { name, role, to, scope: at } });
+    printLines(run, [`binding/${name} created at ${scopeText(at)}`]);
     return EXIT.ok;
   });
 }

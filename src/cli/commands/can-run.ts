@@ -6,16 +6,17 @@ import {
   Verdict,
 } from "../../gen/gangway/v1/job_service_pb.ts";
 import { maxOf } from "../../runtime/lists.ts";
-import { EXIT } from "../exit.ts";
+import { GroupedNotes } from "../manifest/grouped-notes.ts";
 import { noteLine, type ReadyManifest } from "../manifest/read-manifests.ts";
 import { filenameOption, ignoreForeignOption, readReady } from "../manifest/read-ready.ts";
-import { isTable, type OutputFormat, outputOption } from "../options.ts";
 import { clusterText, qualifiedName } from "../output/job-text.ts";
 import { encodeMessage, printLines } from "../output/print.ts";
 import { wrapText } from "../output/wrap.ts";
 import { CallError } from "../rpc/call-error.ts";
 import { rpcFailure } from "../rpc/rpc-failure.ts";
-import { examples, onRun, type Registrar, type Run } from "../run-command.ts";
+import { examples, onRun, type Registrar, type Run } from "../run/run-command.ts";
+import { EXIT } from "../shell/exit.ts";
+import { isTable, type OutputFormat, outputOption } from "../shell/options.ts";
 
 type CanRunOptions = { filename?: readonly string[]; ignoreForeign?: boolean; output: OutputFormat };
 
@@ -35,12 +36,15 @@ export function registerCanRun(registrar: Registrar): void {
   onRun<CanRunOptions>(registrar, command, async (run, args, { filename = [], ignoreForeign = false, output }) => {
     const ready = await readReady(run, [...args, ...filename], { ignoreForeign, otherwise: "nothing was judged" });
     let worst: number = EXIT.ok;
+    using notes = new GroupedNotes(run.deps.stderr);
     for (const manifest of ready) {
       const answer = await judge(run, manifest);
       if (answer === null) {
         worst = EXIT.refused;
         continue;
       }
+      const { where, spelled } = manifest;
+      for (const warning of answer.warnings) notes.add(spelled(noteLine(where, warning)));
       printAnswer(run, { manifest, answer, output });
       if (answer.verdict === Verdict.NEVER && worst === EXIT.ok) worst = EXIT.neverRuns;
     }
@@ -68,14 +72,13 @@ type Answered = {
 };
 
 function printAnswer(run: Run, { manifest, answer, output }: Answered): void {
-  const { where, spelled, job } = manifest;
-  for (const warning of answer.warnings) run.deps.stderr(`warning: ${spelled(noteLine(where, warning))}\n`);
+  const { job } = manifest;
   if (output === "name") printLines(run, [qualifiedName(job)]);
   else if (isTable(output)) printLines(run, answerLines(run, answer));
   else run.deps.stdout((output === "yaml" ? "---\n" : "") + encodeMessage(output, SimulateJobResponseSchema, answer));
 }
 
-/** The answer in one sentence, then a line for each cluster. Lines end at the edge of the terminal. */
+/** The answer, then a sentence for each cluster. Lines end at the edge of the terminal. */
 function answerLines(run: Run, { summary, clusters }: SimulateJobResponse): readonly string[] {
   const width = run.deps.isTty ? run.deps.columns : null;
   const names = maxOf(
@@ -92,16 +95,17 @@ function answerLines(run: Run, { summary, clusters }: SimulateJobResponse): read
   ];
 }
 
+/** Goes on after the cluster's name: `h100-east can run the job now`. */
 function verdictText({ verdict, refusal }: SimulatedCluster): string {
-  const why = refusal === undefined ? "" : `: ${refusal.message}`;
+  const why = refusal === undefined ? "" : `: ${refusal.message.replace(/^(?=needs |waits )/, "the job ")}`;
   switch (verdict) {
     case Verdict.FITS_NOW:
-      return "yes, now";
+      return "can run the job now";
     case Verdict.WAITS:
-      return `yes, later${why}`;
+      return `can run the job later${why}`;
     case Verdict.NEVER:
-      return `never${why}`;
+      return `can never run the job${why}`;
     default:
-      return `verdict ${verdict}${why}`;
+      return `has verdict ${verdict}${why}`;
   }
 }

@@ -2,7 +2,7 @@ import { JobService } from "../../gen/gangway/v1/job_service_pb.ts";
 import { addJobSelection, changeJobs, type JobSelectionOptions, selectJobs } from "../jobs/select-jobs.ts";
 import { NOT_ENDED, qualifiedName } from "../output/job-text.ts";
 import { printLines } from "../output/print.ts";
-import { examples, onRun, type Registrar } from "../run-command.ts";
+import { examples, onRun, type Registrar } from "../run/run-command.ts";
 
 export function registerCancel(registrar: Registrar): void {
   const command = addJobSelection(registrar.program.command("cancel"))
@@ -20,6 +20,6 @@ export function registerCancel(registrar: Registrar): void {
       const { job } = await run.client.call(JobService.method.cancelJob, { ...ref, reason });
       printLines(run, [`${job === undefined ? ref.name : qualifiedName(job)} cancelled`]);
     };
-    return changeJobs(run, jobs, { change, done: "cancelled", isSelection: args.length === 0 });
+    return changeJobs(run, jobs, { change, done: "cancelled" });
   });
 }

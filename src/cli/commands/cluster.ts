@@ -6,11 +6,12 @@ import {
   ClusterService,
   ListClustersResponseSchema,
 } from "../../gen/gangway/v1/cluster_service_pb.ts";
-import { EXIT } from "../exit.ts";
+import { clusterProblems } from "../output/cluster-words.ts";
 import { ageCell } from "../output/job-text.ts";
 import { printLines } from "../output/print.ts";
 import type { Column } from "../output/table.ts";
-import { examples, onRun, type Registrar, type Run } from "../run-command.ts";
+import { examples, onRun, type Registrar, type Run } from "../run/run-command.ts";
+import { EXIT } from "../shell/exit.ts";
 import { registerAddCluster } from "./cluster/add.ts";
 import { registerClusterCapacity } from "./cluster/capacity.ts";
 import { registerCheckCluster } from "./cluster/check.ts";
@@ -103,14 +104,7 @@ function clustersTable(run: Run, clusters: readonly Cluster[]) {
 }
 
 function stateOf(cluster: Cluster): string {
-  const words = [
-    cluster.reachable ? "" : "unreachable",
-    cluster.problem === "" ? "" : "unusable",
-    cluster.cordoned ? "cordoned" : "",
-    cluster.retired ? "retired" : "",
-    cluster.simulated ? "simulated" : "",
-  ].filter((word) => word !== "");
-  return cluster.reachable && cluster.problem === "" && !cluster.cordoned && !cluster.retired
-    ? ["ready", ...words].join(", ")
-    : words.join(", ");
+  const problems = clusterProblems(cluster);
+  const words = problems.length === 0 ? ["ready"] : problems;
+  return [...words, ...(cluster.simulated ? ["simulated"] : [])].join(", ");
 }

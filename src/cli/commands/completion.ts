@@ -1,6 +1,6 @@
 import { Argument } from "commander";
-import { EXIT } from "../exit.ts";
-import { examples, type Registrar } from "../run-command.ts";
+import { examples, type Registrar } from "../run/run-command.ts";
+import { EXIT } from "../shell/exit.ts";
 
 /** Each asks `gangway __complete` for the words, and falls back to the names of files. */
 const SCRIPTS: Readonly<Record<string, string>> = {

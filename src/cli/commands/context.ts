@@ -1,11 +1,11 @@
 import { resolve } from "node:path";
 import type { Command } from "commander";
-import type { Security } from "../../client-config.ts";
-import { chosenContext, readContexts, withContext, writeContexts } from "../contexts.ts";
-import { EXIT, usageFailure } from "../exit.ts";
+import type { Security } from "../../config/client-config.ts";
+import { chosenContext, readContexts, withContext, writeContexts } from "../auth/contexts.ts";
+import { mergeSecurity, NO_SECURITY } from "../auth/security.ts";
 import { renderTable } from "../output/table.ts";
-import { addressesOf, examples, type GlobalOptions, type Registrar, securityOf } from "../run-command.ts";
-import { mergeSecurity, NO_SECURITY } from "../security.ts";
+import { addressesOf, examples, type GlobalOptions, type Registrar, securityOf } from "../run/run-command.ts";
+import { EXIT, usageFailure } from "../shell/exit.ts";
 
 /** `gangway context` and its commands. They change the configuration file, and call no service. */
 export function registerContext(registrar: Registrar): void {

@@ -1,9 +1,7 @@
 import type { Job } from "../../gen/gangway/v1/job_pb.ts";
 import { JobService, JobView } from "../../gen/gangway/v1/job_service_pb.ts";
-import type { TextEditor } from "../deps.ts";
-import { CommandFailure, EXIT } from "../exit.ts";
 import { CHANGEABLE, editableJson, editOf, looksTheSame } from "../jobs/edited-job.ts";
-import { getJobsByName } from "../jobs/job-name.ts";
+import { getJobByName, JOB_ARGUMENT } from "../jobs/job-name.ts";
 import { type MaskedUpdate, updateJob } from "../jobs/update-job.ts";
 import { type ReadyManifest, readManifests } from "../manifest/read-manifests.ts";
 import { qualifiedName } from "../output/job-text.ts";
@@ -11,7 +9,9 @@ import { printLines } from "../output/print.ts";
 import { yamlText } from "../output/terminal.ts";
 import { CallError, STATUS } from "../rpc/call-error.ts";
 import { rpcFailure } from "../rpc/rpc-failure.ts";
-import { examples, onRun, type Registrar, type Run } from "../run-command.ts";
+import { examples, onRun, type Registrar, type Run } from "../run/run-command.ts";
+import type { TextEditor } from "../shell/deps.ts";
+import { CommandFailure, EXIT } from "../shell/exit.ts";
 
 /** How often the editor opens for one edit: enough for a person, and an end for an editor that is a program. */
 const OPENED_MAX = 10;
@@ -31,11 +31,11 @@ export function registerEdit(registrar: Registrar): void {
         "text again gives up.\n" +
         "The editor is that of KUBE_EDITOR, of EDITOR, or vi.",
     )
-    .argument("<name>", "name of the job, as NAME or KIND/NAME")
+    .argument("<name>", JOB_ARGUMENT)
+    .argument("[of-kind]", "the name, if a kind stands before it")
     .addHelpText("after", examples("gangway edit llama-pretrain", 'EDITOR="code --wait" gangway edit llama-pretrain'));
-  onRun<object>(registrar, command, async (run, [argument = ""]) => {
-    const [job] = await getJobsByName(run, [argument], JobView.FULL);
-    if (job === undefined) throw new Error("the service returned no job");
+  onRun<object>(registrar, command, async (run, args) => {
+    const job = await getJobByName(run, args, JobView.FULL);
     const editor = await run.deps.openEditor(`${job.metadata?.name ?? "job"}.yaml`);
     await new Edit(run, editor, job).finish();
     await editor.remove();

@@ -7,36 +7,73 @@ import {
   QuotaLevel,
   type QuotaRefusal,
 } from "../../gen/gangway/v1/job_service_pb.ts";
-import { EXIT } from "../exit.ts";
-import { resolveJobName } from "../jobs/job-name.ts";
-import { isTable, type OutputFormat, outputOption } from "../options.ts";
+import { type JobRef, refOf, resolveJobNames } from "../jobs/job-name.ts";
+import {
+  addJobNamesOrFilter,
+  type JobSelectionOptions,
+  listSelected,
+  refuseNone,
+  selectionGiven,
+} from "../jobs/select-jobs.ts";
 import { formatSpan } from "../output/duration.ts";
-import { ageCell, clusterText, phaseWord, tokensText } from "../output/job-text.ts";
+import { ageCell, clusterText, phaseWord, returnedCount, tokensText } from "../output/job-text.ts";
 import { printEncoded, printLines, printTable } from "../output/print.ts";
 import { oneLine } from "../output/table.ts";
-import { examples, onRun, type Registrar, type Run } from "../run-command.ts";
+import { examples, onRun, type Registrar, type Run } from "../run/run-command.ts";
+import { EXIT } from "../shell/exit.ts";
+import { isTable, noHeadersOption, type OutputFormat, outputOption } from "../shell/options.ts";
 
-type ExplainOptions = { output: OutputFormat };
+type ExplainOptions = JobSelectionOptions & { output: OutputFormat };
 
 export function registerExplain(registrar: Registrar): void {
-  const command = registrar.program
-    .command("explain")
+  const command = addJobNamesOrFilter(registrar.program.command("explain"))
     .alias("describe")
     .description("Explain why a job waits, where it runs, or why it failed")
-    .argument("<name>", "name of the job, as NAME or KIND/NAME")
+    .addOption(noHeadersOption())
     .addOption(outputOption())
-    .addHelpText("after", examples("gangway explain llama-pretrain", "gangway explain llama-pretrain -o json"));
-  onRun<ExplainOptions>(registrar, command, async (run, [argument = ""], { output }) => {
-    const name = await resolveJobName(run, argument);
-    const answer = await run.client.call(JobService.method.explainJob, { namespace: run.namespace, name });
-    if (output === "name") printLines(run, [name]);
-    else if (!isTable(output)) printEncoded(run, output, { schema: ExplainJobResponseSchema, message: answer });
-    else printExplanation(run, answer);
+    .addHelpText(
+      "after",
+      examples(
+        "gangway explain llama-pretrain",
+        "gangway explain llama-pretrain -o json",
+        "gangway explain -l sweep=lr",
+      ),
+    );
+  onRun<ExplainOptions>(registrar, command, async (run, args, options) => {
+    for (const [at, job] of (await jobsToExplain(run, args, options)).entries()) {
+      const answer = await run.client.call(JobService.method.explainJob, job);
+      if (at > 0) printBetween(run, options.output);
+      printAnswer(run, { name: job.name, answer }, options.output);
+    }
     return EXIT.ok;
   });
 }
 
-function printExplanation(run: Run, answer: ExplainJobResponse): void {
+function printBetween(run: Run, output: OutputFormat): void {
+  if (isTable(output)) printLines(run, [""]);
+  if (output === "yaml") run.deps.stdout("---\n");
+}
+
+function printAnswer(
+  run: Run,
+  { name, answer }: { readonly name: string; readonly answer: ExplainJobResponse },
+  output: OutputFormat,
+): void {
+  if (output === "name") printLines(run, [name]);
+  else if (isTable(output)) printExplanation(run, answer, output);
+  else printEncoded(run, output, { schema: ExplainJobResponseSchema, message: answer });
+}
+
+/** The jobs that arguments name or options select. A name without a kind is not checked: its explanation is. */
+async function jobsToExplain(run: Run, args: readonly string[], options: ExplainOptions): Promise<readonly JobRef[]> {
+  const selection = await selectionGiven(run, args, { options, verb: "explain" });
+  if (selection === null) return resolveJobNames(run, args);
+  const jobs = await listSelected(run, selection, []);
+  if (jobs.length === 0) refuseNone(run, selection);
+  return jobs.map(refOf);
+}
+
+function printExplanation(run: Run, answer: ExplainJobResponse, output: "table" | "wide"): void {
   printLines(run, [answer.summary, "", ...factLines(run, answer)]);
   if (answer.podProblems.length > 0) {
     printLines(run, [""]);
@@ -49,7 +86,7 @@ function printExplanation(run: Run, answer: ExplainJobResponse): void {
       ageCell(problem.since, nowMs),
       problem.message,
     ]);
-    printTable(run, columns, rows);
+    printTable(run, columns, rows, output);
   }
   if (answer.quotas.length > 0) {
     printLines(run, [""]);
@@ -65,7 +102,7 @@ function printExplanation(run: Run, answer: ExplainJobResponse): void {
       String(quota.reserved),
       quota.heldBy.join(", "),
     ]);
-    printTable(run, columns, rows);
+    printTable(run, columns, rows, output);
   }
   if (answer.clusters.length > 0) {
     printLines(run, [""]);
@@ -80,7 +117,7 @@ function printExplanation(run: Run, answer: ExplainJobResponse): void {
       String(cluster.have),
       cluster.message,
     ]);
-    printTable(run, columns, rows);
+    printTable(run, columns, rows, output);
   }
 }
 
@@ -112,7 +149,9 @@ function factLines(run: Run, answer: ExplainJobResponse): string[] {
 
 function admissionText(admission: Admission): string {
   const members = Object.entries(admission.members).map(([role, count]) => `${count} ${role}`);
-  const held = admission.tokens.length === 0 ? "" : `, holds ${tokensText(admission.tokens)}`;
+  const returned = returnedCount(admission);
+  const back = returned === 0 ? "" : `, of which ${returned} gave back their tokens`;
+  const held = `${back}${admission.tokens.length === 0 ? "" : `, holds ${tokensText(admission.tokens)}`}`;
   const cluster = `${admission.simulated ? "simulated " : ""}${admission.cluster}`;
   const where = admission.cluster === "" ? "" : ` on ${cluster} (${members.join(", ")})`;
   return `${admission.number}${where}${held}`;

@@ -1,7 +1,8 @@
 /** Freezes queues and pools: nothing more of them is granted, and nothing is taken. */
-import { EXIT } from "../exit.ts";
+
 import { printLines } from "../output/print.ts";
-import { examples, onRun, type Registrar, type Run } from "../run-command.ts";
+import { examples, onRun, type Registrar, type Run } from "../run/run-command.ts";
+import { EXIT } from "../shell/exit.ts";
 
 /** `freeze` and `unfreeze` of a group of commands. */
 export function registerFreeze(

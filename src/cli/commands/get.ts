@@ -1,18 +1,24 @@
-import { create } from "@bufbuild/protobuf";
-import { type Command, Option } from "commander";
+import { create, type DescMessage } from "@bufbuild/protobuf";
+import { type Command, InvalidArgumentError, Option } from "commander";
 import { type Job, JobSchema } from "../../gen/gangway/v1/job_pb.ts";
 import { JobView, ListJobsResponseSchema } from "../../gen/gangway/v1/job_service_pb.ts";
-import { EXIT, usageFailure } from "../exit.ts";
-import { addJobFilterOptions, hasFilter, type JobFilterOptions } from "../jobs/job-filter.ts";
-import { getJobsByName } from "../jobs/job-name.ts";
+import { addJobFilterOptions, hasFilter, type JobFilterOptions, withKind } from "../jobs/job-filter.ts";
+import { getJobByName, getJobsByName, JOBS_ARGUMENT, jobArguments } from "../jobs/job-name.ts";
 import { listJobs } from "../jobs/list-jobs.ts";
-import { splitNames } from "../jobs/select-jobs.ts";
-import { isTable, limitOption, type OutputFormat, outputOption } from "../options.ts";
-import { jobsTable, qualifiedName } from "../output/job-text.ts";
-import { printResponse } from "../output/print.ts";
-import { examples, onRun, type Registrar, type Run } from "../run-command.ts";
+import { jobsTable, MARK_TEXT, qualifiedName } from "../output/job-text.ts";
+import { type PrintableResponse, printResponse, tableWidth } from "../output/print.ts";
+import { CallError } from "../rpc/call-error.ts";
+import { examples, onRun, type Registrar, type Run } from "../run/run-command.ts";
+import { EXIT, usageFailure } from "../shell/exit.ts";
+import { isTable, limitOption, noHeadersOption, type OutputFormat, outputOption } from "../shell/options.ts";
 
-type GetOptions = JobFilterOptions & { orderBy?: string; limit: number; watch?: boolean; output: OutputFormat };
+type GetOptions = JobFilterOptions & {
+  orderBy?: string;
+  sortBy?: string;
+  limit: number;
+  watch?: boolean;
+  output: OutputFormat;
+};
 
 /** `gangway get` and `gangway list`: the same command, each with the habits that its name brings. */
 export function registerGetAndList(registrar: Registrar): void {
@@ -46,7 +52,7 @@ export function registerGetAndList(registrar: Registrar): void {
 
 function addGetOptions(command: Command): Command {
   return addJobFilterOptions(command)
-    .argument("[name...]", "names of jobs, as NAME or KIND/NAME")
+    .argument("[name...]", JOBS_ARGUMENT)
     .addOption(
       new Option("--order-by <order>", "order of the jobs (default: create_time)").choices([
         "create_time",
@@ -55,26 +61,73 @@ function addGetOptions(command: Command): Command {
         "priority desc",
       ]),
     )
+    .addOption(
+      new Option("--sort-by <path>", "the same by the names of kubectl: name, age or priority, or a path of them")
+        .argParser(parseSortBy)
+        .conflicts("orderBy"),
+    )
     .addOption(limitOption())
     .option("-w, --watch", "then show every change, until interrupted")
+    .addOption(noHeadersOption())
     .addOption(outputOption());
 }
 
-async function getOrList(run: Run, args: readonly string[], options: GetOptions): Promise<number> {
-  const names = splitNames(args);
+/** Words for the orders of the service, also as paths of kubectl and of the API's JSON. */
+const SORTS: Readonly<Record<string, string>> = {
+  name: "name",
+  "metadata.name": "name",
+  age: "create_time",
+  create_time: "create_time",
+  createTime: "create_time",
+  "metadata.creationTimestamp": "create_time",
+  "metadata.createTime": "create_time",
+  priority: "priority desc",
+  "spec.priority": "priority desc",
+};
+
+function parseSortBy(text: string): string {
+  const order = SORTS[text.replace(/^\{?\.?/, "").replace(/\}$/, "")];
+  if (order !== undefined) return order;
+  throw new InvalidArgumentError(`Allowed are ${Object.keys(SORTS).join(", ")}.`);
+}
+
+async function getOrList(run: Run, args: readonly string[], given: GetOptions): Promise<number> {
+  const options = given.sortBy === undefined ? given : { ...given, orderBy: given.sortBy };
+  const { kindWord, jobs: named } = await jobArguments(run, args, { kindAlone: true });
   if (options.watch === true) {
     if (options.orderBy !== undefined) throw usageFailure("--watch and --order-by cannot be combined");
     const { watchJobs } = await import("../jobs/watch-jobs.ts");
-    return watchJobs(run, names, options);
+    return watchJobs(run, args, options);
   }
-  if (names.length === 0) return printList(run, options);
+  if (named.length === 0) return printKind(run, kindWord, options);
   if (hasFilter(options)) throw usageFailure("give either names of jobs or options that select jobs, not both");
-  const jobs = await getJobsByName(run, names, JobView.FULL);
+  const jobs = await getJobsByName(run, args, JobView.FULL);
   const [only] = jobs;
-  if (only !== undefined && jobs.length === 1) {
-    printResponse(run, options.output, { ...table(run, jobs, options), schema: JobSchema, message: only });
-  } else printJobs(run, jobs, options, { jobs: [...jobs] });
+  if (only !== undefined && jobs.length === 1) return printOne(run, only, options);
+  printJobs(run, jobs, options, { jobs: [...jobs] });
   return EXIT.ok;
+}
+
+function printOne(run: Run, job: Job, options: GetOptions): number {
+  printWithMarks(run, options.output, { ...table(run, [job], options), schema: JobSchema, message: job });
+  return EXIT.ok;
+}
+
+/** Lists the jobs of a kind, or of any. A word in the singular is the job that has this name, if there is one. */
+async function printKind(run: Run, kindWord: string | null, options: GetOptions): Promise<number> {
+  const job = kindWord === null || hasFilter(options) ? null : await jobNamed(run, kindWord);
+  return job === null ? printList(run, withKind(options, kindWord)) : printOne(run, job, options);
+}
+
+/** The job that has the name of a kind in the singular. Null: there is none, so the word means the kind. */
+async function jobNamed(run: Run, word: string): Promise<Job | null> {
+  if (/s$/i.test(word)) return null;
+  try {
+    return await getJobByName(run, [`job/${word}`], JobView.FULL);
+  } catch (error) {
+    if (error instanceof CallError) return null;
+    throw error;
+  }
 }
 
 async function printList(run: Run, options: GetOptions): Promise<number> {
@@ -94,11 +147,22 @@ function printJobs(
   list: { readonly jobs: Job[]; readonly totalEstimate?: number },
 ): void {
   const schema = ListJobsResponseSchema;
-  printResponse(run, options.output, { ...table(run, jobs, options), schema, message: create(schema, list) });
+  printWithMarks(run, options.output, { ...table(run, jobs, options), schema, message: create(schema, list) });
+}
+
+/** Prints jobs, and explains a mark of their table. */
+function printWithMarks<D extends DescMessage>(
+  run: Run,
+  output: OutputFormat,
+  response: PrintableResponse<D> & { readonly hasMarks: boolean },
+): void {
+  printResponse(run, output, response);
+  if (isTable(output) && response.hasMarks) run.deps.stderr(`${MARK_TEXT}\n`);
 }
 
 function table(run: Run, jobs: readonly Job[], { allNamespaces, output }: GetOptions) {
   const nowMs = run.deps.clock.nowMs();
-  const shown = { nowMs, withNamespace: allNamespaces === true, wide: output === "wide" };
+  const marks = tableWidth(run, output) !== null;
+  const shown = { nowMs, withNamespace: allNamespaces === true, wide: output === "wide", marks };
   return { ...jobsTable(jobs, shown), names: jobs.map(qualifiedName), none: "no jobs" };
 }

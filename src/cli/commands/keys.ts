@@ -3,11 +3,11 @@ import {
   type CredentialKey,
   ListCredentialKeysResponseSchema,
 } from "../../gen/gangway/v1/cluster_service_pb.ts";
-import { EXIT } from "../exit.ts";
-import { type OutputFormat, outputOption } from "../options.ts";
 import { printLines, printResponse } from "../output/print.ts";
 import type { Column } from "../output/table.ts";
-import { examples, onRun, type Registrar } from "../run-command.ts";
+import { examples, onRun, type Registrar } from "../run/run-command.ts";
+import { EXIT } from "../shell/exit.ts";
+import { type OutputFormat, outputOption } from "../shell/options.ts";
 
 /** `gangway keys` and its commands. */
 export function registerKeys(registrar: Registrar): void {

@@ -1,10 +1,10 @@
 import { create } from "@bufbuild/protobuf";
 import { stringify } from "yaml";
 import { JobService, type Kind, ListKindsResponseSchema, type Role } from "../../gen/gangway/v1/job_service_pb.ts";
-import { EXIT, usageFailure } from "../exit.ts";
-import { type OutputFormat, outputOption } from "../options.ts";
 import { printResponse } from "../output/print.ts";
-import { examples, onRun, type Registrar } from "../run-command.ts";
+import { examples, onRun, type Registrar } from "../run/run-command.ts";
+import { EXIT, usageFailure } from "../shell/exit.ts";
+import { type OutputFormat, outputOption } from "../shell/options.ts";
 
 export function registerKinds(registrar: Registrar): void {
   const command = registrar.program

@@ -1,10 +1,17 @@
 import { dirname, join } from "node:path";
 import type { Command } from "commander";
-import { type Context, type Contexts, chosenContext, readContexts, withContext, writeContexts } from "../contexts.ts";
-import type { CliDeps } from "../deps.ts";
-import { CommandFailure, EXIT, usageFailure } from "../exit.ts";
-import { type IssuerLogin, LOGIN_LIMIT, logIn, loginFrom, revoke, subjectOf, textOf } from "../login.ts";
-import { examples, type GlobalOptions, type Registrar } from "../run-command.ts";
+import {
+  type Context,
+  type Contexts,
+  chosenContext,
+  readContexts,
+  withContext,
+  writeContexts,
+} from "../auth/contexts.ts";
+import { type IssuerLogin, LOGIN_LIMIT, logIn, loginFrom, revoke, subjectOf, textOf } from "../auth/login.ts";
+import { examples, type GlobalOptions, type Registrar } from "../run/run-command.ts";
+import type { CliDeps } from "../shell/deps.ts";
+import { CommandFailure, EXIT, usageFailure } from "../shell/exit.ts";
 
 type Options = GlobalOptions & { readonly issuer?: string; readonly clientId?: string; readonly scope?: string };
 

@@ -1,6 +1,6 @@
-import type { MigrateRequest } from "../deps.ts";
-import { CommandFailure, EXIT } from "../exit.ts";
-import { examples, type Registrar } from "../run-command.ts";
+import { examples, type Registrar } from "../run/run-command.ts";
+import type { MigrateRequest } from "../shell/deps.ts";
+import { CommandFailure, EXIT } from "../shell/exit.ts";
 
 /** `gangway migrate`: the schema of the database at DATABASE_URL. */
 export function registerMigrate({ program, deps }: Registrar): void {

@@ -1,9 +1,9 @@
 /** Builds the commands that namespaces, queues and clusters have in common: each of these objects has a name. */
 import type { DescMessage, MessageShape } from "@bufbuild/protobuf";
-import { EXIT } from "../exit.ts";
-import { type OutputFormat, outputOption } from "../options.ts";
-import { type PrintableResponse, printLines, printResponse } from "../output/print.ts";
-import { examples, onRun, type Registrar, type Run } from "../run-command.ts";
+import { type PrintableResponse, printLines, printResponse, printTable } from "../output/print.ts";
+import { examples, onRun, type Registrar, type Run } from "../run/run-command.ts";
+import { EXIT } from "../shell/exit.ts";
+import { isTable, noHeadersOption, type OutputFormat, outputOption } from "../shell/options.ts";
 
 type OutputOptions = { readonly output: OutputFormat };
 type ObjectTable = Pick<PrintableResponse<DescMessage>, "columns" | "rows" | "names">;
@@ -23,7 +23,9 @@ export function registerListObjects<D extends DescMessage>(
   const { program } = registrar;
   const command = program
     .command("list")
+    .alias("ls")
     .description(listing.description)
+    .addOption(noHeadersOption())
     .addOption(outputOption())
     .addHelpText("after", examples(`gangway ${program.name()} list`));
   onRun<OutputOptions>(registrar, command, async (run, _args, { output }) => {
@@ -49,16 +51,39 @@ export function registerGetObject<D extends DescMessage>(
   const noun = program.name();
   const command = program
     .command("get")
+    .alias("describe")
     .description(`Show a ${noun}`)
-    .argument("<name>", `name of the ${noun}`)
+    .argument("<name...>", `name of the ${noun}, or several`)
+    .addOption(noHeadersOption())
     .addOption(outputOption())
     .addHelpText("after", examples(`gangway ${noun} get ${getting.example} -o yaml`));
-  onRun<OutputOptions>(registrar, command, async (run, [name = ""], { output }) => {
-    const message = await getting.get(run, name);
-    const table = await getting.table(run, message, output);
-    printResponse(run, output, { ...table, schema: getting.schema, message, none: "" });
+  onRun<OutputOptions>(registrar, command, async (run, args, { output }) => {
+    const found: (ObjectTable & { readonly message: MessageShape<D> })[] = [];
+    for (const name of new Set(args)) {
+      const message = await getting.get(run, name);
+      found.push({ ...(await getting.table(run, message, output)), message });
+    }
+    printObjects(run, output, { schema: getting.schema, found });
     return EXIT.ok;
   });
+}
+
+/** Prints objects as one table, or one after the other. */
+function printObjects<D extends DescMessage>(
+  run: Run,
+  output: OutputFormat,
+  of: { readonly schema: D; readonly found: readonly (ObjectTable & { readonly message: MessageShape<D> })[] },
+): void {
+  const { schema, found } = of;
+  if (isTable(output)) {
+    const rows = found.flatMap((one) => one.rows);
+    printTable(run, found[0]?.columns ?? [], rows, output);
+    return;
+  }
+  for (const [at, one] of found.entries()) {
+    if (at > 0 && output === "yaml") run.deps.stdout("---\n");
+    printResponse(run, output, { ...one, schema, none: "" });
+  }
 }
 
 /** `gangway <noun> <verb> NAME`, which prints the verb's past participle: `queue/nlp deleted`. */

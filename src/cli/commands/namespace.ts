@@ -5,11 +5,11 @@ import {
   NamespaceSchema,
   NamespaceService,
 } from "../../gen/gangway/v1/namespace_service_pb.ts";
-import { EXIT, usageFailure } from "../exit.ts";
 import { ageCell } from "../output/job-text.ts";
 import { printLines } from "../output/print.ts";
 import type { Column } from "../output/table.ts";
-import { examples, onRun, type Registrar, type Run } from "../run-command.ts";
+import { examples, onRun, type Registrar, type Run } from "../run/run-command.ts";
+import { EXIT, usageFailure } from "../shell/exit.ts";
 import { registerGetObject, registerListObjects, registerObjectVerb } from "./named-object-commands.ts";
 import { addPodPolicyFlags, changedPodPolicy, type PodPolicyOptions, podSecurityCell } from "./pod-policy-flags.ts";
 
@@ -77,7 +77,7 @@ function registerUpdate(registrar: Registrar): void {
     .summary("Change a namespace")
     .description(
       "Change a namespace. Omitted options change nothing. --allow and --disallow add and take away allowances; " +
-        "--only replaces the values of one limit.",
+        "--only replaces the values of one limit, --also adds to them.",
     )
     .argument("<name>", "name of the namespace")
     .option("--project <name>", "project of the namespace; can change only while the namespace has no jobs")
@@ -94,7 +94,8 @@ function registerUpdate(registrar: Registrar): void {
     const { project, defaultQueue } = settings;
     if (project === undefined && defaultQueue === undefined && changedPodPolicy(undefined, settings) === undefined)
       throw usageFailure(
-        "there is nothing to change; give --project, --default-queue, --pod-security, --allow, --disallow or --only",
+        "there is nothing to change; give --project, --default-queue, --pod-security, --allow, --disallow, --only or " +
+          "--also",
       );
     const { namespace } = await run.client.call(NamespaceService.method.getNamespace, { name });
     const podPolicy = changedPodPolicy(namespace?.podPolicy, settings);

@@ -25,6 +25,7 @@ export type PodPolicyOptions = {
   readonly allow?: readonly string[];
   readonly disallow?: readonly string[];
   readonly only?: readonly Limit[];
+  readonly also?: readonly Limit[];
 };
 
 /** Adds the flags to a command. */
@@ -50,6 +51,11 @@ export function addPodPolicyFlags(command: Command): Command {
     )
     .addOption(
       new Option("--only <kind=list>", `only values that pods may use: ${limits}; any: lifts the limit`).argParser(
+        (text: string, before: readonly Limit[] | undefined) => [...(before ?? []), parseLimit(text)],
+      ),
+    )
+    .addOption(
+      new Option("--also <kind=list>", "values to add to a limit; changes nothing if there is no such limit").argParser(
         (text: string, before: readonly Limit[] | undefined) => [...(before ?? []), parseLimit(text)],
       ),
     );
@@ -96,9 +102,10 @@ const FIELDS = {
 /** The policy with the changes that the flags ask for. Undefined: they ask for none. */
 export function changedPodPolicy(
   before: PodPolicy | undefined,
-  { podSecurity, allow = [], disallow = [], only = [] }: PodPolicyOptions,
+  { podSecurity, allow = [], disallow = [], only = [], also = [] }: PodPolicyOptions,
 ): PodPolicy | undefined {
-  if (podSecurity === undefined && allow.length + disallow.length + only.length === 0) return undefined;
+  const lists = [allow, disallow, only, also];
+  if (podSecurity === undefined && lists.every(({ length }) => length === 0)) return undefined;
   const policy = before === undefined ? create(PodPolicySchema) : clone(PodPolicySchema, before);
   if (podSecurity !== undefined) policy.level = LEVELS[podSecurity];
   const taken = new Set(disallow.map(normalText));
@@ -106,6 +113,10 @@ export function changedPodPolicy(
   for (const { kind, values } of only) {
     if (values === null) delete policy[FIELDS[kind]];
     else policy[FIELDS[kind]] = create(PodLimitSchema, { values: [...values] });
+  }
+  for (const { kind, values } of also) {
+    const limit = policy[FIELDS[kind]];
+    if (limit !== undefined) limit.values = [...new Set([...limit.values, ...(values ?? [])])];
   }
   return policy;
 }

@@ -8,12 +8,12 @@ import {
   PriorityClassSchema,
   PriorityClassService,
 } from "../../gen/gangway/v1/priority_class_service_pb.ts";
-import { EXIT, usageFailure } from "../exit.ts";
-import { parseInt32 } from "../options.ts";
 import { ageCell } from "../output/job-text.ts";
 import { printLines } from "../output/print.ts";
 import type { Column } from "../output/table.ts";
-import { examples, onRun, type Registrar, type Run } from "../run-command.ts";
+import { examples, onRun, type Registrar, type Run } from "../run/run-command.ts";
+import { EXIT, usageFailure } from "../shell/exit.ts";
+import { parseInt32 } from "../shell/options.ts";
 import { registerGetObject, registerListObjects, registerObjectVerb } from "./named-object-commands.ts";
 
 const POLICIES = { "lower-priority": PreemptionPolicy.LOWER_PRIORITY, never: PreemptionPolicy.NEVER } as const;

@@ -2,7 +2,7 @@
 import type { Cluster } from "../../gen/gangway/v1/cluster_service_pb.ts";
 import { ClusterService } from "../../gen/gangway/v1/cluster_service_pb.ts";
 import type { FlavorQuota, Queue } from "../../gen/gangway/v1/queue_service_pb.ts";
-import type { Run } from "../run-command.ts";
+import type { Run } from "../run/run-command.ts";
 
 /**
  * Prints a warning for each quota of a flavor that no listed cluster has with its resource. Prints nothing if no

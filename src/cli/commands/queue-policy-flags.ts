@@ -17,9 +17,9 @@ import {
   WithinQueuePreemption,
 } from "../../gen/gangway/v1/queue_policy_pb.ts";
 import type { Queue } from "../../gen/gangway/v1/queue_service_pb.ts";
-import { usageFailure } from "../exit.ts";
-import { durationOption, parseInt32, parseInt32Or, splitCommas } from "../options.ts";
 import { formatSetSpan } from "../output/duration.ts";
+import { usageFailure } from "../shell/exit.ts";
+import { durationOption, parseInt32, parseInt32Or, splitCommas } from "../shell/options.ts";
 
 const STRATEGIES = {
   "final-share": FairSharingStrategy.LESS_THAN_OR_EQUAL_TO_FINAL_SHARE,

@@ -1,11 +1,11 @@
 /** `gangway queue tree`: the trees of queues, with what each queue uses, borrows and lends. */
 import { create } from "@bufbuild/protobuf";
 import { ListQueuesResponseSchema, type Queue, QueueService } from "../../gen/gangway/v1/queue_service_pb.ts";
-import { CommandFailure, EXIT } from "../exit.ts";
-import { type OutputFormat, outputOption } from "../options.ts";
 import { printResponse } from "../output/print.ts";
 import type { Column } from "../output/table.ts";
-import { examples, onRun, type Registrar } from "../run-command.ts";
+import { examples, onRun, type Registrar } from "../run/run-command.ts";
+import { CommandFailure, EXIT } from "../shell/exit.ts";
+import { type OutputFormat, outputOption } from "../shell/options.ts";
 import { timeText } from "./quota/grants.ts";
 
 export function registerTree(registrar: Registrar): void {

@@ -11,12 +11,12 @@ import {
   QueueStopPolicy,
   QueueStrategy,
 } from "../../gen/gangway/v1/queue_service_pb.ts";
-import { EXIT, usageFailure } from "../exit.ts";
-import { INT32_MAX, isTable, type OutputFormat, repeated } from "../options.ts";
 import { printLines } from "../output/print.ts";
 import { NO_LIMIT } from "../output/quota-text.ts";
 import type { Column } from "../output/table.ts";
-import { examples, onRun, type Registrar, type Run } from "../run-command.ts";
+import { examples, onRun, type Registrar, type Run } from "../run/run-command.ts";
+import { EXIT, usageFailure } from "../shell/exit.ts";
+import { INT32_MAX, isTable, type OutputFormat, repeated } from "../shell/options.ts";
 import { registerFreeze } from "./freeze.ts";
 import { registerGetObject, registerListObjects, registerObjectVerb } from "./named-object-commands.ts";
 import { warnOfUnknownFlavors, warnOfUseWithoutQuota } from "./queue-flavor-warnings.ts";

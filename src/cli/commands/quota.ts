@@ -5,13 +5,13 @@ import {
   PoolSchema,
   ResourceManager,
 } from "../../gen/gangway/v1/resource_manager_pb.ts";
-import { EXIT } from "../exit.ts";
-import { limitOption, type OutputFormat, outputOption } from "../options.ts";
 import { printResponse } from "../output/print.ts";
 import { leaseCell, limitCell } from "../output/quota-text.ts";
 import type { Column } from "../output/table.ts";
 import { allPages } from "../rpc/pages.ts";
-import { examples, onRun, type Registrar } from "../run-command.ts";
+import { examples, onRun, type Registrar } from "../run/run-command.ts";
+import { EXIT } from "../shell/exit.ts";
+import { limitOption, type OutputFormat, outputOption } from "../shell/options.ts";
 import { registerAuditList } from "./audit.ts";
 import { registerFreeze } from "./freeze.ts";
 import { registerAllocations } from "./quota/allocations.ts";
@@ -64,6 +64,7 @@ function registerFreezePool(registrar: Registrar): void {
 function registerGetPool(registrar: Registrar): void {
   const command = registrar.program
     .command("get")
+    .alias("describe")
     .description("Show a pool and its use")
     .argument("<pool>", "name of the pool")
     .addOption(outputOption())
@@ -79,6 +80,7 @@ function registerGetPool(registrar: Registrar): void {
 function registerListPools(registrar: Registrar): void {
   const command = registrar.program
     .command("list")
+    .alias("ls")
     .description("List pools and their use")
     .argument("[prefix]", "only pools whose names begin with this")
     .addOption(limitOption())

@@ -1,50 +1,75 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
+import { Option } from "commander";
 import { type Job, JobPhase, type JobSchema } from "../../gen/gangway/v1/job_pb.ts";
 import { JobService, JobView } from "../../gen/gangway/v1/job_service_pb.ts";
-import { CommandFailure, EXIT, usageFailure } from "../exit.ts";
-import { getJobsByName } from "../jobs/job-name.ts";
+import type { JobRef } from "../jobs/job-name.ts";
+import { addJobSelection, changeJobs, type JobSelectionOptions, selectJobs } from "../jobs/select-jobs.ts";
 import { waitForDeletion } from "../jobs/wait-for-deletion.ts";
 import { waitForEnd } from "../jobs/wait-for-end.ts";
-import { checkTimeout, timeoutOption } from "../options.ts";
 import { phaseWord, qualifiedName, TERMINAL } from "../output/job-text.ts";
 import { printLines } from "../output/print.ts";
-import { examples, onRun, type Registrar, type Run } from "../run-command.ts";
+import { examples, onRun, type Registrar, type Run } from "../run/run-command.ts";
+import { CommandFailure, EXIT, usageFailure } from "../shell/exit.ts";
+import { checkTimeout, timeoutOption } from "../shell/options.ts";
 
-type RerunOptions = { readonly name?: string; readonly replace?: boolean; wait?: boolean; timeout?: number };
+const ENDED: readonly JobPhase[] = [JobPhase.SUCCEEDED, JobPhase.FAILED, JobPhase.CANCELLED];
+
+type RerunOptions = JobSelectionOptions & {
+  readonly name?: string;
+  readonly replace?: boolean;
+  wait?: boolean;
+  timeout?: number;
+};
 
 /** The service takes prefixes of generated names up to this length. */
 const PREFIX_MAX = 50;
 
 export function registerRerun(registrar: Registrar): void {
-  const command = registrar.program
-    .command("rerun")
-    .summary("Submit a job anew")
+  const command = addJobSelection(registrar.program.command("rerun"))
+    .summary("Submit jobs anew")
     .description(
-      "Submit a job anew, with the specification, labels and annotations that it has.\n" +
-        "The new job gets a new name: NAME and a random suffix, or that of --name. With --replace it keeps the name, " +
-        "and the record of the job that has ended is deleted first.",
+      "Submit jobs anew, each with the specification, labels and annotations that it has.\n" +
+        "A selection takes jobs that have ended. A new job gets a new name: NAME and a random suffix, or that of " +
+        "--name. With --replace it keeps the name, and the record of the job that has ended is deleted first.",
     )
-    .argument("<name>", "name of the job, as NAME or KIND/NAME")
     .option("--name <name>", "name of the new job")
     .option("--replace", "delete the record of the ended job, and keep its name")
     .option("--wait", "print the progress of the new job until it has ended; exit status 1 if it did not succeed")
+    .addOption(new Option("--no-wait", "do not wait; this is the default").hideHelp())
     .addOption(timeoutOption())
-    .addHelpText("after", examples("gangway rerun llama-pretrain", "gangway rerun llama-pretrain --replace --wait"));
-  onRun<RerunOptions>(registrar, command, async (run, [argument = ""], options) => {
-    checkOptions(options);
-    const [job] = await getJobsByName(run, [argument], JobView.FULL);
-    if (job === undefined) throw new Error("the service returned no job");
-    if (options.replace === true) await deleteEnded(run, job, options.timeout ?? null);
-    const created = await run.client.call(JobService.method.createJob, { job: anew(job, options) });
-    const jobs = created.job === undefined ? [] : [created.job];
-    printLines(
-      run,
-      jobs.map((one) => `${qualifiedName(one)} created`),
+    .addHelpText(
+      "after",
+      examples(
+        "gangway rerun llama-pretrain",
+        "gangway rerun llama-pretrain --replace --wait",
+        "gangway rerun -l sweep=lr --phase failed --yes",
+      ),
     );
-    if (options.wait !== true) return EXIT.ok;
+  onRun<RerunOptions>(registrar, command, async (run, args, options) => {
+    checkOptions(options);
+    const selected = await selectJobs(run, args, { options, verb: "rerun", phases: ENDED });
+    if (options.name !== undefined && selected.refs.length > 1)
+      throw usageFailure(`--name is for one job, and these are ${selected.refs.length}`);
+    const created: Job[] = [];
+    const change = async (ref: JobRef) => {
+      const job = await rerun(run, ref, options);
+      if (job !== null) created.push(job);
+    };
+    const status = await changeJobs(run, selected, { change, done: "submitted anew" });
+    if (options.wait !== true) return status;
     const report = (line: string) => run.deps.stdoutAsIs(`${line}\n`);
-    return waitForEnd(run, jobs, { timeoutMs: options.timeout ?? null, report });
+    return Math.max(status, await waitForEnd(run, created, { timeoutMs: options.timeout ?? null, report }));
   });
+}
+
+/** Submits one job anew, and prints its name. */
+async function rerun(run: Run, ref: JobRef, options: RerunOptions): Promise<Job | null> {
+  const { job } = await run.client.call(JobService.method.getJob, { ...ref, view: JobView.FULL });
+  if (job === undefined) throw new Error("the service returned no job");
+  if (options.replace === true) await deleteEnded(run, job, options.timeout ?? null);
+  const { job: created = null } = await run.client.call(JobService.method.createJob, { job: anew(job, options) });
+  if (created !== null) printLines(run, [`${qualifiedName(created)} created`]);
+  return created;
 }
 
 function checkOptions(options: RerunOptions): void {

@@ -4,14 +4,21 @@ import {
   ListRobotTokensResponseSchema,
   type RobotToken as Robot,
 } from "../../gen/gangway/v1/access_service_pb.ts";
-import { EXIT, usageFailure } from "../exit.ts";
-import { durationOption, type OutputFormat, outputOption } from "../options.ts";
 import { ageCell } from "../output/job-text.ts";
 import { printLines, printResponse } from "../output/print.ts";
 import { allPages } from "../rpc/pages.ts";
-import { examples, onRun, type Registrar, type Run } from "../run-command.ts";
+import { examples, onRun, type Registrar, type Run } from "../run/run-command.ts";
+import { EXIT, usageFailure } from "../shell/exit.ts";
+import { durationOption, type OutputFormat, outputOption } from "../shell/options.ts";
 import { registerObjectVerb } from "./named-object-commands.ts";
-import { ROBOT_KINDS, type ScopeOptions, scopeOf, scopeText } from "./scope-options.ts";
+import {
+  installationOption,
+  noteContextScope,
+  ROBOT_KINDS,
+  type ScopeOptions,
+  scopeOf,
+  scopeText,
+} from "./scope-options.ts";
 
 /** More robots than a person reads. */
 const LIMIT = 10_000;
@@ -33,7 +40,7 @@ export function registerRobot(registrar: Registrar): void {
   });
 }
 
-type CreateOptions = Pick<ScopeOptions, "project"> & { readonly to: string; readonly ttl?: number };
+type CreateOptions = Pick<ScopeOptions, "project" | "installation"> & { readonly to: string; readonly ttl?: number };
 
 function registerCreate(registrar: Registrar): void {
   const command = registrar.program
@@ -41,12 +48,14 @@ function registerCreate(registrar: Registrar): void {
     .summary("Make a robot with a token")
     .description(
       "Make a robot, and write its token to a new file that only you can read. It is not shown again. --namespace or " +
-        "--project says where the robot belongs: who may see and revoke it, and which limits count it.",
+        "--project says where the robot belongs: who may see and revoke it, and which limits count it. Without them, " +
+        "it belongs to the namespace of the context; if it has none, to the installation.",
     )
     .argument("<name>", "name of the robot")
     .requiredOption("--to <file>", "the file of the token, which must not exist yet")
     .addOption(durationOption("--ttl <duration>", "how long the token counts (default: 2160h, which is 90 days)"))
     .option("--project <name>", "the project that the robot belongs to")
+    .addOption(installationOption())
     .addHelpText(
       "after",
       examples(
@@ -56,6 +65,7 @@ function registerCreate(registrar: Registrar): void {
     );
   onRun<CreateOptions>(registrar, command, async (run, [name = ""], { to, ttl, ...flags }) => {
     const scope = scopeOf(run, flags, ROBOT_KINDS);
+    noteContextScope(run, scope);
     // The secret is lost if it cannot be written: look first.
     if ((await run.deps.lookUp(to)) !== null) throw usageFailure(`${to} exists; give the name of a new file`);
     const lives = ttl === undefined ? {} : { ttl: durationFromMs(ttl) };

@@ -6,11 +6,11 @@ import {
   AccessSource,
   ListRolesResponseSchema,
 } from "../../gen/gangway/v1/access_service_pb.ts";
-import { EXIT } from "../exit.ts";
-import { repeated } from "../options.ts";
 import { printLines } from "../output/print.ts";
 import { allPages } from "../rpc/pages.ts";
-import { examples, onRun, type Registrar } from "../run-command.ts";
+import { examples, onRun, type Registrar } from "../run/run-command.ts";
+import { EXIT } from "../shell/exit.ts";
+import { repeated } from "../shell/options.ts";
 import { registerGetObject, registerListObjects, registerObjectVerb } from "./named-object-commands.ts";
 
 /** More roles than a person reads. */

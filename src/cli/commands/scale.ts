@@ -1,7 +1,7 @@
-import { EXIT, usageFailure } from "../exit.ts";
-import { resolveJobName } from "../jobs/job-name.ts";
+import { JOB_ARGUMENT, resolveJobName } from "../jobs/job-name.ts";
 import { partialSpec, updateJob } from "../jobs/update-job.ts";
-import { examples, onRun, type Registrar } from "../run-command.ts";
+import { examples, onRun, type Registrar } from "../run/run-command.ts";
+import { EXIT, usageFailure } from "../shell/exit.ts";
 
 export function registerScale(registrar: Registrar): void {
   const command = registrar.program
@@ -10,12 +10,15 @@ export function registerScale(registrar: Registrar): void {
     .description(
       "Change the number of replicas of a job. While the job is admitted, this works only if its kind is elastic.",
     )
-    .argument("<name>", "name of the job, as NAME or KIND/NAME")
+    .argument("<name>", JOB_ARGUMENT)
     .argument("<type=replicas...>", "replica types with their new numbers, e.g. Worker=8")
     .addHelpText("after", examples("gangway scale llama-pretrain Worker=8"));
-  onRun<object>(registrar, command, async (run, [argument = "", ...pairs]) => {
+  onRun<object>(registrar, command, async (run, args) => {
+    // A kind may stand before the name: the first pair begins the replicas.
+    const at = args.findIndex((word) => word.includes("="));
+    const [names, pairs] = at < 0 ? [args.slice(0, 1), args.slice(1)] : [args.slice(0, at), args.slice(at)];
     const replicaSpecs = Object.fromEntries(pairs.map(parseReplicas));
-    const job = { namespace: run.namespace, name: await resolveJobName(run, argument) };
+    const job = { namespace: run.namespace, name: await resolveJobName(run, names) };
     const update = { spec: partialSpec({ replicaSpecs }), paths: ["spec.replica_specs.*.replicas"] };
     await updateJob(run, job, "scaled", update);
     return EXIT.ok;

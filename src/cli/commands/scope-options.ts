@@ -1,8 +1,8 @@
-import type { MessageInitShape } from "@bufbuild/protobuf";
-import type { Command } from "commander";
-import type { AccessScope, AccessScopeSchema } from "../../gen/gangway/v1/access_service_pb.ts";
-import { usageFailure } from "../exit.ts";
-import type { Run } from "../run-command.ts";
+import { create } from "@bufbuild/protobuf";
+import { type Command, Option } from "commander";
+import { type AccessScope, AccessScopeSchema } from "../../gen/gangway/v1/access_service_pb.ts";
+import type { Run } from "../run/run-command.ts";
+import { usageFailure } from "../shell/exit.ts";
 
 /** The flags that name a scope, beside --namespace, which every command has. */
 export type ScopeOptions = {
@@ -10,6 +10,7 @@ export type ScopeOptions = {
   readonly queue?: string;
   readonly poolPrefix?: string;
   readonly cluster?: string;
+  readonly installation?: boolean;
 };
 
 const FLAGS = {
@@ -31,22 +32,40 @@ export function addScopeOptions(command: Command): Command {
     .option("--project <name>", "at a project, with its namespaces")
     .option("--queue <name>", "at a queue, with the queues below it")
     .option("--pool-prefix <prefix>", "at a pool, and the pools below it: ex:team has ex:team:adhoc, not ex:team2")
-    .option("--cluster <name>", "at a cluster");
+    .option("--cluster <name>", "at a cluster")
+    .addOption(installationOption());
 }
 
-/** The scope that the flags name; without a flag, the installation. `kinds`: those that the command has flags for. */
+/** `--installation`, for contexts that have a namespace. */
+export function installationOption(): Option {
+  return new Option("--installation", "at the whole installation, also if the context has a namespace");
+}
+
+/**
+ * The scope that the flags name; without a flag, the namespace of the environment or of the context; without one, the
+ * installation. `kinds`: those that the command has flags for.
+ */
 export function scopeOf(
-  { namespace, isNamespaceGiven }: Pick<Run, "namespace" | "isNamespaceGiven">,
-  { project, queue, poolPrefix, cluster }: ScopeOptions,
+  { chosenNamespace, isNamespaceGiven }: Pick<Run, "chosenNamespace" | "isNamespaceGiven">,
+  { project, queue, poolPrefix, cluster, installation = false }: ScopeOptions,
   kinds = KINDS,
-): MessageInitShape<typeof AccessScopeSchema> {
-  const named = { project, queue, poolPrefix, cluster, namespace: isNamespaceGiven ? namespace : undefined };
+): AccessScope {
+  const given = isNamespaceGiven ? (chosenNamespace ?? undefined) : undefined;
+  const named = { project, queue, poolPrefix, cluster, namespace: given };
   const [kind, more] = KINDS.filter((one) => named[one] !== undefined);
-  if (more !== undefined) {
-    const flags = kinds.map((one) => FLAGS[one]);
+  if (more !== undefined || (installation && kind !== undefined)) {
+    const flags = [...kinds.map((one) => FLAGS[one]), ...(installation ? ["--installation"] : [])];
     throw usageFailure(`give at most one of ${flags.slice(0, -1).join(", ")} and ${flags.at(-1)}`);
   }
-  return kind === undefined ? {} : { of: { case: kind, value: named[kind] ?? "" } };
+  if (kind !== undefined) return create(AccessScopeSchema, { of: { case: kind, value: named[kind] ?? "" } });
+  if (installation || chosenNamespace === null) return create(AccessScopeSchema);
+  return create(AccessScopeSchema, { of: { case: "namespace", value: chosenNamespace } });
+}
+
+/** Says a scope that the command line does not show: that of the environment or of the context. */
+export function noteContextScope({ deps, isNamespaceGiven }: Run, scope: AccessScope): void {
+  if (scope.of.case === "namespace" && !isNamespaceGiven)
+    deps.stderr(`at ${scopeText(scope)}, which the context or the environment says\n`);
 }
 
 /** `namespace/nlp`, or `installation`. */

@@ -8,12 +8,16 @@ import {
   CreateJobResponseSchema,
   JobView,
 } from "../../gen/gangway/v1/job_service_pb.ts";
-import { EXIT, usageFailure } from "../exit.ts";
 import { endedNote, existingJob, isPrintedFrom } from "../jobs/existing-job.ts";
 import { type SubmitAnswer, submitJobs } from "../jobs/submit-jobs.ts";
 import { waitForEnd } from "../jobs/wait-for-end.ts";
+import { GroupedNotes } from "../manifest/grouped-notes.ts";
 import { noteLine, type ReadyManifest } from "../manifest/read-manifests.ts";
 import { filenameOption, ignoreForeignOption, readReady } from "../manifest/read-ready.ts";
+import { qualifiedName } from "../output/job-text.ts";
+import { encodeMessage } from "../output/print.ts";
+import { examples, onRun, type Registrar, type Run } from "../run/run-command.ts";
+import { EXIT, usageFailure } from "../shell/exit.ts";
 import {
   checkTimeout,
   durationOption,
@@ -22,10 +26,7 @@ import {
   outputOption,
   parseInt32Or,
   timeoutOption,
-} from "../options.ts";
-import { qualifiedName } from "../output/job-text.ts";
-import { encodeMessage } from "../output/print.ts";
-import { examples, onRun, type Registrar, type Run } from "../run-command.ts";
+} from "../shell/options.ts";
 
 type SubmitOptions = {
   filename?: readonly string[];
@@ -73,8 +74,9 @@ export function registerSubmit(registrar: Registrar): void {
       ).argParser((text) => parseInt32Or([], text, 0)),
     )
     .option("--dry-run", "only check the manifests, create nothing")
-    .option("--strict", "refuse manifests with warnings, such as an unknown field in a template")
+    .option("--strict", "refuse manifests with members that are ignored, and jobs with warnings")
     .option("--wait", "print the progress of the jobs until all have ended; exit status 1 if one did not succeed")
+    .addOption(new Option("--no-wait", "do not wait; this is the default").hideHelp())
     .addOption(timeoutOption())
     .addOption(outputOption())
     .addHelpText(
@@ -134,6 +136,8 @@ async function submitAndPrint(
 ): Promise<{ readonly created: readonly Job[]; readonly refused: number }> {
   const created: Job[] = [];
   let refused = 0;
+  // Jobs of one command line often have the same warnings: each is printed once, after the answers.
+  using notes = new GroupedNotes(run.deps.stderr);
   const view = isTable(output) || output === "name" ? JobView.BASIC : JobView.FULL;
   for await (const answer of submitJobs(run, ready, { requestId, dryRun, strict, view })) {
     const response = await acceptedResponse(run, answer);
@@ -141,10 +145,8 @@ async function submitAndPrint(
       refused += 1;
       continue;
     }
-    for (const warning of response.warnings) {
-      const { where, spelled } = answer.manifest;
-      run.deps.stderr(`warning: ${spelled(noteLine(where, warning))}\n`);
-    }
+    const { where, spelled } = answer.manifest;
+    for (const warning of response.warnings) notes.add(spelled(noteLine(where, warning)));
     run.deps.stdout(resultText(response, output));
     if (response.job === undefined) continue;
     printEnded(run, response.job, false);
@@ -162,12 +164,26 @@ async function acceptedResponse(run: Run, answer: SubmitAnswer): Promise<CreateJ
     return create(CreateJobResponseSchema, { job: existing, outcome: CreateJobResponse_Outcome.UNCHANGED });
   }
   run.deps.stderr(`${manifest.where}:\n${manifest.spelled(lines.join("\n"))}\n`);
-  if (existing !== null) printEnded(run, existing, true);
+  const hint = existing === null ? null : labelHint(existing, manifest.job);
+  if (hint !== null) run.deps.stderr(hint);
+  else if (existing !== null) printEnded(run, existing, true);
   return null;
 }
 
+/** The command that makes the labels of a job those of a manifest. Null: more than labels differs. */
+function labelHint(existing: Job, { metadata, spec }: Job): string | null {
+  if (!isPrintedFrom(existing, { ...existing, spec } as Job)) return null;
+  const [had, wanted] = [existing.metadata?.labels ?? {}, metadata?.labels ?? {}];
+  const set = Object.entries(wanted).filter(([key, value]) => had[key] !== value);
+  const removed = Object.keys(had).filter((key) => !(key in wanted));
+  const changes = [...set.map(([key, value]) => `${key}=${value}`), ...removed.map((key) => `${key}-`)];
+  if (changes.length === 0) return null;
+  const flags = changes.map((change) => `--label ${change}`).join(" ");
+  return `note: only its labels differ; "gangway update ${metadata?.name ?? ""} ${flags}" changes them\n`;
+}
+
 function printEnded(run: Run, job: Job, differs: boolean): void {
-  const note = endedNote(job, { nowMs: run.deps.clock.nowMs(), differs });
+  const note = endedNote(run, job, differs);
   if (note !== null) run.deps.stderr(`${note}\n`);
 }
 

@@ -1,8 +1,9 @@
 import type { Job } from "../../gen/gangway/v1/job_pb.ts";
-import { addJobSelection, changeJobs, type JobRef, type JobSelectionOptions, selectJobs } from "../jobs/select-jobs.ts";
+import type { JobRef } from "../jobs/job-name.ts";
+import { addJobSelection, changeJobs, type JobSelectionOptions, selectJobs } from "../jobs/select-jobs.ts";
 import { partialSpec, updateJob } from "../jobs/update-job.ts";
 import { NOT_ENDED } from "../output/job-text.ts";
-import { examples, onRun, type Registrar } from "../run-command.ts";
+import { examples, onRun, type Registrar } from "../run/run-command.ts";
 
 /** `gangway suspend` and `gangway resume`. */
 export function registerSuspendAndResume(registrar: Registrar): void {
@@ -39,6 +40,6 @@ function registerSuspendChange(registrar: Registrar, name: string, change: Suspe
     const jobs = await selectJobs(run, args, { options, verb: name, phases: NOT_ENDED, changes });
     const spec = partialSpec({ runPolicy: { suspend: change.suspend } });
     const changeOne = (job: JobRef) => updateJob(run, job, change.verb, { spec, paths: ["spec.run_policy.suspend"] });
-    return changeJobs(run, jobs, { change: changeOne, done: change.verb, isSelection: args.length === 0 });
+    return changeJobs(run, jobs, { change: changeOne, done: change.verb });
   });
 }

@@ -5,10 +5,10 @@ import {
   type TenantLimits,
   TenantLimitsSchema,
 } from "../../gen/gangway/v1/namespace_service_pb.ts";
-import { EXIT, usageFailure } from "../exit.ts";
 import { printLines } from "../output/print.ts";
 import type { Column } from "../output/table.ts";
-import { examples, onRun, type Registrar, type Run } from "../run-command.ts";
+import { examples, onRun, type Registrar, type Run } from "../run/run-command.ts";
+import { EXIT, usageFailure } from "../shell/exit.ts";
 import { registerListObjects } from "./named-object-commands.ts";
 
 /** `gangway limits` and its commands. */

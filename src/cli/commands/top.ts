@@ -2,13 +2,14 @@ import { parseMilli } from "../../core/pods/quantity.ts";
 import { type Cluster, ClusterService } from "../../gen/gangway/v1/cluster_service_pb.ts";
 import { type Queue, QueueService } from "../../gen/gangway/v1/queue_service_pb.ts";
 import { type Pool, ResourceManager } from "../../gen/gangway/v1/resource_manager_pb.ts";
-import { CommandFailure, EXIT, usageFailure } from "../exit.ts";
-import { durationOption } from "../options.ts";
+import { clusterProblems } from "../output/cluster-words.ts";
 import { LiveLines } from "../output/live-lines.ts";
 import { printPainted } from "../output/print.ts";
 import { type UseRow, type UseSection, useLines } from "../output/use-bars.ts";
 import { CallError } from "../rpc/call-error.ts";
-import { examples, onRun, type Registrar, type Run } from "../run-command.ts";
+import { examples, onRun, type Registrar, type Run } from "../run/run-command.ts";
+import { CommandFailure, EXIT, usageFailure } from "../shell/exit.ts";
+import { durationOption } from "../shell/options.ts";
 
 type TopOptions = { readonly once?: boolean; readonly watch?: boolean; readonly interval?: number };
 
@@ -90,13 +91,9 @@ async function look({ client }: Run): Promise<readonly UseSection[]> {
 }
 
 /** A row for each resource that a flavor of the cluster names; without flavors, for its CPUs. */
-function clusterRows({ name, flavors, allocatable, free, ...cluster }: Cluster): readonly UseRow[] {
+function clusterRows(cluster: Cluster): readonly UseRow[] {
+  const { name, flavors, allocatable, free } = cluster;
   const named = [...new Set(flavors.map(({ resource }) => resource))];
-  const state = [
-    cluster.reachable ? "" : "unreachable",
-    cluster.problem === "" ? "" : "unusable",
-    cluster.cordoned ? "cordoned" : "",
-  ];
   return (named.length === 0 ? ["cpu"] : named).map((resource) => {
     const limit = amountOf(allocatable[resource]);
     return {
@@ -104,7 +101,7 @@ function clusterRows({ name, flavors, allocatable, free, ...cluster }: Cluster):
       of: resource.split("/").at(-1) ?? resource,
       used: limit - amountOf(free[resource]),
       limit,
-      note: state.filter((word) => word !== "").join(", "),
+      note: clusterProblems(cluster).join(", "),
     };
   });
 }

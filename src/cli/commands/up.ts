@@ -1,7 +1,7 @@
-import type { UpOptions } from "../deps.ts";
-import { usageFailure } from "../exit.ts";
-import { isAddress } from "../options.ts";
-import { examples, type Registrar } from "../run-command.ts";
+import { examples, type Registrar } from "../run/run-command.ts";
+import type { UpOptions } from "../shell/deps.ts";
+import { usageFailure } from "../shell/exit.ts";
+import { isAddress } from "../shell/options.ts";
 
 type Options = {
   exit?: boolean;

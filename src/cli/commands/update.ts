@@ -1,10 +1,11 @@
 import { JobService, JobView } from "../../gen/gangway/v1/job_service_pb.ts";
-import { usageFailure } from "../exit.ts";
-import { addJobSelection, changeJobs, type JobRef, type JobSelectionOptions, selectJobs } from "../jobs/select-jobs.ts";
+import type { JobRef } from "../jobs/job-name.ts";
+import { addJobSelection, changeJobs, type JobSelectionOptions, selectJobs } from "../jobs/select-jobs.ts";
 import { partialSpec, updateJob } from "../jobs/update-job.ts";
-import { parseInt32, repeated } from "../options.ts";
 import { NOT_ENDED } from "../output/job-text.ts";
-import { examples, onRun, type Registrar, type Run } from "../run-command.ts";
+import { examples, onRun, type Registrar, type Run } from "../run/run-command.ts";
+import { usageFailure } from "../shell/exit.ts";
+import { parseInt32, repeated } from "../shell/options.ts";
 
 type Changes = {
   readonly priority?: number;
@@ -33,7 +34,7 @@ export function registerUpdate(registrar: Registrar): void {
     checkLabelChanges(label);
     const jobs = await selectJobs(run, args, { options, verb: "update", phases: NOT_ENDED });
     const change = (job: JobRef) => applyChanges(run, job, options);
-    return changeJobs(run, jobs, { change, done: "updated", isSelection: args.length === 0 });
+    return changeJobs(run, jobs, { change, done: "updated" });
   });
 }
 

@@ -1,8 +1,8 @@
 import { yaml } from "../../runtime/lazy-yaml.ts";
-import { EXIT } from "../exit.ts";
-import { isTable, type OutputFormat, outputOption } from "../options.ts";
 import { printLines } from "../output/print.ts";
-import { examples, onRun, type Registrar, type Run } from "../run-command.ts";
+import { examples, onRun, type Registrar, type Run } from "../run/run-command.ts";
+import { EXIT } from "../shell/exit.ts";
+import { isTable, type OutputFormat, outputOption } from "../shell/options.ts";
 
 export function registerVersion(registrar: Registrar): void {
   const command = registrar.program

@@ -1,9 +1,9 @@
 import { timestampMs } from "@bufbuild/protobuf/wkt";
 import { AccessService, type Identity, IdentitySchema } from "../../gen/gangway/v1/access_service_pb.ts";
-import { EXIT } from "../exit.ts";
-import { isTable, type OutputFormat, outputOption } from "../options.ts";
 import { printLines, printResponse } from "../output/print.ts";
-import { examples, onRun, type Registrar } from "../run-command.ts";
+import { examples, onRun, type Registrar } from "../run/run-command.ts";
+import { EXIT } from "../shell/exit.ts";
+import { isTable, type OutputFormat, outputOption } from "../shell/options.ts";
 
 /** `gangway whoami`: the caller as the service sees it. */
 export function registerWhoAmI(registrar: Registrar): void {

@@ -4,7 +4,8 @@ import { type Job, JobSpecSchema } from "../../gen/gangway/v1/job_pb.ts";
 import { JobService, JobView } from "../../gen/gangway/v1/job_service_pb.ts";
 import { formatSpan } from "../output/duration.ts";
 import { phaseWord, TERMINAL } from "../output/job-text.ts";
-import type { Run } from "../run-command.ts";
+import type { Run } from "../run/run-command.ts";
+import { namespaceFlag } from "./namespace-flag.ts";
 
 /** Gets the job that has the name of a submitted one, in full. Null if it is gone meanwhile. */
 export async function existingJob(run: Run, { metadata }: Job): Promise<Job | null> {
@@ -33,12 +34,13 @@ export function isPrintedFrom(existing: Job, { spec, metadata }: Job): boolean {
  * Says that a job has ended, and how it runs again; null if it has not ended. `differs`: another job of its name was
  * refused.
  */
-export function endedNote(job: Job, { nowMs, differs }: { nowMs: number; differs: boolean }): string | null {
+export function endedNote(run: Run, job: Job, differs: boolean): string | null {
   const { phase = 0, completionTime } = job.status ?? {};
   if (!TERMINAL.includes(phase)) return null;
-  const { name = "", namespace = "" } = job.metadata ?? {};
+  const { name = "" } = job.metadata ?? {};
+  const nowMs = run.deps.clock.nowMs();
   const ago = completionTime === undefined ? "" : ` ${formatSpan(nowMs - timestampMs(completionTime))} ago`;
-  const flag = namespace === "default" ? "" : ` -n ${namespace}`;
+  const flag = namespaceFlag(run, [job]);
   const ended = `note: ${name} has ended (${phaseWord(phase)}${ago})`;
   return differs
     ? `${ended}; to submit another job of this name, delete its record: "gangway delete ${name}${flag}"`

@@ -1,10 +1,14 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import type { Command } from "commander";
+import { AccessService } from "../../gen/gangway/v1/access_service_pb.ts";
+import type { Job } from "../../gen/gangway/v1/job_pb.ts";
 import type { JobFilterSchema } from "../../gen/gangway/v1/job_service_pb.ts";
-import { usageFailure } from "../exit.ts";
-import { commaList } from "../options.ts";
 import { parsePhase } from "../output/job-text.ts";
-import type { Run } from "../run-command.ts";
+import type { Run } from "../run/run-command.ts";
+import { usageFailure } from "../shell/exit.ts";
+import { commaList } from "../shell/options.ts";
+import { isAnyKind, kindOfOption } from "./kind-words.ts";
+import { labelSelectorOf, passes, selectorParts } from "./label-selector.ts";
 
 /** The API accepts this many names in a filter. For more jobs, a stream covers their whole namespace. */
 export const FILTER_NAMES_MAX = 1000;
@@ -17,6 +21,7 @@ export type JobFilterOptions = {
   readonly phase?: readonly string[];
   readonly kind?: readonly string[];
   readonly selector?: readonly string[];
+  readonly mine?: boolean;
 };
 
 export function addJobFilterOptions(command: Command): Command {
@@ -26,48 +31,69 @@ export function addJobFilterOptions(command: Command): Command {
     .option("--cluster <name>", "only jobs on this cluster")
     .option("--phase <phase,...>", "only jobs in one of these phases, e.g. waiting,running", commaList)
     .option("--kind <kind,...>", "only jobs of one of these kinds, e.g. PyTorchJob", commaList)
-    .option("-l, --selector <key=value,...>", "only jobs with all of these labels", commaList);
+    .option(
+      "-l, --selector <selector>",
+      "only jobs with such labels: KEY=VALUE, KEY!=VALUE, KEY in (A,B), KEY notin (A,B), KEY or !KEY, with commas",
+      selectorParts,
+    )
+    .option("--mine", "only jobs that you have submitted");
 }
 
 /** True if an option selects jobs by a property. */
-export function hasFilter({ queue, cluster, phase, kind, selector }: JobFilterOptions): boolean {
-  return [queue, cluster, phase, kind, selector].some((option) => option !== undefined);
+export function hasFilter({ queue, cluster, phase, kind, selector, mine }: JobFilterOptions): boolean {
+  return [queue, cluster, phase, kind, selector, mine].some((option) => option !== undefined);
+}
+
+/** The options with the kind of an argument that is a kind alone. Null, or a word for any kind, changes nothing. */
+export function withKind<O extends JobFilterOptions>(options: O, kindWord: string | null): O {
+  if (kindWord === null || isAnyKind(kindWord)) return options;
+  if (options.kind !== undefined) throw usageFailure(`give either the kind ${kindWord} or --kind, not both`);
+  return { ...options, kind: [kindWord] };
 }
 
 /** Makes the API's filter for jobs of the run's namespace or of all. Without `names` it selects jobs of any name. */
 export async function jobFilterOf(
-  { deps, namespace }: Run,
+  run: Run,
   options: JobFilterOptions,
   names: readonly string[],
 ): Promise<MessageInitShape<typeof JobFilterSchema>> {
-  const given = options.kind ?? [];
-  const kinds = given.length === 0 ? [] : (await deps.kinds()).all.map(({ name }) => name);
+  const kinds: string[] = [];
+  for (const word of options.kind ?? []) kinds.push(await kindOfOption(run, word));
   return {
-    namespace: options.allNamespaces === true ? "" : namespace,
+    namespace: options.allNamespaces === true ? "" : run.namespace,
     names: [...names],
     queue: options.queue ?? "",
     cluster: options.cluster ?? "",
     phases: (options.phase ?? []).map(parsePhase),
-    kinds: given.map((kind) => spelledKind(kind, kinds)),
-    labels: labelsOf(options.selector ?? []),
+    kinds,
+    labels: labelSelectorOf(options.selector ?? []).labels,
   };
 }
 
-/** Corrects the case of a kind: `pytorchjob` is `PyTorchJob`. */
-function spelledKind(given: string, kinds: readonly string[]): string {
-  return kinds.find((name) => name.toLowerCase() === given.toLowerCase()) ?? given;
+/** A filter that these jobs pass; others may pass it too. */
+export function filterOfJobs(jobs: readonly Job[]): { readonly namespace: string; readonly names: string[] } {
+  const namespaces = new Set(jobs.map((job) => job.metadata?.namespace ?? ""));
+  const [namespace = ""] = namespaces;
+  const names = jobs.map((job) => job.metadata?.name ?? "");
+  return {
+    namespace: namespaces.size === 1 ? namespace : "",
+    names: names.length <= FILTER_NAMES_MAX ? names : [],
+  };
 }
 
-function labelsOf(selectors: readonly string[]): Record<string, string> {
-  const labels: Record<string, string> = {};
-  for (const selector of selectors) {
-    const [, key = "", value = ""] = /^([^=!\s]+)==?([^=\s]*)$/.exec(selector) ?? [];
-    if (key === "") throw usageFailure(`--selector must be KEY=VALUE, not ${selector}`);
-    const other = labels[key];
-    if (other !== undefined && other !== value) {
-      throw usageFailure(`--selector gives ${key} two values, ${other} and ${value}: no job has both`);
-    }
-    labels[key] = value;
-  }
-  return labels;
+/** A condition on jobs. Null: the filter of the service says everything. */
+export type LocalFilter = ((job: Pick<Job, "metadata">) => boolean) | null;
+
+/** The conditions of the options that no filter of the service expresses. */
+export async function localFilterOf(run: Pick<Run, "client">, options: JobFilterOptions): Promise<LocalFilter> {
+  const { others } = labelSelectorOf(options.selector ?? []);
+  const me = options.mine === true ? await ownName(run) : null;
+  if (others.length === 0 && me === null) return null;
+  return ({ metadata }) => passes(metadata?.labels ?? {}, others) && (me === null || metadata?.createdBy === me);
+}
+
+/** The name under which the service records this caller as the creator of jobs. */
+async function ownName({ client }: Pick<Run, "client">): Promise<string> {
+  const { identity } = await client.call(AccessService.method.whoAmI, {});
+  return identity?.subject ?? "";
 }

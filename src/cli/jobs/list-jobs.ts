@@ -1,8 +1,8 @@
-import type { Job, JobPhase } from "../../gen/gangway/v1/job_pb.ts";
+import type { JobPhase } from "../../gen/gangway/v1/job_pb.ts";
 import { JobService, type JobView } from "../../gen/gangway/v1/job_service_pb.ts";
-import { append } from "../../runtime/lists.ts";
-import type { Run } from "../run-command.ts";
-import { type JobFilterOptions, jobFilterOf } from "./job-filter.ts";
+import { pagesUpTo } from "../rpc/pages.ts";
+import type { Run } from "../run/run-command.ts";
+import { type JobFilterOptions, jobFilterOf, localFilterOf } from "./job-filter.ts";
 
 type ListOptions = JobFilterOptions & {
   readonly orderBy?: string;
@@ -17,16 +17,15 @@ export async function listJobs(run: Run, options: ListOptions, phases: readonly 
   const { orderBy = "", limit, view } = options;
   const given = await jobFilterOf(run, options, []);
   const filter = options.phase === undefined ? { ...given, phases: [...phases] } : given;
-  const jobs: Job[] = [];
-  let pageToken = "";
+  const isWanted = await localFilterOf(run, options);
   let total = 0;
-  do {
-    const pageSize = Math.min(PAGE_SIZE, limit - jobs.length);
-    const request = { filter, orderBy, pageSize, pageToken, ...(view === undefined ? {} : { view }) };
+  const { items: jobs, isCut } = await pagesUpTo(limit, async ({ pageSize, pageToken }) => {
+    const size = isWanted === null ? pageSize : PAGE_SIZE;
+    const request = { filter, orderBy, pageSize: size, pageToken, ...(view === undefined ? {} : { view }) };
     const page = await run.client.call(JobService.method.listJobs, request);
-    append(jobs, page.jobs);
-    pageToken = page.nextPageToken;
     total = page.totalEstimate;
-  } while (pageToken !== "" && jobs.length < limit);
-  return { jobs, total, isCut: pageToken !== "" };
+    return { items: isWanted === null ? page.jobs : page.jobs.filter(isWanted), next: page.nextPageToken };
+  });
+  if (isWanted === null) return { jobs, total, isCut };
+  return { jobs: jobs.slice(0, limit), total: jobs.length, isCut: isCut || jobs.length > limit };
 }

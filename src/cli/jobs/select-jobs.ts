@@ -1,19 +1,19 @@
 import type { Command } from "commander";
 import type { Job, JobPhase } from "../../gen/gangway/v1/job_pb.ts";
 import type { JobView } from "../../gen/gangway/v1/job_service_pb.ts";
-import { CommandFailure, EXIT, usageFailure } from "../exit.ts";
-import { splitCommas } from "../options.ts";
 import { CallError } from "../rpc/call-error.ts";
-import type { Run } from "../run-command.ts";
-import { addJobFilterOptions, hasFilter, type JobFilterOptions } from "./job-filter.ts";
-import { resolveJobName } from "./job-name.ts";
+import type { Run } from "../run/run-command.ts";
+import { CommandFailure, EXIT, usageFailure } from "../shell/exit.ts";
+import { addJobFilterOptions, hasFilter, type JobFilterOptions, withKind } from "./job-filter.ts";
+import { checkedJobs, JOBS_ARGUMENT, type JobRef, jobArguments, refOf } from "./job-name.ts";
 import { listJobs } from "./list-jobs.ts";
 
-/** A job of a command line. */
-export type JobRef = { readonly namespace: string; readonly name: string };
-
-/** The options by which a command that changes jobs selects them. */
-export type JobSelectionOptions = JobFilterOptions & { readonly all?: boolean; readonly yes?: boolean };
+/** The options by which a command that acts on jobs selects them. */
+export type JobSelectionOptions = JobFilterOptions & {
+  readonly all?: boolean;
+  readonly yes?: boolean;
+  readonly ignoreNotFound?: boolean;
+};
 
 /** A verb and the jobs that it can change. Omitted: all. */
 type Selection = {
@@ -22,6 +22,9 @@ type Selection = {
   readonly phases?: readonly JobPhase[];
   readonly changes?: (job: Job) => boolean;
 };
+
+/** The jobs of a command line. `isSelection`: options select them. */
+export type SelectedJobs = { readonly refs: readonly JobRef[]; readonly isSelection: boolean };
 
 /** A selection changes at most this many jobs: more would not end in the patience of a caller. */
 const SELECTED_MAX = 100_000;
@@ -38,46 +41,71 @@ export function addJobSelection(command: Command): Command {
 
 /** The same for a command that changes nothing, which needs no --yes. */
 export function addJobNamesOrFilter(command: Command): Command {
-  command.argument("[name...]", "names of jobs, as NAME or KIND/NAME; or select jobs with the options");
-  return addJobFilterOptions(command).option("--all", "all jobs of the namespace; with -A, of all namespaces");
-}
-
-/** The names in job arguments, which may be lists with commas. */
-export function splitNames(args: readonly string[]): readonly string[] {
-  return args.flatMap(splitCommas);
+  command.argument("[name...]", `${JOBS_ARGUMENT}; or select jobs with the options`);
+  return addJobFilterOptions(command)
+    .option("--all", "all jobs of the namespace; with -A, of all namespaces")
+    .option("--ignore-not-found", "succeed also if a job does not exist, or if no job is selected");
 }
 
 /**
- * Returns the jobs that the command line names or selects. Refuses a selection without --yes, with the number of its
- * jobs. Without --phase it selects jobs in `phases`, those that the verb can change, and of these the ones that it
- * `changes`.
+ * Returns the jobs that the command line names or selects, after checking every argument. Refuses a selection without
+ * --yes, with the number of its jobs, and one that no job passes. Without --phase it selects jobs in `phases`, those
+ * that the verb can change, and of these the ones that it `changes`.
  */
 export async function selectJobs(
   run: Run,
   args: readonly string[],
-  { options, verb, phases = [], changes = () => true }: Selection,
-): Promise<readonly JobRef[]> {
-  const names = namesGiven(args, options, verb);
-  if (names.length > 0) return namedJobs(run, names);
+  { options: given, verb, phases = [], changes = () => true }: Selection,
+): Promise<SelectedJobs> {
+  const options = await selectionGiven(run, args, { options: given, verb });
+  const ignoresMissing = given.ignoreNotFound === true;
+  if (options === null) return { refs: await checkedJobs(run, args, { ignoresMissing }), isSelection: false };
   const jobs = (await listSelected(run, options, phases)).filter(changes);
-  if (jobs.length === 0) run.deps.stderr("no jobs\n");
+  if (jobs.length === 0) await explainNone(run, options, verb);
   if (jobs.length > 0 && options.yes !== true) {
     throw usageFailure(`this would ${verb} ${countText(jobs.length)}: ${shownNames(jobs)}; add --yes to do it`);
   }
-  return jobs.map(({ metadata }) => ({ namespace: metadata?.namespace ?? "", name: metadata?.name ?? "" }));
+  return { refs: jobs.map(refOf), isSelection: true };
 }
 
-/** The names of a command line; none if options select the jobs. Refuses both, and neither. */
-export function namesGiven(args: readonly string[], options: JobSelectionOptions, verb: string): readonly string[] {
-  const names = splitNames(args);
+/**
+ * The options that select the jobs of a command line, with the kind of an argument that is a kind alone. Null: the
+ * arguments name the jobs. Refuses both, and neither.
+ */
+export async function selectionGiven<O extends JobSelectionOptions>(
+  run: Pick<Run, "deps">,
+  args: readonly string[],
+  { options, verb }: { readonly options: O; readonly verb: string },
+): Promise<O | null> {
+  const { kindWord, jobs } = await jobArguments(run, args, { kindAlone: true });
   const isSelection = hasFilter(options) || options.all === true;
-  if (names.length > 0 && isSelection) {
+  const selects = "select jobs with -l, --queue, --phase, … or --all";
+  if (jobs.length > 0 && isSelection) {
     throw usageFailure("give either names of jobs or options that select jobs, not both");
   }
-  if (names.length === 0 && !isSelection) {
-    throw usageFailure(`give the names of the jobs to ${verb}, or select jobs with -l, --queue, --phase, … or --all`);
+  if (jobs.length > 0) return null;
+  // Alone, the word may be the name of a job.
+  if (!isSelection && kindWord !== null) return null;
+  if (!isSelection) throw usageFailure(`give the names of the jobs to ${verb}, or ${selects}`);
+  return withKind(options, kindWord);
+}
+
+/** Refuses a selection that no job passes. Only says it if jobs pass, and the verb has nothing to do for them. */
+async function explainNone(run: Run, options: JobSelectionOptions, verb: string): Promise<void> {
+  const { total } = await listJobs(run, { ...options, limit: 1 });
+  if (total === 0) refuseNone(run, options);
+  else run.deps.stderr(`nothing to ${verb}: ${countText(total)} selected, and none that this would change\n`);
+}
+
+/** Refuses a selection that no job passes, unless the options say otherwise. */
+export function refuseNone(run: Run, { ignoreNotFound, allNamespaces }: JobSelectionOptions): void {
+  if (ignoreNotFound === true) {
+    run.deps.stderr("no jobs\n");
+    return;
   }
-  return names;
+  const where = allNamespaces === true ? "any namespace" : `namespace ${run.namespace}`;
+  const line = `error: no job of ${where} passes the selection; --ignore-not-found makes this no error`;
+  throw new CommandFailure(EXIT.refused, [line]);
 }
 
 /** The jobs that options select, in `phases` unless --phase says which. */
@@ -91,36 +119,28 @@ export async function listSelected(
   return jobs;
 }
 
-/** Resolves every name before the first job is changed. */
-async function namedJobs(run: Run, names: readonly string[]): Promise<readonly JobRef[]> {
-  const jobs: JobRef[] = [];
-  for (const argument of names) {
-    jobs.push({ namespace: run.namespace, name: await resolveJobName(run, argument) });
-  }
-  return jobs;
-}
-
 function shownNames(jobs: readonly Job[]): string {
   const shown = jobs.slice(0, NAMES_SHOWN_MAX).map(({ metadata }) => metadata?.name ?? "");
   const others = jobs.length - shown.length;
   return shown.join(", ") + (others > 0 ? ` and ${others} more` : "");
 }
 
-function countText(count: number): string {
+/** `1 job`, `3 jobs`. */
+export function countText(count: number): string {
   return count === 1 ? "1 job" : `${count} jobs`;
 }
 
 /**
- * Changes each job, and continues after a refused one. Prints the number of jobs if they were selected. Returns the
- * exit status: that of a refusal if one was refused.
+ * Changes each job, and continues after a refused one. Prints the number of jobs if they were selected, with the word
+ * `done`; null: the caller does. Returns the exit status: that of a refusal if one was refused.
  */
 export async function changeJobs(
   run: Run,
-  jobs: readonly JobRef[],
-  { change, done, isSelection }: { change: (job: JobRef) => Promise<void>; done: string; isSelection: boolean },
+  { refs, isSelection }: SelectedJobs,
+  { change, done }: { change: (job: JobRef) => Promise<void>; done: string | null },
 ): Promise<number> {
   let changed = 0;
-  for (const job of jobs) {
+  for (const job of refs) {
     try {
       await change(job);
       changed += 1;
@@ -129,8 +149,8 @@ export async function changeJobs(
       run.deps.stderr(`${failure.lines.join("\n")}\n`);
     }
   }
-  if (isSelection && jobs.length > 0) run.deps.stderr(`${countText(changed)} ${done}\n`);
-  return changed === jobs.length ? EXIT.ok : EXIT.refused;
+  if (isSelection && refs.length > 0 && done !== null) run.deps.stderr(`${countText(changed)} ${done}\n`);
+  return changed === refs.length ? EXIT.ok : EXIT.refused;
 }
 
 /** Throws an error that is not about one job, such as an unavailable service. */

@@ -2,11 +2,11 @@ import type { MessageInitShape, UnknownEnum } from "@bufbuild/protobuf";
 import type { Job } from "../../gen/gangway/v1/job_pb.ts";
 import { type JobFilterSchema, JobService, WatchJobsResponse_Type } from "../../gen/gangway/v1/job_service_pb.ts";
 import { linkedController } from "../../runtime/linked-controller.ts";
-import type { CliDeps } from "../deps.ts";
-import { CommandFailure, EXIT } from "../exit.ts";
 import { CallError, STATUS } from "../rpc/call-error.ts";
 import type { GangwayClient } from "../rpc/client.ts";
 import { retryDelayMs } from "../rpc/rpc-failure.ts";
+import type { CliDeps } from "../shell/deps.ts";
+import { CommandFailure, EXIT } from "../shell/exit.ts";
 
 /**
  * One event of a stream of jobs. `changed` and `deleted` carry the job. `listed` follows the last job that existed when

@@ -7,11 +7,11 @@ import {
   JobService,
   type JobView,
 } from "../../gen/gangway/v1/job_service_pb.ts";
-import { type CommandFailure, EXIT } from "../exit.ts";
 import type { ReadyManifest } from "../manifest/read-manifests.ts";
 import { CallError } from "../rpc/call-error.ts";
 import { detailsOf, reasonOf, rpcFailure, statusFailure } from "../rpc/rpc-failure.ts";
-import type { Run } from "../run-command.ts";
+import type { Run } from "../run/run-command.ts";
+import { type CommandFailure, EXIT } from "../shell/exit.ts";
 
 /** The service's answer to one manifest. */
 export type SubmitAnswer = { readonly manifest: ReadyManifest } & SubmitOutcome;

@@ -3,7 +3,7 @@ import type { JobSchema } from "../../gen/gangway/v1/job_pb.ts";
 import { JobService } from "../../gen/gangway/v1/job_service_pb.ts";
 import { qualifiedName } from "../output/job-text.ts";
 import { printLines } from "../output/print.ts";
-import type { Run } from "../run-command.ts";
+import type { Run } from "../run/run-command.ts";
 
 type JobSpecInit = Exclude<NonNullable<MessageInitShape<typeof JobSchema>["spec"]>, { $typeName: string }>;
 

@@ -1,8 +1,15 @@
 import type { Job } from "../../gen/gangway/v1/job_pb.ts";
-import { CommandFailure, EXIT } from "../exit.ts";
-import type { Run } from "../run-command.ts";
-import { FILTER_NAMES_MAX } from "./job-filter.ts";
+import { abortAfter } from "../../runtime/abort-after.ts";
+import { qualifiedName } from "../output/job-text.ts";
+import { CallError, STATUS } from "../rpc/call-error.ts";
+import type { Run } from "../run/run-command.ts";
+import { CommandFailure, EXIT } from "../shell/exit.ts";
+import { filterOfJobs } from "./job-filter.ts";
+import { namespaceFlag } from "./namespace-flag.ts";
 import { type JobStreamEvent, streamJobs } from "./stream-jobs.ts";
+
+/** Names that a message shows. */
+const NAMES_SHOWN_MAX = 10;
 
 type WaitForDeletionOptions = {
   /** Null: no timeout. */
@@ -18,12 +25,10 @@ export async function waitForDeletion(
   options: WaitForDeletionOptions,
 ): Promise<number> {
   const stop = new AbortController();
-  if (options.timeoutMs !== null) {
-    void run.deps.clock.sleep(options.timeoutMs, stop.signal).then(() => stop.abort());
-  }
+  abortAfter(run.deps.clock, options.timeoutMs, stop);
   const left = new Map(jobs.map((job) => [job.metadata?.uid ?? "", job]));
   const listed = new Set<string>();
-  const filter = filterFor(jobs);
+  const filter = filterOfJobs(jobs);
   try {
     for await (const event of streamJobs(run, { filter, retriesFirstCall: true, signal: stop.signal })) {
       for (const uid of deletedBy(event, { left, listed })) {
@@ -32,23 +37,32 @@ export async function waitForDeletion(
       }
       if (left.size === 0) return EXIT.ok;
     }
+  } catch (error) {
+    return sayUnseen(run, [...left.values()], error);
   } finally {
     stop.abort();
   }
-  throw new CommandFailure(EXIT.timedOut, [
-    `error: timed out: ${left.size} of ${jobs.length} jobs are not deleted yet; "gangway list" shows them`,
+  throw timeoutFailure(run, [...left.values()], jobs.length);
+}
+
+/** The deletion is asked for: a caller that may not see jobs cannot wait for more. Throws every other error. */
+function sayUnseen(run: Run, left: readonly Job[], error: unknown): number {
+  if (!(error instanceof CallError) || error.code !== STATUS.PERMISSION_DENIED) throw error;
+  run.deps.stderr(`${namesOf(left)}: being deleted; you may not see jobs, so this command does not wait\n`);
+  return EXIT.ok;
+}
+
+function timeoutFailure(run: Run, left: readonly Job[], total: number): CommandFailure {
+  const list = `gangway list${namespaceFlag(run, left)}`;
+  return new CommandFailure(EXIT.timedOut, [
+    `error: timed out: ${left.length} of ${total} jobs are not deleted yet: ${namesOf(left)}`,
+    `Their deletion goes on: their pods must first be removed from their clusters. "${list}" shows them.`,
   ]);
 }
 
-/** A filter that these jobs pass; others may pass it too. */
-function filterFor(jobs: readonly Job[]): { readonly namespace: string; readonly names: string[] } {
-  const namespaces = new Set(jobs.map((job) => job.metadata?.namespace ?? ""));
-  const [namespace = ""] = namespaces;
-  const names = jobs.map((job) => job.metadata?.name ?? "");
-  return {
-    namespace: namespaces.size === 1 ? namespace : "",
-    names: names.length <= FILTER_NAMES_MAX ? names : [],
-  };
+function namesOf(jobs: readonly Job[]): string {
+  const shown = jobs.slice(0, NAMES_SHOWN_MAX).map(qualifiedName).join(", ");
+  return jobs.length > NAMES_SHOWN_MAX ? `${shown}, …` : shown;
 }
 
 /** Returns the uids of the jobs that this event shows to be deleted. `listed` collects the uids of a listing. */

@@ -1,6 +1,7 @@
 import { type Job, JobPhase } from "../../gen/gangway/v1/job_pb.ts";
+import { abortAfter } from "../../runtime/abort-after.ts";
+import { getOrCreate } from "../../runtime/get-or-create.ts";
 import { linkedController } from "../../runtime/linked-controller.ts";
-import { CommandFailure, EXIT } from "../exit.ts";
 import { formatSpan } from "../output/duration.ts";
 import {
   clusterCell,
@@ -12,8 +13,10 @@ import {
   TERMINAL,
 } from "../output/job-text.ts";
 import { oneLine } from "../output/table.ts";
-import type { Run } from "../run-command.ts";
+import type { Run } from "../run/run-command.ts";
+import { CommandFailure, EXIT } from "../shell/exit.ts";
 import { FILTER_NAMES_MAX } from "./job-filter.ts";
+import { namespaceFlag } from "./namespace-flag.ts";
 import { type JobStreamEvent, streamJobs } from "./stream-jobs.ts";
 
 type WaitForEndOptions = {
@@ -40,7 +43,6 @@ export async function waitForEnd(run: Run, jobs: readonly Job[], options: WaitFo
   const startMs = clock.monotonicMs();
   const stop = new AbortController();
   const counts = { succeeded: 0, failed: 0 };
-  let timedOut = false;
   const report = (label: string, text: string) => {
     const elapsed = formatSpan(clock.monotonicMs() - startMs);
     options.report(`${elapsed.padStart(6)}  ${oneLine(label)}  ${text}`);
@@ -55,20 +57,16 @@ export async function waitForEnd(run: Run, jobs: readonly Job[], options: WaitFo
       if (pending.size === 0) finished.abort();
     }
   };
-  if (options.timeoutMs !== null) {
-    void clock.sleep(options.timeoutMs, stop.signal).then(() => {
-      timedOut = !stop.signal.aborted;
-      stop.abort();
-    });
-  }
+  const timedOut = abortAfter(clock, options.timeoutMs, stop);
   try {
     await Promise.all([...pendingByNamespace(jobs)].map(([namespace, jobsOf]) => waitForNamespace(namespace, jobsOf)));
   } finally {
     stop.abort();
   }
-  const left = timedOut ? jobs.length - counts.succeeded - counts.failed : 0;
+  const left = timedOut() ? jobs.length - counts.succeeded - counts.failed : 0;
   if (left > 0) {
-    const line = `error: timed out: ${left} of ${jobs.length} jobs have not ended yet; "gangway list" shows them`;
+    const list = `gangway list${namespaceFlag(run, jobs)}`;
+    const line = `error: timed out: ${left} of ${jobs.length} jobs have not ended yet; "${list}" shows them`;
     throw new CommandFailure(EXIT.timedOut, [line]);
   }
   return counts.failed > 0 ? EXIT.jobFailed : EXIT.ok;
@@ -78,9 +76,8 @@ function pendingByNamespace(jobs: readonly Job[]): ReadonlyMap<string, PendingJo
   const groups = new Map<string, PendingJobs>();
   for (const job of jobs) {
     const namespace = job.metadata?.namespace ?? "";
-    const group: PendingJobs = groups.get(namespace) ?? new Map();
+    const group: PendingJobs = getOrCreate(groups, namespace, () => new Map());
     group.set(job.metadata?.name ?? "", { uid: job.metadata?.uid ?? "", label: qualifiedName(job), lastText: "" });
-    groups.set(namespace, group);
   }
   return groups;
 }

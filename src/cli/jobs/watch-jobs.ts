@@ -1,47 +1,131 @@
 import { type Job, JobSchema } from "../../gen/gangway/v1/job_pb.ts";
-import { EXIT } from "../exit.ts";
-import { isTable, type OutputFormat } from "../options.ts";
-import { jobsTable, qualifiedName } from "../output/job-text.ts";
+import { JobService, JobView } from "../../gen/gangway/v1/job_service_pb.ts";
+import { jobsTable, MARK_TEXT, qualifiedName } from "../output/job-text.ts";
 import { messageJson } from "../output/message-json.ts";
-import { encodeMessage, printEncoded, printLines, printPainted } from "../output/print.ts";
-import { renderTable } from "../output/table.ts";
-import type { Run } from "../run-command.ts";
-import { type JobFilterOptions, jobFilterOf } from "./job-filter.ts";
-import { parseJobName } from "./job-name.ts";
+import { printLines, printPainted, tableWidth } from "../output/print.ts";
+import { columnsOfWatch, renderTable } from "../output/table.ts";
+import { yamlText } from "../output/terminal.ts";
+import { isNotFound } from "../rpc/call-error.ts";
+import type { Run } from "../run/run-command.ts";
+import { EXIT } from "../shell/exit.ts";
+import { isTable, type OutputFormat } from "../shell/options.ts";
+import { type JobFilterOptions, jobFilterOf, localFilterOf, withKind } from "./job-filter.ts";
+import { jobArguments } from "./job-name.ts";
 import { streamJobs } from "./stream-jobs.ts";
 
 export type WatchOptions = JobFilterOptions & { readonly output: OutputFormat };
 
+/** A job of a stream: as it is, or as it was before it was deleted, or before the selection left it out. */
+type Seen = { readonly job: Job; readonly what: "is" | "wasDeleted" | "wasLeftOut" };
+
 /** Prints the jobs that exist, then every change of them, until the user interrupts. Returns the exit status. */
-export async function watchJobs(run: Run, names: readonly string[], options: WatchOptions): Promise<number> {
-  const filter = await jobFilterOf(run, options, names.map(parseJobName));
+export async function watchJobs(run: Run, args: readonly string[], options: WatchOptions): Promise<number> {
+  const filter = await filterOf(run, args, options);
+  const sorter = new Sorter((await localFilterOf(run, options)) ?? (() => true));
   const print = jobPrinter(run, options);
   for await (const event of streamJobs(run, { filter, retriesFirstCall: false, signal: run.deps.signal })) {
-    if (event.kind === "changed" || event.kind === "deleted") print(event.job, event.kind === "deleted");
+    if (event.kind !== "changed" && event.kind !== "deleted") continue;
+    const what = sorter.what(event);
+    if (what === "gone") print({ job: event.job, what: await whyGone(run, event.job, options) });
+    else if (what !== null) print({ job: event.job, what });
   }
   return EXIT.interrupted;
 }
 
-/** Returns a function that prints one job: as a row of a growing table, a line of JSON, a YAML document, or a name. */
-function jobPrinter(run: Run, options: WatchOptions): (job: Job, isDeleted: boolean) => void {
-  let isFirst = true;
-  return (job, isDeleted) => {
-    if (options.output === "name") return printLines(run, [qualifiedName(job)]);
-    if (options.output === "json") return printLines(run, [JSON.stringify(messageJson(JobSchema, job))]);
-    if (options.output === "yaml") {
-      run.deps.stdout("---\n");
-      return printEncoded(run, "yaml", { schema: JobSchema, message: job });
+/** Says what an event means for a watch whose conditions are more than the filter of the service. */
+class Sorter {
+  readonly #isWanted: (job: Job) => boolean;
+  readonly #shown = new Set<string>();
+
+  constructor(isWanted: (job: Job) => boolean) {
+    this.#isWanted = isWanted;
+  }
+
+  /** Null: the watch is not about this job. */
+  what({
+    kind,
+    job,
+  }: {
+    readonly kind: "changed" | "deleted";
+    readonly job: Job;
+  }): "is" | "wasLeftOut" | "gone" | null {
+    const uid = job.metadata?.uid ?? "";
+    const isWanted = this.#isWanted(job);
+    if (!isWanted && !this.#shown.has(uid)) return null;
+    if (kind === "changed" && isWanted) {
+      this.#shown.add(uid);
+      return "is";
     }
-    if (!isTable(options.output)) return run.deps.stdout(lineOf(encodeMessage(options.output, JobSchema, job)));
-    const shown = { withNamespace: options.allNamespaces === true, wide: options.output === "wide" };
+    this.#shown.delete(uid);
+    return kind === "changed" ? "wasLeftOut" : "gone";
+  }
+}
+
+/** The stream ends a job that was deleted, and one that changed so that it does not pass the filter. */
+async function whyGone(run: Run, { metadata }: Job, options: WatchOptions): Promise<"wasDeleted" | "wasLeftOut"> {
+  const { queue, cluster, phase, selector } = options;
+  if ([queue, cluster, phase, selector].every((option) => option === undefined)) return "wasDeleted";
+  try {
+    await run.client.call(JobService.method.getJob, { uid: metadata?.uid ?? "", view: JobView.BASIC });
+    return "wasLeftOut";
+  } catch (error) {
+    if (isNotFound(error)) return "wasDeleted";
+    // Another failure does not end a watch: the record says as much as is known.
+    return metadata?.deleteTime === undefined ? "wasLeftOut" : "wasDeleted";
+  }
+}
+
+/** The filter for the jobs that arguments name, or for those of a kind, and that pass the options. */
+async function filterOf(run: Run, args: readonly string[], options: WatchOptions) {
+  const { kindWord, jobs } = await jobArguments(run, args, { kindAlone: true });
+  if (jobs.length === 0) return jobFilterOf(run, withKind(options, kindWord), []);
+  const kind = [...new Set(jobs.flatMap((job) => job.kindWord ?? []))];
+  const areAllOfKinds = jobs.every((job) => job.kindWord !== null);
+  const names = jobs.map(({ name }) => name);
+  return jobFilterOf(run, areAllOfKinds && options.kind === undefined ? { ...options, kind } : options, names);
+}
+
+/** Returns a function that prints one job: as a row of a growing table, a line of JSON, a YAML document, or a name. */
+function jobPrinter(run: Run, options: WatchOptions): (seen: Seen) => void {
+  const { output } = options;
+  const printRow = rowPrinter(run, options);
+  return (seen) => {
+    const { job } = seen;
+    if (output === "name") return printLines(run, [qualifiedName(job)]);
+    if (isTable(output)) return printRow(seen);
+    const json = { ...messageJson(JobSchema, job), ...WHAT[seen.what] };
+    if (output === "json") return printLines(run, [JSON.stringify(json)]);
+    if (output === "yaml") return run.deps.stdout(`---\n${yamlText(json)}`);
+    return run.deps.stdout(lineOf(output.render(json, null)));
+  };
+}
+
+/** The member that tells a program of a job that is gone. A change of a job has none. */
+const WHAT = { is: {}, wasDeleted: { deleted: true }, wasLeftOut: { leftOut: true } } as const;
+
+/** Returns a function that prints one job as a row. */
+function rowPrinter(run: Run, options: WatchOptions): (seen: Seen) => void {
+  let isFirst = run.hasHeadings !== false;
+  let isMarkExplained = false;
+  const width = tableWidth(run, options.output);
+  const shown = {
+    withNamespace: options.allNamespaces === true,
+    wide: options.output === "wide",
+    marks: width !== null,
+  };
+  return ({ job, what }) => {
     const table = jobsTable([job], { nowMs: run.deps.clock.nowMs(), ...shown });
-    const columns = table.columns.map((column) => ({ ...column, minWidth: WIDTHS[column.title] ?? 0 }));
+    const all = table.columns.map((column, at) => ({ ...column, minWidth: WIDTHS[column.title] ?? 0, at }));
+    // Each row has the same columns, however wide its cells are.
+    const columns = columnsOfWatch(all, width).map(({ drop: _, ...column }) => column);
+    const phase = { is: null, wasDeleted: "(deleted)", wasLeftOut: "(left out)" }[what];
     const rows = table.rows.map((row) =>
-      row.map((cell, at) => (isDeleted && columns[at]?.title === "PHASE" ? "(deleted)" : cell)),
+      columns.map(({ title, at }) => (title === "PHASE" && phase !== null ? phase : (row[at] ?? ""))),
     );
-    const width = run.deps.isTty ? run.deps.columns : null;
     const lines = renderTable(columns, rows, { columns: width, color: run.deps.color });
     printPainted(run, isFirst ? lines : lines.slice(1));
+    if (table.hasMarks && !isMarkExplained) run.deps.stderr(`${MARK_TEXT}\n`);
+    isMarkExplained ||= table.hasMarks;
     isFirst = false;
   };
 }

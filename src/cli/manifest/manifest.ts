@@ -1,5 +1,5 @@
 import { create } from "@bufbuild/protobuf";
-import type { FieldError, FieldNote, SentSpec } from "../../core/job/sent.ts";
+import type { FieldError, FieldNote, SentSpec } from "../../core/job/request/sent.ts";
 import { checkSent } from "../../core/kinds/check-sent.ts";
 import { fromManifest, type Manifest } from "../../core/kinds/from-manifest.ts";
 import type { Kind } from "../../core/kinds/kind.ts";
@@ -7,6 +7,7 @@ import type { Registry } from "../../core/kinds/registry.ts";
 import { type Job, JobSchema } from "../../gen/gangway/v1/job_pb.ts";
 import type { Json, JsonObject } from "../../runtime/json.ts";
 import { isJsonObject, objectAt, stringAt } from "../../runtime/json.ts";
+import { ignoredMembers } from "./ignored-members.ts";
 import { sentToProto } from "./sent-to-proto.ts";
 import { pathSpeller } from "./spell-paths.ts";
 
@@ -24,10 +25,6 @@ export type ManifestJob =
 /** The namespace for manifests that name none. `isExplicit`: the user set it with --namespace. */
 export type DefaultNamespace = { readonly name: string; readonly isExplicit: boolean };
 
-const MEMBERS = ["apiVersion", "kind", "metadata", "spec"];
-const METADATA = ["name", "generateName", "namespace", "labels", "annotations"];
-/** Members of a job, and of its metadata, that only the service sets. */
-const RETURNED = ["status", "project", "uid", "resourceVersion", "createTime", "deleteTime", "createdBy"];
 const KUBEFLOW_VERSION = "kubeflow.org/v1";
 const GANGWAY_VERSION = "gangway.dev/v1";
 /** Kinds are DNS labels in Kubernetes. Messages cut longer text. */
@@ -64,16 +61,17 @@ export function readManifest(
   if (read.kind === "refused")
     return invalid(read.errors.map(({ path, ...error }) => ({ field: path === "kind" ? "" : path, ...error })));
   const { metadata, spec } = read.manifest;
-  const errors = [...metadataErrors(metadata, namespace), ...specErrors(document, spec, kinds.kindOf(spec.kind))];
+  const kind = kinds.kindOf(spec.kind);
+  const errors = [...metadataErrors(metadata, namespace), ...specErrors(document, spec, kind)];
   if (errors.length > 0) return invalid(errors);
   const job = create(JobSchema, {
     metadata: { ...metadata, namespace: metadata.namespace ?? namespace.name },
     spec: sentToProto(spec),
   });
   const isKubeflow = document["apiVersion"] === KUBEFLOW_VERSION;
-  const replicaSpecsField = (isKubeflow && kinds.kindOf(spec.kind)?.replicaSpecsField) || "replicaSpecs";
+  const replicaSpecsField = (isKubeflow && kind?.replicaSpecsField) || "replicaSpecs";
   const spelled = pathSpeller({ replicaSpecsField, liftsKindSpec: isKubeflow });
-  return { kind: "job", job, warnings: otherMembers(document), spelled };
+  return { kind: "job", job, warnings: ignoredMembers(document, { isKubeflow, kind }), spelled };
 }
 
 /** `Service web`: kind and name of an object of another API. Null for a job, and for what is no object of any API. */
@@ -116,17 +114,4 @@ function specErrors(document: JsonObject, spec: SentSpec, kind: Kind | undefined
     return { field, ...error };
   };
   return checkSent(kind, spec).map(spelled);
-}
-
-/**
- * Warns of fields that the job does not use, except those that the API returns: `gangway get -o yaml` has them. Null is
- * no value: kubectl writes `creationTimestamp: null` into manifests that it makes.
- */
-function otherMembers(document: JsonObject): FieldNote[] {
-  const returned = document["apiVersion"] === GANGWAY_VERSION ? RETURNED : [];
-  const others = (object: JsonObject, known: readonly string[]) =>
-    Object.keys(object).filter((member) => object[member] !== null && ![...known, ...returned].includes(member));
-  const outer = others(document, MEMBERS);
-  const inner = others(objectAt(document, "metadata"), METADATA);
-  return [...outer, ...inner.map((member) => `metadata.${member}`)].map((field) => ({ field, message: "is ignored" }));
 }

@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
-import { NoteList } from "../../core/job/notes.ts";
-import type { FieldNote } from "../../core/job/sent.ts";
+import { NoteList } from "../../core/job/request/notes.ts";
+import type { FieldNote } from "../../core/job/request/sent.ts";
 import type { Registry } from "../../core/kinds/registry.ts";
 import type { Job } from "../../gen/gangway/v1/job_pb.ts";
 import { arrayAt, isJsonObject } from "../../runtime/json.ts";

@@ -1,6 +1,7 @@
 import { Option } from "commander";
-import { CommandFailure, EXIT, usageFailure } from "../exit.ts";
-import type { Run } from "../run-command.ts";
+import type { Run } from "../run/run-command.ts";
+import { CommandFailure, EXIT, usageFailure } from "../shell/exit.ts";
+import { GroupedNotes } from "./grouped-notes.ts";
 import { type ReadyManifest, readManifests } from "./read-manifests.ts";
 
 /** `-f` of commands that read manifests. */
@@ -15,9 +16,11 @@ export function ignoreForeignOption(): Option {
   return new Option("--ignore-foreign", "skip documents that are not jobs, such as a Service, and name them");
 }
 
-type ReadReadyOptions = {
+export type ReadReadyOptions = {
   /** Skips documents that are not jobs, and names them. Omitted: they are errors. */
   readonly ignoreForeign?: boolean;
+  /** True: an ignored member is an error. Omitted: it is a warning. */
+  readonly strict?: boolean;
   /** The line after the errors: what the command did not do because of them. */
   readonly otherwise: string;
 };
@@ -26,18 +29,23 @@ type ReadReadyOptions = {
 export async function readReady(
   run: Run,
   paths: readonly string[],
-  { ignoreForeign = false, otherwise }: ReadReadyOptions,
+  { ignoreForeign = false, strict = false, otherwise }: ReadReadyOptions,
 ): Promise<readonly ReadyManifest[]> {
   if (paths.length === 0) throw usageFailure("give the manifests: files, folders, or - for stdin");
   const namespace = { name: run.namespace, isExplicit: run.isNamespaceGiven };
-  const { ready, errors, warnings, foreign } = await readManifests(paths, {
+  const read = await readManifests(paths, {
     io: run.deps,
     kinds: await run.deps.kinds(),
     ignoresForeign: ignoreForeign,
     namespace,
   });
+  const { ready, foreign } = read;
+  const [errors, warnings] = strict ? [[...read.errors, ...read.warnings], []] : [read.errors, read.warnings];
   if (ignoreForeign) for (const one of foreign) run.deps.stderr(`skipped ${one}\n`);
-  for (const warning of warnings) run.deps.stderr(`warning: ${warning}\n`);
+  {
+    using notes = new GroupedNotes(run.deps.stderr);
+    for (const warning of warnings) notes.add(warning);
+  }
   if (errors.length > 0) {
     const way = ignoreForeign || foreign.length === 0 ? "" : "; --ignore-foreign skips documents that are not jobs";
     throw new CommandFailure(EXIT.refused, [...errors.map((error) => `error: ${error}`), otherwise + way]);

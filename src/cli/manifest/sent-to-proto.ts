@@ -1,6 +1,6 @@
 import type { DescMessage, MessageInitShape } from "@bufbuild/protobuf";
 import { durationFromMs } from "@bufbuild/protobuf/wkt";
-import type { SentReplicaSpec, SentRunPolicy, SentSchedulingPolicy, SentSpec } from "../../core/job/sent.ts";
+import type { SentReplicaSpec, SentRunPolicy, SentSchedulingPolicy, SentSpec } from "../../core/job/request/sent.ts";
 import {
   CleanPodPolicy,
   type JobSpecSchema,

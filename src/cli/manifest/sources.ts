@@ -1,7 +1,7 @@
 import { append } from "../../runtime/lists.ts";
 import { withoutTrailing } from "../../runtime/scan-text.ts";
-import type { CliIo, ReadLimit } from "../deps.ts";
-import { usageFailure } from "../exit.ts";
+import type { CliIo, ReadLimit } from "../shell/deps.ts";
+import { usageFailure } from "../shell/exit.ts";
 
 /** The text of one manifest file. `name` is its name in messages. */
 export type ManifestSource = { readonly name: string; readonly text: string };

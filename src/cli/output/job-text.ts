@@ -14,7 +14,7 @@ import {
   TaskPhaseSchema,
   type Token,
 } from "../../gen/gangway/v1/job_pb.ts";
-import { usageFailure } from "../exit.ts";
+import { usageFailure } from "../shell/exit.ts";
 import { formatSpan } from "./duration.ts";
 import type { Column } from "./table.ts";
 
@@ -69,9 +69,9 @@ export function podsCell(job: Job): string {
 /** In these phases the last report of a plugin is outdated. */
 const STOPPED_PHASES: readonly number[] = [JobPhase.CANCELLED, JobPhase.SUSPENDED];
 
-/** Why the job waits or failed, or the report of its plugin for a job without pods; and whether it holds tokens. */
+/** Why the job waits or failed, or the report of its plugin for a job without pods; and which tokens it holds still. */
 export function reasonCell(job: Job): string {
-  return [ownReason(job), drainingText(job)].filter((text) => text !== "").join("; ");
+  return [ownReason(job), drainingText(job), returnedText(job)].filter((text) => text !== "").join("; ");
 }
 
 function drainingText({ metadata, status }: Job): string {
@@ -81,6 +81,17 @@ function drainingText({ metadata, status }: Job): string {
   if (hasEnded && keepsPods)
     return "draining: its pods run on and hold its tokens until they end; delete it to end them";
   return "draining: pods that are being removed hold its tokens";
+}
+
+/** `3 ended pods gave back their tokens`, while the others run. */
+function returnedText({ status }: Job): string {
+  const count = TERMINAL.includes(status?.phase ?? 0) ? 0 : returnedCount(status?.admission);
+  return count === 0 ? "" : `${count} ended ${count === 1 ? "pod gave back its" : "pods gave back their"} tokens`;
+}
+
+/** How many members of an admission gave back their tokens. */
+export function returnedCount(admission: Pick<Admission, "returned"> | undefined): number {
+  return Object.values(admission?.returned ?? {}).reduce((sum, count) => sum + count, 0);
 }
 
 /** `Running`: the clean-pod policy in effect, as manifests spell it. */
@@ -174,19 +185,21 @@ export function paintPhase(cell: string): string {
 /** A column of a table of jobs, and the function that fills its cells. `wide`: only with `-o wide`. */
 type JobColumn = Column & { readonly cell: (job: Job, nowMs: number) => string; readonly wide?: true };
 
+const CLUSTER = "CLUSTER";
+
 const JOB_COLUMNS: readonly JobColumn[] = [
   { title: "NAME", cell: (job) => job.metadata?.name ?? "" },
-  { title: "KIND", cell: (job) => job.spec?.kind ?? "" },
-  { title: "QUEUE", cell: queueOf },
-  { title: "PRIORITY", align: "right", cell: (job) => String(job.spec?.priority ?? 0) },
+  { title: "KIND", drop: 4, cell: (job) => job.spec?.kind ?? "" },
+  { title: "QUEUE", drop: 3, cell: queueOf },
+  { title: "PRIORITY", align: "right", drop: 5, cell: (job) => String(job.spec?.priority ?? 0) },
   {
     title: "PHASE",
     paint: paintPhase,
     cell: (job) => phaseWord(job.status?.phase ?? 0),
   },
-  { title: "CLUSTER", cell: clusterCell },
+  { title: CLUSTER, drop: 1, cell: clusterCell },
   { title: "PODS", align: "right", cell: podsCell },
-  { title: "AGE", align: "right", cell: (job, nowMs) => ageCell(job.metadata?.createTime, nowMs) },
+  { title: "AGE", align: "right", drop: 2, cell: (job, nowMs) => ageCell(job.metadata?.createTime, nowMs) },
   { title: "MIN", align: "right", wide: true, cell: (job) => String(job.status?.minAvailable ?? 0) },
   { title: "ADMISSION", align: "right", wide: true, cell: (job) => String(job.status?.admission?.number ?? "") },
   { title: "RESTARTS", align: "right", wide: true, cell: restartsCell },
@@ -198,14 +211,43 @@ const JOB_COLUMNS: readonly JobColumn[] = [
 ];
 const NAMESPACE_COLUMN: JobColumn = { title: "NAMESPACE", cell: (job) => job.metadata?.namespace ?? "" };
 
-/** Columns and rows of a table of jobs. */
+/** `h100-east*`: a mark for simulated clusters that takes less room. */
+function markedCluster({ status }: Job): string {
+  return `${status?.admission?.cluster ?? ""}${isSimulated({ status }) ? "*" : ""}`;
+}
+
+function isSimulated({ status }: Pick<Job, "status">): boolean {
+  return status?.admission?.simulated === true;
+}
+
+/** Explains the mark, once below a table. */
+export const MARK_TEXT = "* simulated cluster: no program runs there";
+
+/** Columns and rows of a table of jobs. `hasMarks`: a row has a mark, which MARK_TEXT explains. */
 export function jobsTable(
   jobs: readonly Job[],
-  options: { readonly nowMs: number; readonly withNamespace: boolean; readonly wide: boolean },
-): { readonly columns: readonly Column[]; readonly rows: readonly (readonly string[])[] } {
+  options: {
+    readonly nowMs: number;
+    readonly withNamespace: boolean;
+    readonly wide: boolean;
+    /** True: for a terminal, whose lines are short. Omitted: false. */
+    readonly marks?: boolean;
+  },
+): {
+  readonly columns: readonly Column[];
+  readonly rows: readonly (readonly string[])[];
+  readonly hasMarks: boolean;
+} {
   const all = options.withNamespace ? [NAMESPACE_COLUMN, ...JOB_COLUMNS] : JOB_COLUMNS;
   const columns = options.wide ? all : all.filter((column) => column.wide !== true);
-  return { columns, rows: jobs.map((job) => columns.map((column) => column.cell(job, options.nowMs))) };
+  const { marks = false } = options;
+  const cellOf = (job: Job, { title, cell }: JobColumn) =>
+    marks && title === CLUSTER ? markedCluster(job) : cell(job, options.nowMs);
+  return {
+    columns,
+    rows: jobs.map((job) => columns.map((column) => cellOf(job, column))),
+    hasMarks: marks && jobs.some(isSimulated),
+  };
 }
 
 /** The tokens of an admission, one amount for each pool: `8 gpu/h100, 2 gpu/a100`. */

@@ -1,6 +1,6 @@
 import type { DescMessage, MessageShape } from "@bufbuild/protobuf";
-import { isTable, type OutputFormat } from "../options.ts";
-import type { Run } from "../run-command.ts";
+import type { Run } from "../run/run-command.ts";
+import { isTable, type OutputFormat } from "../shell/options.ts";
 import { documentsOf, itemsOf, messageJson } from "./message-json.ts";
 import { type Column, renderTable } from "./table.ts";
 import { yamlText } from "./terminal.ts";
@@ -25,7 +25,7 @@ export function printResponse<D extends DescMessage>(
   if (format === "name") printLines(run, response.names);
   else if (!isTable(format)) printEncoded(run, format, response);
   else if (response.rows.length === 0) run.deps.stderr(`${response.none}\n`);
-  else printTable(run, response.columns, response.rows);
+  else printTable(run, response.columns, response.rows, format);
 }
 
 /** Prints the result of a change: one line of text instead of a table, or the response in another format. */
@@ -59,9 +59,19 @@ export function encodeMessage<D extends DescMessage>(
   return format.render(items === null ? json : { ...json, items }, items);
 }
 
-export function printTable(run: Run, columns: readonly Column[], rows: readonly (readonly string[])[]): void {
-  const { isTty, columns: width, color } = run.deps;
-  printPainted(run, renderTable(columns, rows, { columns: isTty ? width : null, color }));
+export function printTable(
+  run: Run,
+  columns: readonly Column[],
+  rows: readonly (readonly string[])[],
+  format: "table" | "wide",
+): void {
+  const lines = renderTable(columns, rows, { columns: tableWidth(run, format), color: run.deps.color });
+  printPainted(run, run.hasHeadings === false ? lines.slice(1) : lines);
+}
+
+/** The width that a table must fit. Null: any, for a file or a pipe, and with `-o wide`. */
+export function tableWidth({ deps }: Pick<Run, "deps">, format: OutputFormat): number | null {
+  return deps.isTty && format !== "wide" ? deps.columns : null;
 }
 
 /** Prints lines that may have colours. Text of others in them has passed `oneLine`. */

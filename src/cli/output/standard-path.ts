@@ -1,4 +1,4 @@
-import { usageFailure } from "../exit.ts";
+import { usageFailure } from "../shell/exit.ts";
 
 /** A path of kubectl as standard JSONPath. `fromRoot`: it begins with `$`, the whole response. */
 export type StandardPath = { readonly text: string; readonly fromRoot: boolean };

@@ -7,8 +7,8 @@ import { compile, type JSONPathQuery, type JSONValue } from "json-p3";
 import type { Json } from "../../runtime/json.ts";
 import { append } from "../../runtime/lists.ts";
 import { splitOutside } from "../../runtime/scan-text.ts";
-import { usageFailure } from "../exit.ts";
-import type { Template, TemplateSource } from "../options.ts";
+import { usageFailure } from "../shell/exit.ts";
+import type { Template, TemplateSource } from "../shell/options.ts";
 import { toStandardPath } from "./standard-path.ts";
 import { renderTable } from "./table.ts";
 

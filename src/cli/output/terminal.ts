@@ -1,6 +1,6 @@
 /** Protects the terminal from text that others wrote: names, labels, messages and logs reach it as text alone. */
 import { yaml } from "../../runtime/lazy-yaml.ts";
-import type { CliDeps } from "../deps.ts";
+import type { CliDeps } from "../shell/deps.ts";
 
 /** Dependencies of commands. `stdout` and `stderr` show control characters, such as those that move the cursor. */
 export type TerminalDeps = CliDeps & {

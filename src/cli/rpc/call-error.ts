@@ -30,21 +30,35 @@ export class CallError extends Error {
   readonly encodedStatus: Uint8Array | null;
   /** True if the service may have received the request. */
   readonly isSent: boolean;
+  /** Node's code for why there is no connection. Empty: there is one, or no code. */
+  readonly reasonCode: string;
+  /** Lines that say what to do. Empty: nothing is known. */
+  remedy: readonly string[] = [];
 
   constructor(
     code: number,
     details: string,
-    { encodedStatus = null, isSent = true }: { encodedStatus?: Uint8Array | null; isSent?: boolean } = {},
+    {
+      encodedStatus = null,
+      isSent = true,
+      reasonCode = "",
+    }: { encodedStatus?: Uint8Array | null; isSent?: boolean; reasonCode?: string } = {},
   ) {
     super(`${codeName(code)}: ${details}`);
     this.code = code;
     this.details = details;
     this.encodedStatus = encodedStatus;
     this.isSent = isSent;
+    this.reasonCode = reasonCode;
   }
 }
 
 /** The name of a status, such as NOT_FOUND. */
 export function codeName(code: number): string {
   return Object.entries(STATUS).find(([, number]) => number === code)?.[0] ?? `code ${code}`;
+}
+
+/** True for a call that failed because its object does not exist. */
+export function isNotFound(error: unknown): boolean {
+  return error instanceof CallError && error.code === STATUS.NOT_FOUND;
 }

@@ -122,15 +122,16 @@ function newConnection(
   const { promise: ready, resolve, reject } = Promise.withResolvers<ClientHttp2Session>();
   ready.catch(() => undefined);
   const session = newSession(address, tls);
-  const fail = (reason: string) => {
+  const fail = (reason: string, reasonCode: string) => {
     onOver();
-    reject(new CallError(STATUS.UNAVAILABLE, `cannot connect to ${address}: ${reason}`, { isSent: false }));
+    const details = `cannot connect to ${address}: ${reason}`;
+    reject(new CallError(STATUS.UNAVAILABLE, details, { isSent: false, reasonCode }));
   };
   session.once("connect", () => resolve(session));
   session.on("goaway", onOver);
   // An error of an open connection also ends its streams, which report it.
-  session.on("error", (error) => fail(reasonOf(error)));
-  session.on("close", () => fail("the connection was closed"));
+  session.on("error", (error) => fail(reasonOf(error), codeOf(error)));
+  session.on("close", () => fail("the connection was closed", ""));
   return { session, ready, calls: 0 };
 }
 
@@ -242,6 +243,13 @@ function endOf(timeoutMs: number | undefined, signals: readonly AbortSignal[]): 
       for (const signal of signals) signal.removeEventListener("abort", cancel);
     },
   };
+}
+
+/** Node's code of an error, or of the first of those that it collects. */
+function codeOf(error: unknown): string {
+  const code = (error as { readonly code?: unknown }).code;
+  if (typeof code === "string") return code;
+  return error instanceof AggregateError && error.errors.length > 0 ? codeOf(error.errors[0]) : "";
 }
 
 /** The words of an error, or of those that it collects: a name may lead to several addresses. */

@@ -64,20 +64,31 @@ export function connect(addresses: string, signal: AbortSignal, security: Channe
     if (message === null) throw new CallError(STATUS.INTERNAL, `${pathOf(method)} returned no response`);
     return message;
   };
-  const forget = (error: unknown): never => {
+  let hasWorked = false;
+  const forget = async (error: unknown): Promise<never> => {
     choice.failed();
+    // A connection that has worked breaks for other reasons. Only a failure loads this code.
+    const isNew = error instanceof CallError && (!hasWorked || error.code !== STATUS.UNAVAILABLE);
+    if (isNew) error.remedy = await (await import("./remedies.ts")).remedyOf(error, { address: addresses, security });
     throw error;
   };
   return {
     address: addresses,
-    call: (method, request, within) => unary(method, request, within).catch(forget),
+    call: async (method, request, within) => {
+      const message = await unary(method, request, within).catch(forget);
+      hasWorked = true;
+      return message;
+    },
     async *stream(method, request, streamSignal) {
       try {
         const channel = await choice.choose(CONNECT_MS_MAX);
         const answer = channel.call({ ...encoded(method, request), signals: [signal, streamSignal] });
-        for await (const bytes of answer) yield fromBinary(method.output, bytes);
+        for await (const bytes of answer) {
+          hasWorked = true;
+          yield fromBinary(method.output, bytes);
+        }
       } catch (error) {
-        forget(error);
+        await forget(error);
       }
     },
     serverVersion: async () => {

@@ -1,5 +1,5 @@
 import { append } from "../../runtime/lists.ts";
-import type { Run } from "../run-command.ts";
+import type { Run } from "../run/run-command.ts";
 
 const PAGE_SIZE = 500;
 
@@ -8,12 +8,11 @@ type FetchPage<T> = (page: { readonly pageSize: number; readonly pageToken: stri
   readonly next: string;
 }>;
 
-/** Fetches the pages of a list up to the limit; prints a note on stderr if there are more items. */
-export async function allPages<T>(
-  run: Run,
-  { limit, plural }: { readonly limit: number; readonly plural: string },
+/** Fetches the pages of a list until so many items are there, and says whether there are more. */
+export async function pagesUpTo<T>(
+  limit: number,
   fetchPage: FetchPage<T>,
-): Promise<T[]> {
+): Promise<{ readonly items: T[]; readonly isCut: boolean }> {
   const items: T[] = [];
   let pageToken = "";
   do {
@@ -21,6 +20,16 @@ export async function allPages<T>(
     append(items, page.items);
     pageToken = page.next;
   } while (pageToken !== "" && items.length < limit);
-  if (pageToken !== "") run.deps.stderr(`only the first ${limit} ${plural} are shown; use --limit to see more\n`);
+  return { items, isCut: pageToken !== "" };
+}
+
+/** Fetches the pages of a list up to the limit; prints a note on stderr if there are more items. */
+export async function allPages<T>(
+  run: Run,
+  { limit, plural }: { readonly limit: number; readonly plural: string },
+  fetchPage: FetchPage<T>,
+): Promise<T[]> {
+  const { items, isCut } = await pagesUpTo(limit, fetchPage);
+  if (isCut) run.deps.stderr(`only the first ${limit} ${plural} are shown; use --limit to see more\n`);
   return items;
 }

@@ -10,8 +10,8 @@ import {
   RetryInfoSchema,
 } from "../../gen/google/rpc/error_details_pb.ts";
 import { StatusSchema } from "../../gen/google/rpc/status_pb.ts";
-import { CommandFailure, EXIT } from "../exit.ts";
 import { formatSpan } from "../output/duration.ts";
+import { CommandFailure, EXIT } from "../shell/exit.ts";
 import { type CallError, codeName, STATUS } from "./call-error.ts";
 
 /** Codes that mean that the service could not answer, rather than that it refused. */
@@ -27,6 +27,7 @@ const UNAVAILABLE_CODES: readonly number[] = [
 export function rpcFailure(error: CallError, address: string): CommandFailure {
   if (error.code === STATUS.CANCELLED) return new CommandFailure(EXIT.interrupted, []);
   const failure = statusFailure({ code: error.code, message: error.details, details: detailsOf(error) });
+  if (error.remedy.length > 0) return new CommandFailure(failure.exitCode, [...failure.lines, ...error.remedy]);
   if (error.code !== STATUS.UNAVAILABLE || detailsOf(error).length > 0) return failure;
   return new CommandFailure(failure.exitCode, [
     ...failure.lines,

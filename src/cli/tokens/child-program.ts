@@ -1,6 +1,6 @@
 import { spawn } from "node:child_process";
 import { constants } from "node:os";
-import type { ChildProgram } from "../deps.ts";
+import type { ChildProgram } from "../shell/deps.ts";
 
 /** Exit statuses of shells for a program that is not found, and for one that cannot be started. */
 const NOT_FOUND = 127;

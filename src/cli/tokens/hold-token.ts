@@ -6,12 +6,13 @@ import {
   RenewResult_Outcome,
   ResourceManager,
 } from "../../gen/gangway/v1/resource_manager_pb.ts";
-import type { ChildProgram } from "../deps.ts";
-import { EXIT } from "../exit.ts";
+import { aborted } from "../../runtime/aborted.ts";
 import { CallError } from "../rpc/call-error.ts";
 import type { CallBounds } from "../rpc/client.ts";
 import { retryDelayMs } from "../rpc/rpc-failure.ts";
-import type { Run } from "../run-command.ts";
+import type { Run } from "../run/run-command.ts";
+import type { ChildProgram } from "../shell/deps.ts";
+import { EXIT } from "../shell/exit.ts";
 
 /** An AllocateResourceRequest, or a WaitForResourceRequest, which has the same fields. */
 export type HeldTokenRequest = Pick<AllocateResourceRequest, "resourceNamespace" | "allocationToken"> &
@@ -146,13 +147,6 @@ async function renewOnce(run: Run, request: HeldTokenRequest, within: CallBounds
     if (!(error instanceof CallError)) throw error;
     return { kind: "unavailable", reason: error.details };
   }
-}
-
-function aborted(signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    if (signal.aborted) resolve();
-    else signal.addEventListener("abort", () => resolve(), { once: true });
-  });
 }
 
 /** Releases a token. Warns after the last failed try: the token's lease ends it then. */

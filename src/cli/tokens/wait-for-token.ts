@@ -3,11 +3,12 @@ import {
   type LinePosition,
   ResourceManager,
 } from "../../gen/gangway/v1/resource_manager_pb.ts";
+import { abortAfter } from "../../runtime/abort-after.ts";
 import { linkedController } from "../../runtime/linked-controller.ts";
 import { violationText } from "../output/quota-text.ts";
 import { CallError, STATUS } from "../rpc/call-error.ts";
 import { retryDelayMs } from "../rpc/rpc-failure.ts";
-import type { Run } from "../run-command.ts";
+import type { Run } from "../run/run-command.ts";
 import { type HeldTokenRequest, releaseToken } from "./hold-token.ts";
 
 const RETRY_MS = 1000;
@@ -30,13 +31,7 @@ export async function waitForToken(
 ): Promise<TokenWaitOutcome> {
   const { clock } = run.deps;
   using over = linkedController(options.signal);
-  let timedOut = false;
-  if (options.timeoutMs !== null) {
-    void clock.sleep(options.timeoutMs, over.signal).then(() => {
-      timedOut = !over.signal.aborted;
-      over.abort();
-    });
-  }
+  const timedOut = abortAfter(clock, options.timeoutMs, over);
   try {
     const response = await waitUntilGranted(run, request, over.signal);
     if (response !== null) return { kind: "granted", response };
@@ -44,7 +39,7 @@ export async function waitForToken(
     over.abort();
   }
   await releaseToken(run, request);
-  return { kind: timedOut ? "timedOut" : "interrupted" };
+  return { kind: timedOut() ? "timedOut" : "interrupted" };
 }
 
 /** Returns null once the signal is aborted. */

@@ -1,4 +1,6 @@
 /** Decides what callers may do. Denied is what no binding allows. */
+
+import { getOrCreate } from "../../runtime/get-or-create.ts";
 import type { AccessBinding, BindingRecord, BoundTo, Given, RoleRecord } from "./binding.ts";
 import type { Identity } from "./identity.ts";
 import { type CallPermission, isPermission, PERMISSIONS } from "./permissions.ts";
@@ -28,8 +30,7 @@ export function accessCopy(
   for (const { to, role, scope } of bindings) {
     const permissions = sets.get(role);
     if (permissions === undefined) continue;
-    const list = given[to.kind].get(to.name) ?? [];
-    given[to.kind].set(to.name, list);
+    const list = getOrCreate(given[to.kind], to.name, () => []);
     list.push({ permissions, scope });
   }
   return { roles: byName, bindings: new Map(bindings.map((one) => [one.name, one])), directory, given };

@@ -1,5 +1,5 @@
-import type { ClusterCapacity, ClusterFlavor } from "../plan/snapshot.ts";
-import type { GangSchedulerName } from "../pods/pod-group.ts";
+import type { ClusterCapacity, ClusterFlavor } from "../plan/model/snapshot.ts";
+import type { GangSchedulerName } from "../pods/build/pod-group.ts";
 import type { ChangeOutcome } from "./change-outcome.ts";
 
 export type ClusterRecord = {

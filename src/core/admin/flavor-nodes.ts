@@ -3,8 +3,8 @@
  * an admin hears of it at once.
  */
 import { compareText } from "../../runtime/compare-text.ts";
-import { carries } from "../plan/fit.ts";
-import type { ClusterFlavor, NodeCapacity } from "../plan/snapshot.ts";
+import { carries } from "../plan/model/node-labels.ts";
+import type { ClusterFlavor, NodeCapacity } from "../plan/model/snapshot.ts";
 import { type NameHelp, nearestName } from "../pods/nearest-name.ts";
 
 /** The nodes that carry the labels of a flavor, and how much of its resource they have, in thousandths. */

@@ -1,6 +1,6 @@
-import type { QueuePolicy } from "../plan/queue-policy.ts";
-import type { StopPolicy } from "../plan/queue-stop.ts";
-import type { FlavorQuota, QueueStrategy } from "../plan/snapshot.ts";
+import type { QueuePolicy } from "../plan/model/queue-policy.ts";
+import type { StopPolicy } from "../plan/model/queue-stop.ts";
+import type { FlavorQuota, QueueStrategy } from "../plan/model/snapshot.ts";
 import type { TreeProblem } from "../quota/check-tree.ts";
 import type { Freeze } from "../quota/freeze.ts";
 import type { ChangeOutcome } from "./change-outcome.ts";

@@ -1,5 +1,5 @@
 import { canonicalJson } from "../../runtime/json.ts";
-import { memberCount } from "./roles.ts";
+import { holdingMembers, memberCount } from "./roles.ts";
 import type { Admission } from "./status.ts";
 
 /** The changes of a job's admissions by one record, and their effects on tokens and clusters. */
@@ -8,7 +8,7 @@ export type AdmissionChanges = {
   readonly changed: readonly Admission[];
   /** The numbers of admissions that no longer hold tokens. */
   readonly released: readonly number[];
-  /** Admissions that keep tokens, but have fewer members than before. */
+  /** Admissions that keep tokens, but for fewer members than before. */
   readonly shrunk: readonly Admission[];
   /** The numbers of admissions that have no objects left in their cluster. */
   readonly gone: readonly number[];
@@ -34,7 +34,7 @@ export function admissionChanges(
     changed,
     released: released.map(({ number }) => number),
     shrunk: changed.filter(
-      (admission) => admission.tokensReleasedMs === null && hasFewerMembers(admission, earlier.get(admission.number)),
+      (admission) => admission.tokensReleasedMs === null && holdsForFewer(admission, earlier.get(admission.number)),
     ),
     gone: changed.filter(({ goneMs }) => goneMs !== null).map(({ number }) => number),
   };
@@ -52,6 +52,7 @@ function dropped(before: readonly Admission[], after: readonly Admission[], nowM
     }));
 }
 
-function hasFewerMembers(after: Admission, before: Admission | undefined): boolean {
-  return before !== undefined && memberCount(after.members) < memberCount(before.members);
+/** True if an admission holds tokens for fewer members than before. */
+export function holdsForFewer(after: Admission, before: Admission | undefined): boolean {
+  return before !== undefined && memberCount(holdingMembers(after)) < memberCount(holdingMembers(before));
 }

@@ -1,3 +1,4 @@
+import { foreignText } from "../../runtime/foreign-text.ts";
 import type { Condition, ConditionType } from "./status.ts";
 
 const TERMINAL: readonly ConditionType[] = ["Succeeded", "Failed", "Cancelled"];
@@ -26,7 +27,8 @@ export function setCondition(
     .filter((condition) => condition.type !== change.type && !replaces(change.type, condition.type))
     .map((condition) => (ends && condition.type !== "Created" ? setFalse(condition, nowMs) : condition));
   const lastTransitionMs = current?.status === change.status ? current.lastTransitionMs : nowMs;
-  return [...others, { ...change, lastUpdateMs: nowMs, lastTransitionMs }];
+  const message = foreignText(change.message);
+  return [...others, { ...change, message, lastUpdateMs: nowMs, lastTransitionMs }];
 }
 
 /** True if the condition exists and is True. */

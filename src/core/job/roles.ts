@@ -57,6 +57,19 @@ export function membersOf(
   return rolesOf(spec).flatMap((role) => Array.from({ length: members[role] ?? 0 }, (_, index) => ({ role, index })));
 }
 
+/** How many members of each type hold tokens: all but those that have ended and gave theirs back. */
+export function holdingMembers({
+  members,
+  returned,
+}: Pick<Admission, "members" | "returned">): Readonly<Record<string, number>> {
+  if (returned === undefined) return members;
+  return Object.fromEntries(
+    Object.entries(members).map(([role, count]) => {
+      return [role, count - (returned[role] ?? []).filter((index) => index < count).length];
+    }),
+  );
+}
+
 /** The number of pods of an admission. */
 export function memberCount(members: Readonly<Record<string, number>>): number {
   return Object.values(members).reduce((sum, count) => sum + count, 0);

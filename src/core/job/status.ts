@@ -91,6 +91,9 @@ export type Attempts = {
 /** How a member has ended. `FAILED`: for good; a failure that is retried is no end. */
 export type MemberEnd = "SUCCEEDED" | "FAILED";
 
+/** Members that gave their tokens back: indexes by replica type, the lowest first. */
+export type ReturnedMembers = Readonly<Record<string, readonly number[]>>;
+
 /**
  * The state of an admission. `live`: it starts or runs. `ended`: the job has ended. `undone`: the job waits again or is
  * suspended.
@@ -124,6 +127,13 @@ export type Admission = {
    * scale-down remove its entry. Omitted: none has ended.
    */
   readonly ended?: Readonly<Record<ReplicaKey, MemberEnd>>;
+  /** When the last of these ends was recorded. Omitted: none was. */
+  readonly lastEndMs?: number;
+  /**
+   * Members that have ended and gave their tokens back: indexes by replica type, the lowest first. They stay members.
+   * Omitted: none.
+   */
+  readonly returned?: ReturnedMembers;
   /** When its tokens were released. Null while it holds them. */
   readonly tokensReleasedMs: number | null;
   /** When its cluster was seen without any of its objects. Null while some exist or may exist. */

@@ -1,13 +1,14 @@
 import { isJsonObject, type JsonObject } from "../../runtime/json.ts";
-import { joinErrors } from "../job/notes.ts";
-import type { FieldError } from "../job/sent.ts";
+import { joinErrors } from "../job/request/notes.ts";
+import type { FieldError } from "../job/request/sent.ts";
 import { POD_BYTES_MAX } from "../pods/pod-size.ts";
 import { type AnswerBounds, passedAnswerBound } from "./answer-size.ts";
 import type { ClusterSpec, Verdict } from "./kind.ts";
 
 const VERDICTS: readonly Verdict[] = ["running", "succeeded", "failed", null];
-const CLUSTER_SPEC: readonly (keyof ClusterSpec | "volumes" | "volumeMounts" | "command" | "serviceAccount")[] = [
+const CLUSTER_SPEC: readonly (keyof ClusterSpec)[] = [
   "env",
+  "defaultEnv",
   "initContainers",
   "volumes",
   "volumeMounts",
@@ -31,12 +32,8 @@ export function checkedClusterSpec(answer: unknown): ClusterSpec {
   const spec = objectOf(answer, "clusterSpec must return an object with env and initContainers, not a promise");
   const unknown = Object.keys(spec).find((member) => !CLUSTER_SPEC.some((known) => known === member));
   must(unknown === undefined, `clusterSpec returned ${unknown}; it may return ${CLUSTER_SPEC.join(", ")}`);
-  for (const [container, list] of Object.entries(
-    objectOf(spec["env"], "clusterSpec must return env as lists by container"),
-  )) {
-    const path = `clusterSpec's env.${container}`;
-    for (const variable of listOf(list, path)) checkVariable(variable, path);
-  }
+  checkEnv("env", spec["env"]);
+  checkEnv("defaultEnv", spec["defaultEnv"] ?? {});
   listOf(spec["initContainers"], "clusterSpec's initContainers");
   if (spec["volumes"] !== undefined) listOf(spec["volumes"], "clusterSpec's volumes");
   const { volumeMounts = {}, command = {}, serviceAccount } = spec;
@@ -50,6 +47,14 @@ export function checkedClusterSpec(answer: unknown): ClusterSpec {
   const named = serviceAccount === undefined || typeof serviceAccount === "string";
   must(named, "clusterSpec's serviceAccount must be text");
   return spec as ClusterSpec;
+}
+
+function checkEnv(member: "env" | "defaultEnv", value: unknown): void {
+  const byContainer = objectOf(value, `clusterSpec must return ${member} as lists by container`);
+  for (const [container, list] of Object.entries(byContainer)) {
+    const path = `clusterSpec's ${member}.${container}`;
+    for (const variable of listOf(list, path)) checkVariable(variable, path);
+  }
 }
 
 function checkVariable(variable: JsonObject, path: string): void {

@@ -21,6 +21,7 @@ const CONTAINER = /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/;
 const PORT_NAME = /^[a-z0-9]([-a-z0-9]{0,13}[a-z0-9])?$/;
 const LETTER = /[a-z]/;
 const FUNCTIONS = ["roleName", "validate", "clusterSpec", "objects", "isMaster", "verdict"] as const;
+const OPTIONAL_FUNCTIONS = ["elasticRoles", "warn", "countedInit"] as const;
 const MEMBERS: readonly (keyof Kind)[] = [
   "name",
   "runs",
@@ -33,8 +34,7 @@ const MEMBERS: readonly (keyof Kind)[] = [
   "defaults",
   "kindSpecSchema",
   "example",
-  "elasticRoles",
-  "warn",
+  ...OPTIONAL_FUNCTIONS,
 ];
 const RESTART_POLICIES = ["Always", "OnFailure", "Never", "ExitCode"];
 const RESTART_SCOPES = ["REPLICA", "GANG"];
@@ -52,7 +52,7 @@ export function checkKind(kind: unknown, must: Must): void {
   for (const [member, { as, what }] of Object.entries(TEXTS))
     its(matches(members[member], as), `${member} must be ${what}`);
   for (const member of FUNCTIONS) its(typeof members[member] === "function", `${member} must be a function`);
-  for (const member of ["elasticRoles", "warn"]) {
+  for (const member of OPTIONAL_FUNCTIONS) {
     const value = members[member];
     its(value === undefined || typeof value === "function", `${member} must be a function`);
   }
@@ -75,8 +75,8 @@ function checkContainer(
   its(isJsonObject(defaultPort), "defaultPort must be null or { name, number }");
   const { name, number } = defaultPort as Record<string, unknown>;
   its(
-    matches(name, PORT_NAME) && matches(name, LETTER),
-    "defaultPort.name must be up to 15 lower-case letters, digits and dashes",
+    matches(name, PORT_NAME) && matches(name, LETTER) && !String(name).includes("--"),
+    "defaultPort.name must be up to 15 lower-case letters, digits and dashes, and no dash beside another",
   );
   its(isWhole(number, 1) && Number(number) <= 65_535, "defaultPort.number must be a whole number of 1 to 65535");
 }

@@ -1,8 +1,8 @@
 import type { Json, JsonObject } from "../../runtime/json.ts";
 import { arrayAt, isJsonObject, numberAt, objectAt, stringAt } from "../../runtime/json.ts";
 import { compileLinear } from "../../runtime/linear-pattern.ts";
-import { NoteList } from "../job/notes.ts";
-import type { FieldError } from "../job/sent.ts";
+import { NoteList } from "../job/request/notes.ts";
+import type { FieldError } from "../job/request/sent.ts";
 
 /** The largest integer of Kubernetes' int32 fields. */
 const INT32_MAX = 2 ** 31 - 1;

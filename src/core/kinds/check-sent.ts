@@ -1,7 +1,7 @@
 import { arrayAt, isJsonObject, type JsonObject, objectAt, stringAt } from "../../runtime/json.ts";
-import { defaultSpec } from "../job/defaults.ts";
-import { joinErrors } from "../job/notes.ts";
-import type { FieldError, SentReplicaSpec, SentSpec } from "../job/sent.ts";
+import { defaultSpec } from "../job/request/defaults.ts";
+import { joinErrors } from "../job/request/notes.ts";
+import type { FieldError, SentReplicaSpec, SentSpec } from "../job/request/sent.ts";
 import { parseMilli } from "../pods/quantity.ts";
 import { schemaErrors } from "./check-schema.ts";
 import { elasticRolesOf, isService, type Kind, type RoleBounds } from "./kind.ts";

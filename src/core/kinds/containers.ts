@@ -13,6 +13,11 @@ export function everyContainer(replica: Replica, env: readonly EnvVar[]): Readon
   return Object.fromEntries(names.map((name) => [name, env]));
 }
 
+/** Python writes its output at once, so that logs have it when it happens. A template may say otherwise. */
+export function pythonEnv(replica: Replica): Readonly<Record<string, readonly EnvVar[]>> {
+  return everyContainer(replica, [{ name: "PYTHONUNBUFFERED", value: "1" }]);
+}
+
 /**
  * The default container of a pod spec: the one with the kind's name for it, else the first. Empty without containers.
  */

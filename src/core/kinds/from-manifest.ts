@@ -3,7 +3,13 @@
  * see every wrong field at once.
  */
 import { canonicalJson, isJsonObject, type Json, type JsonObject, objectAt } from "../../runtime/json.ts";
-import type { FieldError, SentReplicaSpec, SentRunPolicy, SentSchedulingPolicy, SentSpec } from "../job/sent.ts";
+import type {
+  FieldError,
+  SentReplicaSpec,
+  SentRunPolicy,
+  SentSchedulingPolicy,
+  SentSpec,
+} from "../job/request/sent.ts";
 import type { CleanPodPolicy, PartialPolicy, RestartPolicy, RestartScope } from "../job/spec.ts";
 import { isService, type Kind } from "./kind.ts";
 import { type Registry, UNSERVED_KINDS } from "./registry.ts";
@@ -29,7 +35,8 @@ const CLEAN_POD_POLICIES: readonly CleanPodPolicy[] = ["All", "Running", "None"]
 const RESTART_POLICIES: readonly RestartPolicy[] = ["Always", "OnFailure", "Never", "ExitCode"];
 const RESTART_SCOPES: readonly RestartScope[] = ["REPLICA", "GANG"];
 const OWN_API_VERSION = "gangway.dev/v1";
-const OWN_SPEC_FIELDS = [
+/** The members of the spec of a manifest in Gangway's own form. */
+export const OWN_SPEC_FIELDS = [
   "kind",
   "replicaSpecs",
   "runPolicy",
@@ -237,7 +244,8 @@ function readReplicas(reader: SentReader, value: Json | undefined, path: string)
   return replicas;
 }
 
-const RUN_POLICY_FIELDS = [
+/** The members of a run policy in a manifest. */
+export const RUN_POLICY_FIELDS = [
   "cleanPodPolicy",
   "cleanPodPolicyAtLimit",
   "ttlSecondsAfterFinished",

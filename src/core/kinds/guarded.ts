@@ -8,7 +8,7 @@ import type { Kind } from "./kind.ts";
  * worker counts that as a failure of the kind.
  */
 export function guarded(kind: Kind): Kind {
-  const { roleName, isMaster, elasticRoles, validate, warn } = kind;
+  const { roleName, isMaster, elasticRoles, validate, warn, countedInit } = kind;
   return {
     ...kind,
     roleName: (role) => orElse(() => String(roleName(role)), role),
@@ -25,6 +25,9 @@ export function guarded(kind: Kind): Kind {
     objects: (gang) => checkedObjects(kind.objects(gang)),
     verdict: (states, kindSpec) => checkedVerdict(kind.verdict(states, kindSpec)),
     ...(warn === undefined ? {} : { warn: (sent) => orElse(() => checkedErrors(warn(sent)), []) }),
+    ...(countedInit === undefined
+      ? {}
+      : { countedInit: (spec, role) => orElse(() => listOf(countedInit(spec, role)), []) }),
     ...(elasticRoles === undefined ? {} : { elasticRoles: (spec) => orElse(() => listOf(elasticRoles(spec)), []) }),
   };
 }

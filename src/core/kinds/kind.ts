@@ -1,6 +1,6 @@
 import type { JsonObject } from "../../runtime/json.ts";
-import type { KindDefaults } from "../job/defaults.ts";
-import type { FieldError, SentSpec } from "../job/sent.ts";
+import type { KindDefaults } from "../job/request/defaults.ts";
+import type { FieldError, SentSpec } from "../job/request/sent.ts";
 import type { JobSpec } from "../job/spec.ts";
 
 /** The number of pods that a kind allows of a replica type. `min` 1: the type is required. `max` null: no limit. */
@@ -39,8 +39,13 @@ export type EnvVar = { readonly name: string; readonly value?: string; readonly 
 
 /** The parts that a kind adds to the pod of a replica, so that the members of the gang find each other. */
 export type ClusterSpec = {
-  /** Environment by container name. Other containers get none. */
+  /**
+   * Environment by container name. Other containers get none. A variable takes the place of one of the same name that
+   * the template sets: without it, the members would not find each other.
+   */
   readonly env: Readonly<Record<string, readonly EnvVar[]>>;
+  /** The same for variables that a template may set itself: its own ones stay. Omitted: none. */
+  readonly defaultEnv?: Readonly<Record<string, readonly EnvVar[]>>;
   readonly initContainers: readonly JsonObject[];
   readonly volumes?: readonly JsonObject[];
   /** By container name. */
@@ -117,6 +122,11 @@ export type Kind = {
    * on the members, a config map must depend on them too.
    */
   readonly objects: (gang: Gang) => readonly JsonObject[];
+  /**
+   * The init containers that `clusterSpec` adds to the pods of a replica type, with their resources alone: the planner
+   * counts them. Omitted: it adds none, or they request nothing to speak of.
+   */
+  readonly countedInit?: (spec: JobSpec, role: string) => readonly JsonObject[];
   /** True for the pod that gets the label `training.kubeflow.org/job-role: master`. */
   readonly isMaster: (members: Readonly<Record<string, number>>, role: string, index: number) => boolean;
   /** The replica types of a job that may grow and shrink while it runs, with their bounds. Omitted: none. */

@@ -3,7 +3,7 @@
  * this file as `gangway/plugin`: the author of a kind needs nothing else of the source.
  */
 import type { JsonObject } from "../../runtime/json.ts";
-import type { KindDefaults } from "../job/defaults.ts";
+import type { KindDefaults } from "../job/request/defaults.ts";
 import type { FailureKind } from "../job/status.ts";
 import type { ExternalResource, LogLink, PluginState, ReasonInfo, TaskPhase } from "../job/task-info.ts";
 import type { Kind } from "./kind.ts";
@@ -11,8 +11,8 @@ import { kindSpecSchema } from "./kind-spec.ts";
 import { everyoneVerdict } from "./verdicts.ts";
 
 export type { Json, JsonObject } from "../../runtime/json.ts";
-export type { KindDefaults } from "../job/defaults.ts";
-export type { FieldError, SentSpec } from "../job/sent.ts";
+export type { KindDefaults } from "../job/request/defaults.ts";
+export type { FieldError, SentSpec } from "../job/request/sent.ts";
 export type { JobSpec, ReplicaSpec, RestartPolicy, RestartScope, RunPolicy } from "../job/spec.ts";
 export type { FailureKind } from "../job/status.ts";
 export type { CacheStatus, ExternalResource, LogLink, PluginState, ReasonInfo, TaskPhase } from "../job/task-info.ts";

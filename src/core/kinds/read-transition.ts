@@ -2,6 +2,8 @@
  * Reads the answer of a plugin's `handle`, which may be any value. It serves authors of plugins, who learn which member
  * is wrong, and keeps wrong values out of the records of jobs.
  */
+
+import { foreignText } from "../../runtime/foreign-text.ts";
 import { isJsonObject, type JsonObject } from "../../runtime/json.ts";
 import type { FailureKind } from "../job/status.ts";
 import {
@@ -38,7 +40,7 @@ const FAILURES: readonly TaskPhase[] = ["RETRYABLE_FAILURE", "PERMANENT_FAILURE"
 const RECHECK_MS = 5_000;
 const RECHECK_MS_MAX = 3_600_000;
 const VERSION_MAX = 2 ** 32 - 1;
-const TEXT_CHARS_MAX = 4_096;
+const TEXT_BYTES_MAX = 4_096;
 const ITEMS_MAX = 1_000;
 /** State and info are stored in the job's record and in every entry of the event log. */
 const JSON_CHARS_MAX = 65_536;
@@ -173,7 +175,7 @@ function list(value: unknown, path: string): readonly unknown[] {
 function text(value: unknown, path: string): string {
   if (value === undefined || value === null) return "";
   if (typeof value !== "string") throw new Wrong(`${path} must be text`);
-  return value.slice(0, TEXT_CHARS_MAX).toWellFormed().replaceAll("\0", "");
+  return foreignText(value, TEXT_BYTES_MAX);
 }
 
 function word<T extends string>(value: unknown, path: string, allowed: readonly T[]): T {

@@ -2,76 +2,58 @@
  * Judges a job that was not submitted: could it run, now or later, and where? Users ask it before they wait for a job
  * that no cluster can ever take.
  */
+
 import { invariant } from "../../runtime/assert.ts";
 import type { Job } from "../job/job.ts";
 import type { Registry } from "../kinds/registry.ts";
-import { gangOf, type PlanGang } from "./plan-gang.ts";
-import type { ClusterRefusal, PlannedAdmission, QuotaRefusal, Refusal } from "./plan-types.ts";
-import { nominationBy } from "./preemption.ts";
-import { nearestRefusal } from "./refuse.ts";
-import type { HeldByCaller } from "./snapshot.ts";
-import type { FleetState } from "./state/fleet-state.ts";
-import { type AloneAnswers, judgeAlone } from "./state/judge-alone.ts";
-import { RefusalWords } from "./state/refusal-words.ts";
-import { causeOf } from "./state/run-round.ts";
+import { type AloneAnswers, judgeAlone } from "./explain/judge-alone.ts";
+import { RefusalMessages } from "./explain/refusal-messages.ts";
+import { nearestRefusal } from "./explain/refuse.ts";
+import type { FleetState } from "./fleet-state.ts";
+import { type HashedAsk, hashedAsk } from "./model/ask.ts";
+import { askingGang, gangVersion, type PlanGang } from "./model/plan-gang.ts";
+import type { PlannedAdmission, Refusal } from "./model/plan-types.ts";
+import { nominationBy } from "./model/preemption.ts";
+import type { ClusterVerdict, Simulation } from "./model/simulation.ts";
+import type { HeldByCaller } from "./model/snapshot.ts";
+import { reasonOf } from "./round/reasons.ts";
 
-/**
- * `FITS_NOW`: the next plan admits it. `WAITS`: not now, but once others have ended, or a cluster is back.
- * `NEVER`: not even if nothing else ran, unless the job, a queue or a cluster is changed.
- */
-export type SimulatedVerdict = "FITS_NOW" | "WAITS" | "NEVER";
-
-/** Whether one cluster has nodes for the gang, under the limits of its queue; the use of quotas does not count. */
-export type ClusterVerdict = {
-  readonly cluster: string;
-  /** True: no program runs there. */
-  readonly simulated: boolean;
-  readonly verdict: SimulatedVerdict;
-  /** Null: the gang fits now. */
-  readonly refusal: ClusterRefusal | null;
+export type SimulateAt = {
+  readonly kinds: Registry;
+  readonly nowMs: number;
+  /** The callers that hold tokens. */
+  readonly callers: readonly HeldByCaller[];
+  /** Gangs that wait before the job. Omitted: those that the state knows. */
+  readonly waiting?: readonly PlanGang[];
 };
-
-export type Simulation = {
-  readonly verdict: SimulatedVerdict;
-  /** The admission that the job would get. Null unless it fits now. */
-  readonly admission: PlannedAdmission | null;
-  /** Why the job would not be admitted now, in the words of a refusal. Empty if it would. */
-  readonly reason: string;
-  readonly message: string;
-  /** All clusters, by name; empty for a job without pods. */
-  readonly clusters: readonly ClusterVerdict[];
-  /** Every quota that is in the way: now, or for `NEVER` at any time. */
-  readonly quotas: readonly QuotaRefusal[];
-  /** The clusters that the message is about. */
-  readonly refusals: readonly ClusterRefusal[];
-};
-
-type At = { readonly kinds: Registry; readonly nowMs: number };
 
 /** Versions above those of all records. */
+const WAITING_VERSION = Number.MAX_SAFE_INTEGER - 2;
 const REMOVED_VERSION = Number.MAX_SAFE_INTEGER - 1;
-const SIMULATED_VERSION = Number.MAX_SAFE_INTEGER;
+export const SIMULATED_VERSION = Number.MAX_SAFE_INTEGER;
 
 /**
  * Judges a job as if it were submitted now, and not suspended. The state's waiting jobs come before it, except one of
  * its name: the user asks about that one. Leaves the state as it was.
  */
-export function simulate(
-  state: FleetState,
-  submitted: Job,
-  at: At & { readonly callers: readonly HeldByCaller[] },
-): Simulation {
-  const gang = gangOf(asWaiting(submitted), at.kinds, { generation: 1, lastAdmission: 0 });
+export function simulate(state: FleetState, submitted: Job, at: SimulateAt): Simulation {
+  const gang = waitingGang(submitted, hashedAsk(submitted, at.kinds));
   const mark = state.mark();
   try {
+    for (const one of at.waiting ?? []) addWaiting(state, one);
     addInPlace(state, gang);
     const now = judgeNow(state, gang, at);
-    const entry = state.parts.lines.entries.get(gang.uid);
-    invariant(entry !== undefined, "the state has the gang that was added");
-    return simulationOf(now, gang, judgeAlone(state.parts, entry));
+    const queued = state.parts.queues.gangs.get(gang.uid);
+    invariant(queued !== undefined, "the state has the gang that was added");
+    return simulationOf(now, gang, judgeAlone(state.parts, queued));
   } finally {
     state.rollback(mark);
   }
+}
+
+/** The gang of a job that was not submitted, as if nothing but quotas and clusters held it back. */
+export function waitingGang(job: Job, asked: HashedAsk): PlanGang {
+  return askingGang(asWaiting(job), asked, { generation: 1, lastAdmission: 0 });
 }
 
 /** The job as one that nothing holds back but quotas and clusters: not suspended, and without an earlier result. */
@@ -80,12 +62,19 @@ function asWaiting(job: Job): Job {
   return { ...job, spec: { ...job.spec, runPolicy }, status: { ...job.status, phase: "WAITING" }, admissions: [] };
 }
 
+/** Adds a waiting gang to the state, unless the state knows it as it was later: then it was admitted meanwhile. */
+function addWaiting(state: FleetState, gang: PlanGang): void {
+  const known = state.parts.queues.gangs.get(gang.uid)?.facts;
+  if (known !== undefined && gangVersion(known) > gangVersion(gang)) return;
+  state.apply({ kind: "gang", uid: gang.uid, version: WAITING_VERSION, gang });
+}
+
 /** Adds a gang to the state, in the place of the one of its name that waits. */
 function addInPlace(state: FleetState, { namespace, name, ...gang }: PlanGang): void {
-  const others = [...state.parts.lines.entries.values()].filter(({ gang: other }) => {
+  const others = [...state.parts.queues.gangs.values()].filter(({ facts: other }) => {
     return other.waits && other.namespace === namespace && other.name === name;
   });
-  for (const { gang: other } of others) {
+  for (const { facts: other } of others) {
     state.apply({ kind: "gang", uid: other.uid, version: REMOVED_VERSION, gang: null });
   }
   const added = { ...gang, namespace, name };
@@ -99,14 +88,17 @@ function judgeNow(
   { nowMs, callers }: { readonly nowMs: number; readonly callers: readonly HeldByCaller[] },
 ): PlannedAdmission | Refusal {
   let decided: PlannedAdmission | Refusal | null = null;
-  state.preview(nowMs, ({ admissions, preemptions }, parts) => {
-    const entry = parts.lines.entries.get(gang.uid);
+  state.preview(nowMs, ({ admissions, preemptions }, { fleet, pendingUse }) => {
+    const queued = fleet.queues.gangs.get(gang.uid);
     const preemption = preemptions.find(({ planned }) => planned.jobUid === gang.uid);
-    const passing = preemption?.takesOver === undefined ? undefined : preemption.planned;
-    const nominated = preemption && ({ kind: "preempting", nomination: nominationBy(preemption, nowMs) } as const);
-    const cause = nominated ?? (entry === undefined ? null : causeOf(parts, entry, nowMs));
-    const refusal = cause === null ? null : new RefusalWords(parts, { callers, admissions }).refusalOf(gang, cause);
-    decided = admissions.find(({ jobUid }) => jobUid === gang.uid) ?? passing ?? refusal;
+    const nomination = preemption && nominationBy(preemption, nowMs);
+    const admitsNext = preemption?.takesOver !== undefined && nomination?.victims.length === 0;
+    const overtaking = admitsNext ? preemption.planned : undefined;
+    const nominated = nomination && ({ kind: "preempting", nomination } as const);
+    const cause = nominated ?? (queued === undefined ? null : reasonOf(fleet, queued, nowMs));
+    const messages = new RefusalMessages(fleet, { callers, admissions, pendingUse });
+    const refusal = cause === null ? null : messages.refusalOf(gang, cause);
+    decided = admissions.find(({ jobUid }) => jobUid === gang.uid) ?? overtaking ?? refusal;
   });
   invariant(decided !== null, "a round admits, nominates or refuses every waiting gang");
   return decided;
@@ -127,13 +119,13 @@ function simulationOf(now: PlannedAdmission | Refusal, gang: PlanGang, alone: Al
 const WAITS_FOR = ["NoCapacity", "CapacityUnknown"];
 
 /** A gang that its queue can never admit is not tried in any cluster. */
-function judgeCluster(one: AloneAnswers["clusters"][number], ever: Refusal | null): ClusterVerdict {
-  const { name: cluster, simulated, barred, refusals, fits } = one;
+export function judgeCluster(one: AloneAnswers["clusters"][number], ever: Refusal | null): ClusterVerdict {
+  const { name: cluster, simulated, exclusion, refusals, fits } = one;
   const of = { cluster, simulated };
   const untried = fits || ever === null ? null : { reason: ever.reason, message: ever.message };
   const refusal = refusals.length > 0 ? nearestRefusal(refusals) : untried && { cluster, ...untried, ...NOT_TRIED };
   if (refusal !== null && !WAITS_FOR.includes(refusal.reason)) return { ...of, verdict: "NEVER", refusal };
-  const now = barred ?? refusal;
+  const now = exclusion ?? refusal;
   return { ...of, verdict: now === null ? "FITS_NOW" : "WAITS", refusal: now };
 }
 

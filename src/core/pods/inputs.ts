@@ -1,5 +1,5 @@
 import { isJsonObject, type Json, type JsonObject } from "../../runtime/json.ts";
-import type { FieldError } from "../job/sent.ts";
+import type { FieldError } from "../job/request/sent.ts";
 
 /** Larger inputs do not fit a command line. Use the co-pilot for them. */
 const INPUTS_CHARS_MAX = 64 * 1024;

@@ -57,6 +57,15 @@ function resourceName(name: string, gpuResourceName: string): string {
   return RESOURCE_NAMES[wordOf(name)] ?? name;
 }
 
+/**
+ * The resource that a container gets for one that it names: the GPUs of the platform for `gpu`. Null: it gets none,
+ * because containers do not have it.
+ */
+export function resourceOfContainer(name: string, gpuResourceName: string): string | null {
+  if (name === NOT_OF_CONTAINERS) return null;
+  return GPU_ALIASES.includes(name) ? gpuResourceName : name;
+}
+
 /** Recognizes `EPHEMERAL_STORAGE` in any spelling. */
 function wordOf(name: string): string {
   return name

@@ -1,5 +1,5 @@
 import { type JsonObject, objectAt, stringAt } from "../../runtime/json.ts";
-import type { FieldError } from "../job/sent.ts";
+import type { FieldError } from "../job/request/sent.ts";
 import type { GpuAccelerator } from "./gpu-selectors.ts";
 
 /** The annotations of a template that the platform acts on. */

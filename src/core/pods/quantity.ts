@@ -8,31 +8,41 @@ const NANO = 10n ** 9n;
 const NANO_OF_MILLI = 10n ** 6n;
 /** A quantity with a binary suffix above 2^63 − 1 counts as that number. */
 const BINARY_NANO_MAX = (2n ** 63n - 1n) * NANO;
-const BINARY = { Ki: 2n ** 10n, Mi: 2n ** 20n, Gi: 2n ** 30n, Ti: 2n ** 40n, Pi: 2n ** 50n, Ei: 2n ** 60n };
 const BINARY_SUFFIXES = ["", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei"];
 const DECIMAL = { n: -9, u: -6, m: -3, "": 0, k: 3, M: 6, G: 9, T: 12, P: 15, E: 18 };
+/** How many billionths one of a suffix is. */
+const NANO_OF: ReadonlyMap<string, bigint> = new Map([
+  ...BINARY_SUFFIXES.map((suffix, power): [string, bigint] => [suffix, NANO * 1024n ** BigInt(power)]),
+  ...Object.entries(DECIMAL).map(([suffix, power]): [string, bigint] => [suffix, 10n ** BigInt(9 + power)]),
+]);
 /** More digits than any amount needs. The time to read a number grows with the square of its length. */
 const CHARS_MAX = 128;
 const SYNTAX = /^([+-]?)(\d+(?:\.\d*)?|\.\d+)(?:([KMGTPE]i)|([numkMGTPE]?)|[eE]([+-]?\d{1,2}))$/;
 
 /**
- * Reads a quantity. Null if the text is not one. Rounds up to whole billionths, away from zero, so that a small amount
- * never becomes none. Source: apimachinery `resource.ParseQuantity`.
+ * Reads a quantity, with or without spaces around it. Null if the text is not one. Rounds up to whole billionths, away
+ * from zero, so that a small amount never becomes none. Source: apimachinery `resource.ParseQuantity`.
  */
 export function parseQuantity(text: string): Quantity | null {
-  const match = text.length > CHARS_MAX ? null : SYNTAX.exec(text);
+  const match = text.length > CHARS_MAX ? null : SYNTAX.exec(text.trim());
   if (match === null) return null;
   const [, sign, digits = "", binary, decimal = "", exponent] = match;
   const [whole = "", fraction = ""] = digits.split(".");
-  const unscaled = { numerator: BigInt(whole + fraction) * NANO, denominator: 10n ** BigInt(fraction.length) };
-  if (binary !== undefined) {
-    const up = ceilDivide(unscaled.numerator * BINARY[binary as keyof typeof BINARY], unscaled.denominator);
-    return signed(sign, up > BINARY_NANO_MAX ? BINARY_NANO_MAX : up, "BinarySI");
+  const amount = BigInt(whole + fraction);
+  if (exponent !== undefined) {
+    const power = 9 + Number(exponent) - fraction.length;
+    const up = power < 0 ? ceilDivide(amount, 10n ** BigInt(-power)) : amount * 10n ** BigInt(power);
+    return signed(sign, up, "DecimalExponent");
   }
-  const power = exponent === undefined ? DECIMAL[decimal as keyof typeof DECIMAL] : Number(exponent);
-  const numerator = unscaled.numerator * 10n ** BigInt(Math.max(power, 0));
-  const up = ceilDivide(numerator, unscaled.denominator * 10n ** BigInt(Math.max(-power, 0)));
-  return signed(sign, up, exponent === undefined ? "DecimalSI" : "DecimalExponent");
+  const nano = amount * (NANO_OF.get(binary ?? decimal) ?? NANO);
+  const up = fraction === "" ? nano : ceilDivide(nano, 10n ** BigInt(fraction.length));
+  if (binary === undefined) return signed(sign, up, "DecimalSI");
+  return signed(sign, up > BINARY_NANO_MAX ? BINARY_NANO_MAX : up, "BinarySI");
+}
+
+/** True for a text that `parseQuantity` reads. Reads no number. */
+export function isQuantityText(text: string): boolean {
+  return text.length <= CHARS_MAX && SYNTAX.test(text.trim());
 }
 
 function signed(sign: string | undefined, nano: bigint, format: QuantityFormat): Quantity {

@@ -4,7 +4,7 @@
  */
 import { compareText } from "../../runtime/compare-text.ts";
 import { arrayAt, isJsonObject, type JsonObject, objectAt, stringAt, stringMapAt } from "../../runtime/json.ts";
-import type { FieldError } from "../job/sent.ts";
+import type { FieldError } from "../job/request/sent.ts";
 import { DOWNLOADER, withCoPilot } from "./co-pilot.ts";
 import { selectGpus, withTolerations } from "./gpu-selectors.ts";
 import { mergeMetadata, mergePodSpecs } from "./merge-pod-specs.ts";
@@ -12,11 +12,9 @@ import { customizeResources } from "./platform-resources.ts";
 import { type AnnotationRequests, annotationPath, POD_ANNOTATION, readAnnotations } from "./pod-annotations.ts";
 import type { PlatformResources, PlatformTemplate, PodConfig } from "./pod-config.ts";
 import { POD_BYTES_MAX } from "./pod-size.ts";
-import { PRIMARY_CONTAINER_ANNOTATION } from "./pod-view.ts";
+import { PRIMARY_CONTAINER_ANNOTATION } from "./read/pod-view.ts";
 import { secretsBytes, withSecrets } from "./secrets.ts";
 import { platformTolerations, resourcesOf, updatePod } from "./update-pod.ts";
-import { checkContainers, checkResourceNames } from "./validate-containers.ts";
-import { checkVolumes } from "./validate-volumes.ts";
 import { missingEnv } from "./variables.ts";
 import { mapContainers } from "./with-named.ts";
 
@@ -31,10 +29,7 @@ export type Shaping = {
 
 export type ShapeOutcome =
   | { readonly kind: "shaped"; readonly template: JsonObject }
-  /**
-   * Requests of its annotations that the platform cannot meet, or errors that Kubernetes would report. Paths start at
-   * the template.
-   */
+  /** Requests of its annotations that the platform cannot meet. Paths start at the template. */
   | { readonly kind: "refused"; readonly errors: readonly FieldError[] };
 
 /**
@@ -52,8 +47,6 @@ export function shapeTemplate(template: JsonObject, shaping: Shaping): ShapeOutc
   const podSpec = objectAt(template, "spec");
   const primaryContainer = primaryNamedBy(metadata) || shaping.primaryContainer;
   const shaped = shapeSpec(podSpec, requests, found, { ...shaping, primaryContainer });
-  const shapedWrong = shapedErrors(podSpec, shaped);
-  if (shapedWrong.length > 0) return { kind: "refused", errors: shapedWrong };
   const described = Object.keys(metadata).length === 0 ? {} : { metadata };
   return { kind: "shaped", template: { ...template, ...described, spec: shaped } };
 }
@@ -100,21 +93,6 @@ function noSuchContainer(name: string, podSpec: JsonObject): readonly FieldError
   if (name === "" || names.includes(name)) return [];
   const message = `is "${name.slice(0, 80)}": must be one of the template's containers: ${names.join(", ")}`;
   return [{ path: annotationPath(PRIMARY_CONTAINER_ANNOTATION), message }];
-}
-
-/**
- * Errors that Kubernetes would report for the shaped template. If the template itself does not have the error, the
- * message says that the platform's settings cause it.
- */
-function shapedErrors(raw: JsonObject, shaped: JsonObject): readonly FieldError[] {
-  const found = [...checkContainers(shaped), ...checkVolumes(shaped)];
-  if (found.length === 0) return checkResourceNames(shaped);
-  const own = new Set([...checkContainers(raw), ...checkVolumes(raw)].map(({ path, message }) => `${path} ${message}`));
-  const whole = found.map(({ path, message }) => {
-    const built = own.has(`${path} ${message}`) ? "" : " (in the pod that the platform builds from the template)";
-    return { path, message: `${message}${built}` };
-  });
-  return [...whole, ...checkResourceNames(shaped)];
 }
 
 /**

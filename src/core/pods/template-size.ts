@@ -1,5 +1,5 @@
 import { isJsonObject, type Json, type JsonObject } from "../../runtime/json.ts";
-import type { FieldError } from "../job/sent.ts";
+import type { FieldError } from "../job/request/sent.ts";
 
 /** How large a template may be: in all, and each of its members. docs/api.md lists it. */
 export const TEMPLATE_BOUNDS = {

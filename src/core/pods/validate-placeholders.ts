@@ -1,10 +1,11 @@
 import { type JsonObject, objectAt, stringMapAt } from "../../runtime/json.ts";
-import { joinErrors } from "../job/notes.ts";
+import { joinErrors } from "../job/request/notes.ts";
+import type { TemplateFindings } from "../job/request/sent.ts";
+
 import { type NameHelp, nameHelp } from "./nearest-name.ts";
 import { type Placeholder, placeholdersIn } from "./placeholders.ts";
 import { annotationPath, POD_ANNOTATION } from "./pod-annotations.ts";
 import { commandTexts, type TemplateText } from "./template-texts.ts";
-import type { TemplateFindings } from "./validate-template.ts";
 import { PLACES, VARIABLES } from "./variables.ts";
 
 /** Placeholders that only Flyte supports. They are errors, because Gangway would not fill them in. */

@@ -2,19 +2,12 @@
  * The facts about a pod that its program needs: environment variables, and placeholders in commands and arguments. They
  * let users write one template for all replicas and attempts.
  */
-import {
-  arrayAt,
-  isJsonObject,
-  type Json,
-  type JsonObject,
-  objectAt,
-  stringAt,
-  stringMapAt,
-} from "../../runtime/json.ts";
+import { arrayAt, type Json, type JsonObject, objectAt, stringAt, stringMapAt } from "../../runtime/json.ts";
 import { inputText } from "./inputs.ts";
 import { placeholdersIn } from "./placeholders.ts";
 import { POD_ANNOTATION } from "./pod-annotations.ts";
 import { type TextMaker, WHOLE_TEXTS } from "./text-maker.ts";
+import { withNamed } from "./with-named.ts";
 
 /** Facts about a pod, by name: `JobName`, `Attempt`, … */
 export type Variables = Readonly<Record<string, string>>;
@@ -38,7 +31,8 @@ export type PlaceholderValues<T = string> = {
   readonly inputs?: JsonObject;
 };
 
-const ENV_PREFIX = "GANGWAY_";
+/** Begins the names of the variables that Gangway gives to pods. */
+export const ENV_PREFIX = "GANGWAY_";
 
 /** The variables of every pod. */
 export const VARIABLES = [
@@ -160,12 +154,19 @@ export function environmentOf(variables: Variables): readonly JsonObject[] {
 
 /** The variables of a list that a container does not set itself. */
 export function missingEnv(container: JsonObject, env: readonly JsonObject[]): readonly JsonObject[] {
-  const own = new Set(
-    arrayAt(container, "env")
-      .filter(isJsonObject)
-      .map((one) => stringAt(one, "name")),
-  );
-  return env.filter((one) => !own.has(stringAt(one, "name")));
+  const missing = new Map(env.map((one) => [stringAt(one, "name"), one]));
+  for (const one of arrayAt(container, "env")) missing.delete(stringAt(one, "name"));
+  return env.filter((one) => missing.get(stringAt(one, "name")) === one);
+}
+
+/**
+ * The environment of a container with variables in the place of its own of the same names, so that its other variables
+ * can refer to them. A variable that refers to others comes after all of the container's, so that it finds them.
+ */
+export function withOwnEnv(container: JsonObject, env: readonly JsonObject[]): JsonObject {
+  const last = new Set(env.filter((one) => stringAt(one, "value")?.includes("$(")).map((one) => stringAt(one, "name")));
+  const kept = arrayAt(container, "env").filter((one) => !last.has(stringAt(one, "name")));
+  return withNamed({ env: kept }, "env", env);
 }
 
 function snakeCase(name: string): string {

@@ -1,6 +1,5 @@
 /** Serves admins: listing allocations, forced releases and reconciliation. */
-import type { TokenName } from "./calls.ts";
-import type { LedgerRow } from "./counters.ts";
+import type { LedgerRow, TokenName } from "./counters.ts";
 
 export type PageRequest = {
   readonly pageSize: number;

@@ -4,6 +4,19 @@ import type { Allocation, GrantRequest, Holder, Rest, TurnOver } from "./counter
 /** The highest amount and the highest sum. Numbers above it are not exact. */
 export const AMOUNT_MAX = Number.MAX_SAFE_INTEGER;
 
+/** Stands for every amount above `AMOUNT_MAX`. No quota allows it, and larger numbers would not be exact. */
+export const AMOUNT_ABOVE = AMOUNT_MAX + 1;
+
+/** An amount, or `AMOUNT_ABOVE` in place of a larger one. */
+export function countable(amount: number): number {
+  return Math.min(amount, AMOUNT_ABOVE);
+}
+
+/** An amount to read. The largest number says that it stands for larger ones too. */
+export function amountText(amount: number): string {
+  return amount >= AMOUNT_ABOVE ? `${AMOUNT_ABOVE} or more` : String(amount);
+}
+
 /** A fence is epoch × this + a counter below this. */
 export const FENCES_PER_EPOCH = 2n ** 32n;
 

@@ -1,8 +1,6 @@
 /** Serves callers of tokens: the requests and answers of the resource manager, which the API and the tokens share. */
-import type { Caps, Violation } from "./counters.ts";
+import type { Caps, TokenName, Violation } from "./counters.ts";
 import type { RequestedBy } from "./ledger.ts";
-
-export type TokenName = { readonly pool: string; readonly token: string };
 
 /** The lease that a request asks for. */
 export type RequestedLease = { readonly kind: "default" } | { readonly kind: "asked"; readonly ms: number };

@@ -55,6 +55,8 @@ export type Violation = {
   readonly frozen?: true;
 };
 
+export type TokenName = { readonly pool: string; readonly token: string };
+
 /** One granted allocation. `fence` is epoch × 2^32 + counter. Allocations that were granted together share it. */
 export type AllocationRef = { readonly pool: string; readonly token: string; readonly fence: bigint };
 

@@ -45,11 +45,14 @@ export type QuotaEvents = {
     }[];
   }) => void;
   /** The time of a grant of quota has come. */
-  readonly quotaGrantEnded: (facts: {
-    readonly queue: string;
-    readonly flavor: string;
-    readonly amount: number;
-    readonly untilMs: number;
-  }) => void;
+  readonly quotaGrantEnded: (grant: EndedGrant) => void;
   readonly loopFailed: (facts: { readonly loop: string; readonly error: unknown }) => void;
+};
+
+/** A queue's grant of quota of a pool (`flavor`) that counted until a time. */
+export type EndedGrant = {
+  readonly queue: string;
+  readonly flavor: string;
+  readonly amount: number;
+  readonly untilMs: number;
 };

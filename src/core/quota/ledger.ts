@@ -1,15 +1,21 @@
+import type { Clock } from "../../runtime/clock.ts";
 import type {
   Allocation,
   AllocationRef,
   CountersMoment,
   GiveBack,
+  HeldToken,
   Holder,
   LedgerRow,
   Limits,
+  Rest,
   Scope,
   ScopeSum,
+  TokenName,
+  TurnOver,
   Violation,
 } from "./counters.ts";
+import type { EndedGrant } from "./events.ts";
 import type { RegisteredDomain } from "./pools.ts";
 
 /**
@@ -146,3 +152,68 @@ export function registeredDomain(name: string): RegisteredDomain {
     ? { domain: name.slice(0, -REDIS_SUFFIX.length), durability: "REDIS" }
     : { domain: name, durability: "LEDGER" };
 }
+
+/**
+ * The ledger of one domain. A token is granted if and only if the ledger says so. Functions throw `UnavailableError`
+ * while the ledger is away. In a domain of durability REDIS, the counters answer in its place.
+ */
+export type Ledger = {
+  /**
+   * Raises the epoch if it is `expected` (null: any) and reads everything from which counters are rebuilt. One
+   * transaction, which waits for grants under the old epoch. Marks all earlier releases as confirmed: the new counters
+   * never held them.
+   */
+  readonly raiseEpoch: (expected: number | null) => Promise<RaisedEpoch>;
+  /** Returns null for a domain that was never used. One statement, so that a domain at rest costs no more. */
+  readonly readDomain: () => Promise<LedgerDomain | null>;
+  /** Ends grants of quota whose time has come, and returns them. */
+  readonly endGrants: () => Promise<readonly EndedGrant[]>;
+  readonly readLimits: () => Promise<Limits>;
+  /** Records grants in one transaction, in order. Of each grant it records all allocations or none. */
+  readonly commit: (epoch: number, grants: readonly LedgerGrant[]) => Promise<readonly CommitOutcome[]>;
+  /** Releases tokens in one transaction, each on its own. A repeated request releases nothing twice. */
+  readonly release: (requests: readonly ReleaseRequest[]) => Promise<readonly ReleaseOutcome[]>;
+  /** A release frees the tokens in the counters too. Omitted: it does not. */
+  readonly releaseFrees?: true;
+  /**
+   * Releases tokens whose grants may be under way. Each token that is not held leaves a tombstone, so that a late
+   * commit of such a grant is refused as `gone`.
+   */
+  readonly bury: (requests: readonly ReleaseRequest[]) => Promise<readonly ReleaseOutcome[]>;
+  readonly tombstones: (limit: number) => Promise<readonly Tombstone[]>;
+  readonly forgetTombstones: (of: readonly Tombstone[]) => Promise<void>;
+  /**
+   * Makes sure that grants which the ledger does not have are never committed: records their allocations as voided,
+   * unless it has them. Answers for each token.
+   */
+  readonly voidGrants: (tokens: readonly HeldToken[]) => Promise<readonly VoidOutcome[]>;
+  /**
+   * Lists tokens that were turned over to heirs, and that the counters still count for their former holders, in the
+   * order of the turn-overs.
+   */
+  readonly untoldTurnOvers: (limit: number) => Promise<readonly TurnOver[]>;
+  /** The tokens that the heirs got. */
+  readonly confirmTurnOvers: (tokens: readonly AllocationRef[]) => Promise<void>;
+  /** Releases the holds of nominations that have ended without that. Returns the number of nominees. */
+  readonly withdrawEnded: () => Promise<number>;
+  /** Leaves out what the counters must not free before they know of a turn-over. So does `unconfirmedShrinks`. */
+  readonly unconfirmedReleases: (limit: number) => Promise<readonly AllocationRef[]>;
+  readonly confirmReleases: (refs: readonly AllocationRef[]) => Promise<void>;
+  /** Lists allocations that were partly given back and that the counters still hold with the old amount. */
+  readonly unconfirmedShrinks: (limit: number) => Promise<readonly Rest[]>;
+  /** Skips allocations that have less left than `rests` says. */
+  readonly confirmShrinks: (rests: readonly Rest[]) => Promise<void>;
+  /** Deletes one page of old releases that the counters have freed, of any domain. Returns how many it deleted. */
+  readonly pruneReleases: () => Promise<number>;
+  readonly findLive: (tokens: readonly TokenName[]) => Promise<readonly LedgerRow[]>;
+  /** Reads the use of every scope that uses anything, in the form of `Counters.used`. */
+  readonly readUsed: () => Promise<readonly ScopeSum[]>;
+  /**
+   * Reads the counters while no grant, release or change of limits of the domain can be recorded, and the use that they
+   * must show then. Passes `readCounters` the tokens that the counters may not know as released or reduced yet.
+   */
+  readonly readBoth: (readCounters: ReadCounters) => Promise<BothSums | "closed">;
+};
+
+/** Makes the ledger of a domain, which records times of the clock. */
+export type LedgerOf = (domain: string, clock: Pick<Clock, "nowMs">) => Ledger;

@@ -1,3 +1,4 @@
+import { getOrCreate } from "../../runtime/get-or-create.ts";
 import { AMOUNT_MAX } from "./allocations.ts";
 import type { Limits, PoolLimit, QueueLimit } from "./counters.ts";
 
@@ -24,8 +25,7 @@ export function limitBook(limits: Pick<Limits, "pools" | "queues">): LimitBook {
   const pools = new Map(limits.pools.map((limit) => [limit.pool, limit]));
   const queues = new Map<string, Map<string, QueueLimit>>();
   for (const limit of limits.queues) {
-    const ofPool = queues.get(limit.pool) ?? new Map<string, QueueLimit>();
-    queues.set(limit.pool, ofPool.set(limit.queue, limit));
+    getOrCreate(queues, limit.pool, () => new Map()).set(limit.queue, limit);
   }
   return {
     pool: (pool) => pools.get(pool) ?? { pool, quota: 0, projectDefault: 0, namespaceDefault: 0 },

@@ -49,6 +49,7 @@ export type ShownPool = PoolRecord & { readonly waiters: number };
 /** The settings that a registration names. Null: unchanged, or the default of a new pool. */
 export type PoolRegistration = {
   readonly name: string;
+  /** `AMOUNT_MAX` removes the limit. */
   readonly quota: number | null;
   /** `AMOUNT_MAX` removes the limit. */
   readonly projectDefault: number | null;

@@ -1,4 +1,5 @@
 import { firstWhere } from "../../runtime/first-where.ts";
+import { getOrCreate } from "../../runtime/get-or-create.ts";
 import { maxOf } from "../../runtime/lists.ts";
 import { compareText, holderKey, tokenKey } from "./allocations.ts";
 import type { Allocation, Holder, WaiterView } from "./counters.ts";
@@ -41,9 +42,8 @@ export class WaitingLines {
     this.remove(entry.waiter);
     this.#waiters.set(entry.waiter, entry);
     for (const pool of poolsOf(entry.allocations)) {
-      const line = this.#byPool.get(pool) ?? [];
+      const line = getOrCreate(this.#byPool, pool, () => []);
       line.splice(placeIn(line, entry), 0, entry);
-      this.#byPool.set(pool, line);
     }
   }
 

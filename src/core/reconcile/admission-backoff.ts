@@ -38,14 +38,22 @@ function failedStarts(before: AdmissionBackoff | null, reason: StartReason): num
   return before?.failedStarts?.reason === reason ? before.failedStarts.count : 0;
 }
 
-/** The backoff of a gang that is preempted, and was so often before. Its failed starts still count. */
+/** The backoff of a gang that is preempted, and was so often before. */
 export function afterPreemption(
   before: AdmissionBackoff | null,
   { preemptions, why, nowMs }: { readonly preemptions: number; readonly why: string; readonly nowMs: number },
 ): AdmissionBackoff {
+  return afterRun(before, { notBeforeMs: nowMs + preemptionBackoffMs(preemptions + 1), why });
+}
+
+/** The backoff of a gang whose admission is undone for another reason than its start. Its failed starts still count. */
+export function afterRun(
+  before: AdmissionBackoff | null,
+  { notBeforeMs, why }: { readonly notBeforeMs: number; readonly why: string },
+): AdmissionBackoff {
   return {
     undone: before?.undone ?? 0,
-    notBeforeMs: nowMs + preemptionBackoffMs(preemptions + 1),
+    notBeforeMs,
     why,
     ...(before?.whole ? { whole: true } : {}),
     ...(before?.failedStarts === undefined ? {} : { failedStarts: before.failedStarts }),

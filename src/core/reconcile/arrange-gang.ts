@@ -9,10 +9,10 @@ import { keptMembers, replicaKey, rolesOf } from "../job/roles.ts";
 import type { Admission, Attempts, MemberEnd, ReplicaKey } from "../job/status.ts";
 import type { Kind } from "../kinds/kind.ts";
 import { podName } from "../kinds/pod-name.ts";
-import { delaysPods, type GangScheduler, gangSchedulerOf } from "../pods/pod-group.ts";
-import type { PodView } from "../pods/pod-view.ts";
-import { anchoredMaps, belongsTo } from "./anchored-objects.ts";
+import { delaysPods, type GangScheduler, gangSchedulerOf } from "../pods/build/pod-group.ts";
+import type { PodView } from "../pods/read/pod-view.ts";
 import type { Inputs } from "./decision-draft.ts";
+import { anchoredMaps, belongsTo } from "./objects/anchored-objects.ts";
 import type { ConfigMapView, ObjectView, ObservedCluster, PodGroupView } from "./observed.ts";
 
 /**

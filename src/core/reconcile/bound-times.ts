@@ -9,7 +9,7 @@ import { AFTER_PREEMPTION_MS_MAX } from "../job/preemption.ts";
 import type { Admission, JobStatus } from "../job/status.ts";
 import { AFTER_START_TIMEOUT_MS_MAX } from "./admission-backoff.ts";
 import { RESTART_BACKOFF_MS_MAX } from "./count-failures.ts";
-import { CALL_BACKOFF_MS_MAX } from "./plugin-job.ts";
+import { CALL_BACKOFF_MS_MAX } from "./plugins/plugin-job.ts";
 
 /** Decision times of two processes differ by less. */
 const TOLERANCE_MS = 1_000;
@@ -27,6 +27,11 @@ export function boundTimes(job: Job, nowMs: number): Job {
   const status = boundStatus(job.status, bounds);
   const admissions = eachChanged(job.admissions, (admission) => boundAdmission(admission, bounds));
   return status === job.status && admissions === job.admissions ? job : { ...job, status, admissions };
+}
+
+/** True if a recorded time lies in the future: a clock was wrong before, or this one is behind now. */
+export function hasFutureTimes(job: Job, nowMs: number): boolean {
+  return boundTimes(job, nowMs) !== job;
 }
 
 type Bounds = {

@@ -6,13 +6,13 @@ import { append } from "../../runtime/lists.ts";
 import { cleanPodPolicyOf } from "../job/clean-pod-policy.ts";
 import type { Admission } from "../job/status.ts";
 import { isTerminal } from "../job/status.ts";
-import { GANG_SCHEDULERS } from "../pods/pod-group.ts";
-import { hasEnded, type PodView } from "../pods/pod-view.ts";
-import { anchoredMaps, belongsTo } from "./anchored-objects.ts";
+import { GANG_SCHEDULERS } from "../pods/build/pod-group.ts";
+import { hasEnded, type PodView } from "../pods/read/pod-view.ts";
 import type { Action } from "./decision.ts";
 import { changeAdmission, type Draft, type Inputs, OUTSTANDING_MS } from "./decision-draft.ts";
 import { MAX_RUNTIME_EXCEEDED } from "./finish-job.ts";
 import { awaitGrace, readingOf } from "./judge-pods.ts";
+import { anchoredMaps, belongsTo } from "./objects/anchored-objects.ts";
 import type { ObjectView, ObservedCluster } from "./observed.ts";
 
 /** Which objects of an admission that is not live are kept. */

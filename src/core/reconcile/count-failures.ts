@@ -12,27 +12,19 @@ import type { RestartPolicy } from "../job/spec.ts";
 import type { Attempts, Incident } from "../job/status.ts";
 import { defaultContainerOf } from "../kinds/containers.ts";
 import type { Kind, RoleState } from "../kinds/kind.ts";
-import { OUTPUTS_NOT_TAKEN } from "../pods/co-pilot-failure.ts";
-import { OOM_KILLED, type PodFailure, podFailure } from "../pods/failure.ts";
-import { containerRestarts, type PodView } from "../pods/pod-view.ts";
+import { OUTPUTS_NOT_TAKEN } from "../pods/read/co-pilot-failure.ts";
+import { OOM_KILLED, type PodFailure, podFailure } from "../pods/read/failure.ts";
+import { containerRestarts, type PodView } from "../pods/read/pod-view.ts";
 import type { Slot } from "./arrange-gang.ts";
 import type { Inputs } from "./decision-draft.ts";
 import type { JudgedSlot } from "./judge-pods.ts";
-import { failedForGood, hasSucceeded } from "./member-ends.ts";
+import { failedForGood, hasSucceeded, type SlotFailure } from "./member-ends.ts";
 
 const BACKOFF = { firstMs: 10_000, longestMs: 360_000 };
 /** The longest backoff of a replica, or of an attempt of a job without pods. */
 export const RESTART_BACKOFF_MS_MAX = BACKOFF.longestMs;
 /** Disruptions of one admission that come within this time of the first have one cause, and count once. */
 const INCIDENT_MS = 60_000;
-
-/** A failed pod of the attempt that the record names. */
-export type SlotFailure = {
-  readonly slot: Slot;
-  readonly pod: PodView;
-  readonly failure: PodFailure;
-  readonly retried: boolean;
-};
 
 /** The failures of pods of the present attempt. */
 export function newFailures(slots: readonly JudgedSlot[], inputs: Inputs): readonly SlotFailure[] {

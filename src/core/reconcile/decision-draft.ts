@@ -1,3 +1,4 @@
+import { foreignText } from "../../runtime/foreign-text.ts";
 import { canonicalJson } from "../../runtime/json.ts";
 import { minOf } from "../../runtime/lists.ts";
 import { type ConditionChange, setCondition } from "../job/conditions.ts";
@@ -6,8 +7,8 @@ import type { Job } from "../job/job.ts";
 import type { Admission, ConditionType, JobStatus } from "../job/status.ts";
 import type { Kind } from "../kinds/kind.ts";
 import type { Registry } from "../kinds/registry.ts";
-import type { BuildConfig } from "../pods/build-config.ts";
-import type { PendingLimits } from "../pods/read-pending.ts";
+import type { BuildConfig } from "../pods/build/build-config.ts";
+import type { PendingLimits } from "../pods/read/read-pending.ts";
 import type { Action, Decision } from "./decision.ts";
 import type { Observed } from "./observed.ts";
 
@@ -68,15 +69,25 @@ export function startDraft(job: Job): Draft {
 
 /** The finished decision. It has no record if the job stays as it was. */
 export function finishDraft(draft: Draft, job: Job): Decision {
-  const next = { status: draft.status, admissions: draft.admissions, deleteTimeMs: draft.deleteTimeMs };
+  const next = { status: withShortTexts(draft.status), admissions: draft.admissions, deleteTimeMs: draft.deleteTimeMs };
   const before = { status: job.status, admissions: job.admissions, deleteTimeMs: job.deleteTimeMs };
   const changed = canonicalJson(next) !== canonicalJson(before);
   return {
-    record: changed ? { ...next, events: draft.events } : null,
+    record: changed ? { ...next, events: draft.events.map(short) } : null,
     forget: false,
     actions: draft.actions,
     recheckAtMs: draft.recheckAtMs.length === 0 ? null : minOf(draft.recheckAtMs),
   };
+}
+
+/** Messages are made of the words of clusters and plugins, and each of these may be as long as all may be together. */
+function withShortTexts(status: JobStatus): JobStatus {
+  const { failure, waiting } = status;
+  return { ...status, failure: failure && short(failure), ...(waiting && { waiting: short(waiting) }) };
+}
+
+function short<T extends { readonly message: string }>(said: T): T {
+  return { ...said, message: foreignText(said.message) };
 }
 
 /** Sets a condition of the draft. Returns true if that changed it. */

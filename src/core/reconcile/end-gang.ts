@@ -3,14 +3,16 @@
  * for good, or if a budget of failures is spent. It serves users who must see why their job failed, and which pods
  * failed it.
  */
+
 import { isInterruptible } from "../job/interruptible.ts";
 import type { Attempts, Failure, GangAdmission } from "../job/status.ts";
 import { POD_BYTES_MAX } from "../pods/pod-size.ts";
 import type { Slot } from "./arrange-gang.ts";
-import { countFailures, roleStates, type SlotFailure } from "./count-failures.ts";
+import { countFailures, roleStates } from "./count-failures.ts";
 import { type Draft, type Inputs, reasonOf } from "./decision-draft.ts";
 import { failureWithoutPod, finishJob } from "./finish-job.ts";
-import type { TooLargePod } from "./sync-objects.ts";
+import type { SlotFailure } from "./member-ends.ts";
+import type { TooLargePod } from "./objects/sync-objects.ts";
 
 /** How many pods a message names. */
 const NAMES_MAX = 5;

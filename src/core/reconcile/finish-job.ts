@@ -95,7 +95,7 @@ export function stopAdmission(
     nowMs,
   }: { readonly state: "ended" | "undone"; readonly arranged: Arrangement; readonly nowMs: number },
 ): Admission {
-  const { ended: _over, ...stopped } = admission;
+  const { ended: _over, lastEndMs: _past, ...stopped } = admission;
   return { ...stopped, state, belowMinSinceMs: requestedUntilMs(arranged, nowMs) };
 }
 

@@ -1,4 +1,4 @@
-import { hasEnded, type PodView } from "../pods/pod-view.ts";
+import { hasEnded, type PodView } from "../pods/read/pod-view.ts";
 import type { Draft, Inputs } from "./decision-draft.ts";
 
 /** How long after a pod's own grace period its kubelet may still report that the pod is gone. */

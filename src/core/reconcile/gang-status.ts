@@ -2,17 +2,18 @@
  * Writes into a job's status how its gang is doing: counts and phases of pods, and the conditions Running, Restarting
  * and PodsReady. It serves users who watch a job or read `gangway get` and `gangway events`.
  */
+
 import type { JobEvent } from "../job/event.ts";
 import type { MemberEnd, PodFacts, PodPhases, ReplicaStatus } from "../job/status.ts";
 import { PODS_TOLD_MAX, type TaskPhase } from "../job/task-info.ts";
-import { podFacts } from "../pods/pod-facts.ts";
-import type { PodView } from "../pods/pod-view.ts";
+import { podFacts } from "../pods/read/pod-facts.ts";
+import type { PodView } from "../pods/read/pod-view.ts";
 import type { Arrangement, Slot } from "./arrange-gang.ts";
-import { exitCodeIn, isActive, roleStates, type SlotFailure } from "./count-failures.ts";
+import { exitCodeIn, isActive, roleStates } from "./count-failures.ts";
 import { changeCondition, type Draft, type Inputs, reasonOf } from "./decision-draft.ts";
 import { failedText } from "./end-gang.ts";
 import type { JudgedArrangement, JudgedSlot } from "./judge-pods.ts";
-import { hasSucceeded } from "./member-ends.ts";
+import { hasSucceeded, type SlotFailure } from "./member-ends.ts";
 
 /** Writes how many pods are active or have ended, and the phases of the first pods. */
 export function showPods(

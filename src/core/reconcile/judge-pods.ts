@@ -1,7 +1,7 @@
-import type { PodReading } from "../pods/pod-reading.ts";
-import type { PodView } from "../pods/pod-view.ts";
-import { PENDING_LIMITS } from "../pods/read-pending.ts";
-import { phaseOf, readPod } from "../pods/read-pod.ts";
+import type { PodReading } from "../pods/read/pod-reading.ts";
+import type { PodView } from "../pods/read/pod-view.ts";
+import { PENDING_LIMITS } from "../pods/read/read-pending.ts";
+import { phaseOf, readPod } from "../pods/read/read-pod.ts";
 import type { Arrangement, Slot } from "./arrange-gang.ts";
 import type { Draft, Inputs } from "./decision-draft.ts";
 

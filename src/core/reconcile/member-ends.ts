@@ -2,18 +2,21 @@
  * Records how members of a gang have ended. It serves users whose member has done its work: it must not run a second
  * time because its pod is deleted, or because its node leaves.
  */
-import type { GangAdmission, MemberEnd, ReplicaKey } from "../job/status.ts";
-import { hasEndedItself } from "../pods/pod-view.ts";
+
+import { replicaKey } from "../job/roles.ts";
+import type { Admission, GangAdmission, MemberEnd, ReplicaKey } from "../job/status.ts";
+import type { PodFailure } from "../pods/read/failure.ts";
+import { hasEndedItself, type PodView } from "../pods/read/pod-view.ts";
 import type { Slot } from "./arrange-gang.ts";
-import type { SlotFailure } from "./count-failures.ts";
-import { changeAdmission, type Draft } from "./decision-draft.ts";
+import { changeAdmission, type Draft, type Inputs } from "./decision-draft.ts";
 
 /**
  * Adds the members that have ended to the record of their admission. Members whose attempt has just risen start anew:
- * the record forgets their end. It also forgets members that the gang has given up.
+ * the record forgets their end. It also forgets members that the gang gives up, unless their tokens were given back.
  */
 export function noteEnds(
   draft: Draft,
+  { nowMs }: Pick<Inputs, "nowMs">,
   of: {
     readonly admission: GangAdmission;
     /** With the attempts that the draft names. */
@@ -30,10 +33,46 @@ export function noteEnds(
     const end = slot.ended ?? endOf(slot, failed);
     return end === null ? [] : [[slot.key, end]];
   });
-  const { ended: _before, ...rest } = admission;
-  const noted = ends.length === 0 ? rest : { ...rest, ended: Object.fromEntries(ends) };
+  const { ended: known = {}, lastEndMs = nowMs, ...rest } = admission;
+  const ended = Object.fromEntries([...ends, ...endsBeyond(admission, slots)]);
+  const isNew = Object.keys(ended).some((key) => !(key in known));
+  const isNone = Object.keys(ended).length === 0;
+  const noted = isNone ? rest : { ...rest, ended, lastEndMs: isNew ? nowMs : lastEndMs };
   changeAdmission(draft, noted);
   return noted;
+}
+
+/** The ends of members that are about to be given up. If the gang is scaled up before, they must not run again. */
+function endsBeyond(admission: GangAdmission, slots: readonly Slot[]): readonly [ReplicaKey, MemberEnd][] {
+  const { ended = {} } = admission;
+  const present = new Set(slots.map(({ key }) => key));
+  return [...returnedKeys(admission)].flatMap((key): readonly [ReplicaKey, MemberEnd][] => {
+    const end = present.has(key) ? undefined : ended[key];
+    return end === undefined ? [] : [[key, end]];
+  });
+}
+
+/** The members that gave their tokens back. */
+export function returnedKeys({ returned = {} }: Pick<Admission, "returned">): ReadonlySet<ReplicaKey> {
+  const keys = Object.entries(returned).map(([role, indexes]) => indexes.map((index) => replicaKey(role, index)));
+  return new Set(keys.flat());
+}
+
+/** The admission with fewer members, of which these slots are left: without the ends of those that it gives up. */
+export function withoutGivenUp(admission: Admission, members: Admission["members"], slots: readonly Slot[]): Admission {
+  const { ended = {}, returned = {}, ...rest } = admission;
+  const left = new Set<string>(slots.map(({ key }) => key));
+  const ends = Object.entries(ended).filter(([key]) => left.has(key));
+  const back = Object.entries(returned).flatMap(([role, indexes]) => {
+    const kept = indexes.filter((index) => index < (members[role] ?? 0));
+    return kept.length === 0 ? [] : [[role, kept] as const];
+  });
+  return {
+    ...rest,
+    members,
+    ...(ends.length === 0 ? {} : { ended: Object.fromEntries(ends) }),
+    ...(back.length === 0 ? {} : { returned: Object.fromEntries(back) }),
+  };
 }
 
 /** Deletion causes the end of a pod that ran until then: such an end is not the member's. */
@@ -55,3 +94,11 @@ export function failedForGood<S extends Pick<Slot, "key" | "ended">>(
   const failed = new Set(failures.filter(({ retried }) => !retried).map(({ slot }) => slot.key));
   return slots.filter(({ key, ended }) => ended === "FAILED" || failed.has(key));
 }
+
+/** A failed pod of the attempt that the record names. */
+export type SlotFailure = {
+  readonly slot: Slot;
+  readonly pod: PodView;
+  readonly failure: PodFailure;
+  readonly retried: boolean;
+};

@@ -5,7 +5,7 @@ import { isActive } from "./count-failures.ts";
 import { changeAdmission, type Draft, type Inputs } from "./decision-draft.ts";
 import { hasSucceeded } from "./member-ends.ts";
 import { membersNeeded, withoutPartial } from "./partial-gang.ts";
-import { forgetStartProblem } from "./start-problem.ts";
+import { forgetStartProblem } from "./problems/start-problem.ts";
 
 /**
  * Notes since when the gang has been below its minimum. Once it has reached the minimum, earlier undone admissions no

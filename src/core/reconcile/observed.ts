@@ -1,5 +1,5 @@
-import type { GangScheduler } from "../pods/pod-group.ts";
-import type { PodView } from "../pods/pod-view.ts";
+import type { GangScheduler } from "../pods/build/pod-group.ts";
+import type { PodView } from "../pods/read/pod-view.ts";
 
 /** An object of a job other than a pod, with the fields that decisions need. */
 export type ObjectView = {

@@ -18,13 +18,13 @@ import {
 import { cancelMessage, finishJob } from "./finish-job.ts";
 import { forceDeleteLost } from "./force-delete.ts";
 import { holdGang, holdTask } from "./hold-gang.ts";
-import { kindFailed } from "./kind-failed.ts";
 import type { Observed } from "./observed.ts";
-import { pluginRunner } from "./plugin-job.ts";
+import { kindFailed } from "./plugins/kind-failed.ts";
+import { pluginRunner } from "./plugins/plugin-job.ts";
+import { forgetProblems } from "./problems/show-problems.ts";
+import { forgetStartProblem } from "./problems/start-problem.ts";
 import { runGang } from "./run-gang.ts";
 import { forgetShrink } from "./scale-down.ts";
-import { forgetProblems } from "./show-problems.ts";
-import { forgetStartProblem } from "./start-problem.ts";
 import { resume, suspend } from "./suspend.ts";
 import { evict, forgetEviction } from "./wait-again.ts";
 

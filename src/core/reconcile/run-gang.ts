@@ -3,7 +3,7 @@ import { append } from "../../runtime/lists.ts";
 import type { JobEvent } from "../job/event.ts";
 import type { Job } from "../job/job.ts";
 import type { Admission, GangAdmission } from "../job/status.ts";
-import { type GangScheduler, namesOtherScheduler } from "../pods/pod-group.ts";
+import { type GangScheduler, namesOtherScheduler } from "../pods/build/pod-group.ts";
 import { type Arrangement, arrangeGang, isDelayed } from "./arrange-gang.ts";
 import { newFailures } from "./count-failures.ts";
 import { type Draft, type Inputs, OUTSTANDING_MS, reasonOf } from "./decision-draft.ts";
@@ -13,10 +13,11 @@ import { exitEvents, showPods, showProgress } from "./gang-status.ts";
 import { awaitGrace, judgePods } from "./judge-pods.ts";
 import { failedForGood, noteEnds } from "./member-ends.ts";
 import { noteMinimum } from "./note-minimum.ts";
+import { syncObjects } from "./objects/sync-objects.ts";
 import { restartGrown } from "./partial-gang.ts";
+import { showProblems } from "./problems/show-problems.ts";
+import { returnTokens, undoForRestart } from "./return-tokens.ts";
 import { giveUpMembers } from "./scale-down.ts";
-import { showProblems } from "./show-problems.ts";
-import { syncObjects } from "./sync-objects.ts";
 import { undoAdmission } from "./undo-admission.ts";
 
 /**
@@ -40,16 +41,17 @@ export function runGang(draft: Draft, inputs: Inputs, live: Admission): void {
   const failures = newFailures(seen.slots, inputs);
   showPods(draft, inputs, { admission, arranged: seen, failures });
   append(draft.events, exitEvents(failures, inputs));
-  if (endByDeadline(draft, inputs) || endByVerdict(draft, inputs, { slots: seen.slots, failures })) return;
-  if (endByRefusal(draft, inputs, { admission, slots: seen.slots })) return;
-  if (endByBudget(draft, inputs, { slots: seen.slots, failures })) return;
+  if (endJob(draft, inputs, { admission, slots: seen.slots, failures })) return;
   const told = restartGrown(draft, inputs, { admission, slots: seen.slots });
   const counted = { ...inputs.job, status: draft.status };
-  const arranged = judgePods(arrangeGang({ ...inputs, job: counted }, told), inputs);
+  const placed = arrangeGang({ ...inputs, job: counted }, told);
+  const arranged = judgePods(placed, inputs);
   showPods(draft, inputs, { admission, arranged, failures });
   showProgress(draft, inputs, { arranged, failures });
   const { byReplica: before } = inputs.job.status.attempts;
-  const ends = noteEnds(draft, { admission: told, slots: arranged.slots, failures, before });
+  const ended = noteEnds(draft, inputs, { admission: told, slots: arranged.slots, failures, before });
+  if (undoForRestart(draft, inputs, { admission: ended, arranged })) return;
+  const ends = returnTokens(draft, inputs, { admission: ended, placed });
   const over = failedForGood(arranged.slots, failures).length;
   const noted = noteMinimum(draft, inputs, { admission: ends, arranged, over });
   if (undoAdmission(draft, inputs, { admission: noted, arranged })) return;
@@ -60,6 +62,20 @@ export function runGang(draft: Draft, inputs: Inputs, live: Admission): void {
     return;
   }
   showProblems(draft, inputs, { admission: noted, arranged });
+}
+
+/** Ends the job if it is time, in this order. Returns true if it did. */
+function endJob(
+  draft: Draft,
+  inputs: Inputs,
+  of: Parameters<typeof endByRefusal>[2] & Parameters<typeof endByVerdict>[2],
+): boolean {
+  return (
+    endByDeadline(draft, inputs) ||
+    endByVerdict(draft, inputs, of) ||
+    endByRefusal(draft, inputs, of) ||
+    endByBudget(draft, inputs, of)
+  );
 }
 
 function start(draft: Draft, { job, nowMs }: Inputs, { gang }: Arrangement): void {

@@ -1,8 +1,9 @@
 import { keptMembers, memberCount } from "../job/roles.ts";
 import type { Admission } from "../job/status.ts";
-import { hasEnded } from "../pods/pod-view.ts";
+import { hasEnded } from "../pods/read/pod-view.ts";
 import type { Arrangement } from "./arrange-gang.ts";
 import { changeAdmission, type Draft, type Inputs, OUTSTANDING_MS } from "./decision-draft.ts";
+import { withoutGivenUp } from "./member-ends.ts";
 
 /**
  * Gives up the members that a live gang has beyond its job's replica counts, or that the planner takes for another
@@ -27,7 +28,7 @@ export function giveUpMembers(
     draft.recheckAtMs.push(Math.max(settledAtMs, nowMs + OUTSTANDING_MS));
     return;
   }
-  changeAdmission(draft, { ...admission, members });
+  changeAdmission(draft, withoutGivenUp(admission, members, arranged.slots));
   forgetShrink(draft);
   const message = `Admission ${admission.number} has given up ${removed} member(s) and released their tokens.`;
   draft.events.push({ type: "Normal", reason: "TokensReleased", message });

@@ -2,10 +2,10 @@
 import type { ChangeOutcome } from "../../core/admin/change-outcome.ts";
 import { type PoolRecord, UNCHANGED } from "../../core/quota/pools.ts";
 import { UnavailableError } from "../../runtime/unavailable-error.ts";
+import { confirmGivenBack } from "../confirm-given-back.ts";
 import type { QuotaDomain } from "../domain/domain.ts";
 import { pushLimits } from "../limit-changes.ts";
 import { countByPool, usedByPool } from "../read-counters.ts";
-import { settleReleases } from "../settle-releases.ts";
 import type { AdminPorts } from "./admin-ports.ts";
 
 /** How long a deletion waits for counters that are being rebuilt. */
@@ -47,7 +47,7 @@ type Deleting = {
 /** The ledger has the last word on grants: after its transaction it commits none. */
 async function deleteFromLedger({ store }: AdminPorts, { pool, domain, epoch, by }: Deleting): Promise<PoolDeletion> {
   // Without the pool, the ledger could not tell the counters of its releases any more.
-  await settleReleases(domain, epoch);
+  await confirmGivenBack(domain, epoch);
   return store.remove(pool.name, by);
 }
 

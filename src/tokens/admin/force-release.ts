@@ -1,5 +1,5 @@
 import type { ForcedRelease, ForceReleaseAnswer } from "../../core/quota/admin.ts";
-import { freeBriefly, settleBriefly } from "../release.ts";
+import { confirmBriefly, freeBriefly } from "../release.ts";
 import type { AdminPorts } from "./admin-ports.ts";
 
 /** Takes a token from its holder, unless that is a job's live admission. Writes an audit entry with the reason. */
@@ -12,7 +12,7 @@ export async function forceRelease(ports: AdminPorts, forced: ForcedRelease): Pr
   if (settings.durability === "LEDGER") {
     const outcome = await store.forceRelease(forced);
     if (outcome.kind !== "released") return outcome;
-    await settleBriefly(domain);
+    await confirmBriefly(domain);
     return { kind: "released" };
   }
   const request = { pool, token, holder: null, project: null, namespace: null, fence: null };

@@ -1,7 +1,6 @@
 import { type AllocationPage, type AllocationQuery, isPoolShown } from "../../core/quota/admin.ts";
 import { holderText, tokenKey } from "../../core/quota/allocations.ts";
-import type { TokenName } from "../../core/quota/calls.ts";
-import type { FoundToken, Holder } from "../../core/quota/counters.ts";
+import type { FoundToken, Holder, TokenName } from "../../core/quota/counters.ts";
 import type { QuotaDomain } from "../domain/domain.ts";
 import type { AdminPorts } from "./admin-ports.ts";
 

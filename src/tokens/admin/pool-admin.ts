@@ -76,7 +76,7 @@ function changeOf(registration: PoolRegistration): PoolChange {
   const { name, quota, queue, domain, durability } = registration;
   return {
     name,
-    quota: quota ?? undefined,
+    quota: nullFor(AMOUNT_MAX, quota),
     projectDefault: nullFor(AMOUNT_MAX, registration.projectDefault),
     namespaceDefault: nullFor(AMOUNT_MAX, registration.namespaceDefault),
     queue: nullFor("", queue),

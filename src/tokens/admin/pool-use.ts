@@ -1,6 +1,7 @@
 import { tokenKey } from "../../core/quota/allocations.ts";
 import type { HeldToken } from "../../core/quota/counters.ts";
 import type { PoolRecord, ShownPool } from "../../core/quota/pools.ts";
+import { getOrCreate } from "../../runtime/get-or-create.ts";
 import type { QuotaDomain } from "../domain/domain.ts";
 import { allHeld, countByPool, usedByPool } from "../read-counters.ts";
 import type { AdminPorts } from "./admin-ports.ts";
@@ -17,8 +18,7 @@ export async function withUse(
   return Promise.all(
     pools.map(async (pool) => {
       const domain = await domains.domain(pool);
-      const read = reads.get(domain) ?? readUse(domain, pool.durability === "REDIS");
-      reads.set(domain, read);
+      const read = getOrCreate(reads, domain, () => readUse(domain, pool.durability === "REDIS"));
       const use = await read.catch((error: unknown) => {
         // The ledger knows the use of its own pools. The use of a pool of durability REDIS would be a guess.
         if (pool.durability === "REDIS") throw error;

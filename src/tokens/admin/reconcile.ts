@@ -9,11 +9,11 @@ import type { LedgerCheck } from "../../core/quota/ledger.ts";
 import type { RegisteredDomain } from "../../core/quota/pools.ts";
 import { scopeKey } from "../../core/quota/scopes.ts";
 import { append } from "../../runtime/lists.ts";
+import { confirmGivenBack } from "../confirm-given-back.ts";
 import type { QuotaDomain } from "../domain/domain.ts";
 import { byToken } from "../domain/domain-ledger.ts";
 import { QUEUES_DOMAIN } from "../limit-changes.ts";
 import { allHeld, differingSums, type SumDifference } from "../read-counters.ts";
-import { settleReleases } from "../settle-releases.ts";
 import type { AdminPorts } from "./admin-ports.ts";
 
 /** How long the answer waits for counters that are being rebuilt. */
@@ -93,7 +93,7 @@ type Comparison = { readonly epoch: number; readonly pool: string | null };
 
 /** Compares sums at one moment. Compares tokens twice, because their pages are read one after the other. */
 async function compare(ports: AdminPorts, domain: QuotaDomain, of: Comparison): Promise<readonly FoundDifference[]> {
-  await settleReleases(domain, of.epoch);
+  await confirmGivenBack(domain, of.epoch);
   const sums = await differingSums(domain, of.epoch);
   return [
     ...sums.filter(({ scope }) => of.pool === null || scope.pool === of.pool).map(sumDifference),
@@ -116,7 +116,7 @@ async function compareTokens(
 ): Promise<readonly FoundDifference[]> {
   const first = await findOneSided(ports, domain, of.pool);
   if (first.size === 0) return [];
-  await settleReleases(domain, of.epoch);
+  await confirmGivenBack(domain, of.epoch);
   const second = await findOneSided(ports, domain, of.pool);
   return [...second].flatMap(([grant, difference]) => (first.has(grant) ? [difference] : []));
 }

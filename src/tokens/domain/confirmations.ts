@@ -1,10 +1,10 @@
 import { tokenKey } from "../../core/quota/allocations.ts";
 import type { AllocationRef, Counters } from "../../core/quota/counters.ts";
 import type { QuotaEvents } from "../../core/quota/events.ts";
+import type { Ledger } from "../../core/quota/ledger.ts";
 import type { Clock } from "../../runtime/clock.ts";
-import type { DomainLedger } from "../ports.ts";
+import { BackgroundSends } from "./background-sends.ts";
 import type { DomainEpochs } from "./epochs.ts";
-import { Lingering } from "./lingering.ts";
 
 /** Most tokens of short tasks are released within this time. */
 const LINGER_MS = 20;
@@ -12,7 +12,7 @@ const LINGER_MS = 20;
 export type ConfirmationPorts = {
   readonly clock: Pick<Clock, "sleep">;
   readonly counters: Pick<Counters, "confirm">;
-  readonly ledger: Pick<DomainLedger, "confirmReleases" | "releaseFrees">;
+  readonly ledger: Pick<Ledger, "confirmReleases" | "releaseFrees">;
   readonly epochs: Pick<DomainEpochs, "countersClosed">;
   readonly events: Pick<QuotaEvents, "loopFailed">;
 };
@@ -23,8 +23,8 @@ export type ConfirmationPorts = {
  */
 export class Confirmations {
   readonly #ports: ConfirmationPorts;
-  readonly #grants: Lingering<AllocationRef>;
-  readonly #releases: Lingering<AllocationRef>;
+  readonly #grants: BackgroundSends<AllocationRef>;
+  readonly #releases: BackgroundSends<AllocationRef>;
   #epoch = 0;
 
   constructor(ports: ConfirmationPorts) {
@@ -33,8 +33,8 @@ export class Confirmations {
     // Until the counters know that the ledger has a grant, a release that does not reach them makes renewals wait for
     // the reaper. A ledger whose releases free the tokens has no such releases.
     const lingerMs = ledger.releaseFrees ? LINGER_MS : 0;
-    this.#grants = new Lingering({ clock, lingerMs, send: (refs) => this.#confirmGrants(refs) });
-    this.#releases = new Lingering({ clock, lingerMs: LINGER_MS, send: (refs) => this.#confirmReleases(refs) });
+    this.#grants = new BackgroundSends({ clock, lingerMs, send: (refs) => this.#confirmGrants(refs) });
+    this.#releases = new BackgroundSends({ clock, lingerMs: LINGER_MS, send: (refs) => this.#confirmReleases(refs) });
   }
 
   /** The ledger has these grants. */

@@ -1,11 +1,9 @@
 import { tokenKey } from "../../core/quota/allocations.ts";
-import type { TokenName } from "../../core/quota/calls.ts";
-import type { AllocationRef, Counters, LedgerRow } from "../../core/quota/counters.ts";
+import type { AllocationRef, Counters, LedgerRow, TokenName } from "../../core/quota/counters.ts";
 import type { QuotaEvents } from "../../core/quota/events.ts";
-import type { CommitOutcome, LedgerGrant, ReleaseOutcome, ReleaseRequest } from "../../core/quota/ledger.ts";
+import type { CommitOutcome, Ledger, LedgerGrant, ReleaseOutcome, ReleaseRequest } from "../../core/quota/ledger.ts";
 import type { Clock } from "../../runtime/clock.ts";
 import { GroupCommit } from "../../runtime/group-commit.ts";
-import type { DomainLedger } from "../ports.ts";
 import { Confirmations } from "./confirmations.ts";
 import { byToken } from "./domain-ledger.ts";
 import { DomainEpochs } from "./epochs.ts";
@@ -23,7 +21,7 @@ export type QuotaDomain = {
   readonly name: string;
   readonly epochs: DomainEpochs;
   readonly counters: Counters;
-  readonly ledger: DomainLedger;
+  readonly ledger: Ledger;
   readonly clock: Clock;
   readonly events: QuotaEvents;
   readonly offers: Offers;
@@ -41,7 +39,7 @@ export type QuotaDomain = {
 };
 
 export function createDomain(
-  of: { readonly name: string; readonly counters: Counters; readonly ledger: DomainLedger },
+  of: { readonly name: string; readonly counters: Counters; readonly ledger: Ledger },
   ports: { readonly clock: Clock; readonly random: () => number; readonly events: QuotaEvents },
 ): QuotaDomain {
   const { name, counters, ledger } = of;
@@ -72,7 +70,7 @@ export function createDomain(
   };
 }
 
-function ledgerGroups(ledger: DomainLedger) {
+function ledgerGroups(ledger: Ledger) {
   const bounds = { groupMax: GROUP_MAX, waitingMax: WAITING_MAX };
   const commits = new GroupCommit<{ readonly epoch: number; readonly grant: LedgerGrant }, CommitOutcome>({
     ...bounds,

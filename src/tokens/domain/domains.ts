@@ -1,16 +1,16 @@
 import type { Counters } from "../../core/quota/counters.ts";
 import type { QuotaEvents } from "../../core/quota/events.ts";
-import { redisDomain } from "../../core/quota/ledger.ts";
+import { type LedgerOf, redisDomain } from "../../core/quota/ledger.ts";
 import type { RegisteredDomain } from "../../core/quota/pools.ts";
 import type { Clock } from "../../runtime/clock.ts";
-import type { QuotaLedger, QuotaStore } from "../ports.ts";
+import type { QuotaStore } from "../ports.ts";
 import { createDomain, type QuotaDomain } from "./domain.ts";
-import { counterLedger, ledgerOf } from "./domain-ledger.ts";
+import { counterLedger } from "./domain-ledger.ts";
 
 export type DomainsPorts = {
   readonly clock: Clock;
   readonly random: () => number;
-  readonly ledger: QuotaLedger;
+  readonly ledgerOf: LedgerOf;
   readonly store: Pick<QuotaStore, "listDomains">;
   /** Makes the counters of a domain, not opened yet. Called once for each domain, and again only after it threw. */
   readonly countersOf: (domain: string) => Promise<Counters>;
@@ -53,9 +53,10 @@ export class Domains {
   }
 
   async #make(name: string, { durability }: RegisteredDomain): Promise<QuotaDomain> {
-    const { ledger: all, clock, countersOf } = this.#ports;
+    const { ledgerOf, clock, countersOf } = this.#ports;
     const counters = await countersOf(name);
-    const ledger = durability === "REDIS" ? counterLedger(name, { ledger: all, counters }) : ledgerOf(name, all, clock);
+    const recorded = ledgerOf(name, clock);
+    const ledger = durability === "REDIS" ? counterLedger(name, { ledger: recorded, counters }) : recorded;
     const domain = createDomain({ name, counters, ledger }, this.#ports);
     this.#ready.push(domain);
     return domain;

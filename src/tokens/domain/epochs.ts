@@ -4,9 +4,9 @@
  */
 import type { Counters } from "../../core/quota/counters.ts";
 import type { QuotaEvents } from "../../core/quota/events.ts";
+import type { Ledger } from "../../core/quota/ledger.ts";
 import type { Clock } from "../../runtime/clock.ts";
 import { UnavailableError } from "../../runtime/unavailable-error.ts";
-import type { DomainLedger } from "../ports.ts";
 
 /** Pauses between attempts to open. Chance shortens each by up to half, so that processes do not try in step. */
 const PAUSE_MS_MIN = 20;
@@ -49,7 +49,7 @@ export type EpochPorts = {
 export class DomainEpochs {
   readonly #name: string;
   readonly #counters: Pick<Counters, "open" | "confirm">;
-  readonly #ledger: Pick<DomainLedger, "readDomain" | "raiseEpoch">;
+  readonly #ledger: Pick<Ledger, "readDomain" | "raiseEpoch">;
   readonly #ports: EpochPorts;
   readonly #stop = new AbortController();
   #current: number | null = null;
@@ -62,7 +62,7 @@ export class DomainEpochs {
     of: {
       readonly name: string;
       readonly counters: Pick<Counters, "open" | "confirm">;
-      readonly ledger: Pick<DomainLedger, "readDomain" | "raiseEpoch">;
+      readonly ledger: Pick<Ledger, "readDomain" | "raiseEpoch">;
     },
     ports: EpochPorts,
   ) {

@@ -1,6 +1,7 @@
 import type { QuotaEvents } from "../../core/quota/events.ts";
 import { TICK_MS } from "../../core/quota/lease-clock.ts";
 import type { Clock } from "../../runtime/clock.ts";
+import { getOrCreate } from "../../runtime/get-or-create.ts";
 import type { QuotaDomain } from "../domain/domain.ts";
 import type { Domains } from "../domain/domains.ts";
 import { Reaper, type ReaperLease } from "./reaper.ts";
@@ -28,8 +29,7 @@ export async function runReapers(ports: LoopPorts, signal: AbortSignal): Promise
   const { clock, domains, events } = ports;
   const reapers = new Map<QuotaDomain, Reaper>();
   const reapDomain = async (domain: QuotaDomain) => {
-    const reaper = reapers.get(domain) ?? new Reaper(domain, ports.lease(leaseName(domain.name)));
-    reapers.set(domain, reaper);
+    const reaper = getOrCreate(reapers, domain, () => new Reaper(domain, ports.lease(leaseName(domain.name))));
     await reaper.runOnce();
   };
   let discoveredAtMs = Number.NEGATIVE_INFINITY;

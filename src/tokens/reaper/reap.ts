@@ -1,9 +1,9 @@
 import type { AllocationRef, Holder } from "../../core/quota/counters.ts";
+import { confirmGivenBack, freeReleased } from "../confirm-given-back.ts";
 import type { QuotaDomain } from "../domain/domain.ts";
 import { refOf } from "../domain/domain-ledger.ts";
 import { pushLimits } from "../limit-changes.ts";
 import { countByPool } from "../read-counters.ts";
-import { freeReleased, settleReleases } from "../settle-releases.ts";
 import { confirmOrVoid, isHeldBy } from "../void-unconfirmed.ts";
 
 /** How long, on the lease clock, a grant may be missing in the ledger before it is taken back. */
@@ -42,7 +42,7 @@ export async function reap(domain: QuotaDomain, elapsedMs: number): Promise<void
   if (stored !== null && !stored.settled) {
     await settleTombstones(domain, epoch);
     await domain.ledger.withdrawEnded();
-    await settleReleases(domain, epoch);
+    await confirmGivenBack(domain, epoch);
   }
   if (stored !== null && stored.limitsVersion !== tick.limitsVersion) await pushLimits(domain, epoch);
 }

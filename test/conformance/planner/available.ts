@@ -1,5 +1,5 @@
-import { available } from "../../../src/core/plan/state/branch-use.ts";
-import type { QuotaState } from "../../../src/core/plan/state/quota-state.ts";
+import { available } from "../../../src/core/plan/usage/branch-use.ts";
+import type { QuotaState } from "../../../src/core/plan/usage/quota-state.ts";
 import { type CaseAmounts, type CaseState, leafOf, quotaStateOf } from "./world.ts";
 
 type Table = Readonly<Record<string, CaseAmounts>>;

@@ -1,11 +1,11 @@
+import type { Branch } from "../../../src/core/plan/usage/branches.ts";
 import {
-  type GivesWayTo,
   membersToTake,
   nearestMinRuntimeMs,
+  type PreemptedBy,
   protectedUntilMs,
   reclaimedBranch,
-} from "../../../src/core/plan/preempt/min-runtime.ts";
-import type { Branch } from "../../../src/core/plan/state/branches.ts";
+} from "../../../src/core/plan/victims/min-runtime.ts";
 import { type CaseQueue, leafOf, quotaStateOf } from "./world.ts";
 
 type MinRuntimeGang = {
@@ -39,18 +39,18 @@ type MinRuntimeCase = {
 export function runMinRuntime({ config, input }: MinRuntimeCase): object {
   const state = quotaStateOf({ queues: input.queues.map((queue) => ({ ...queue, quotas: {} })) }, {});
   const leaf = (queue = "") => leafOf(state, queue);
-  const minimumOf = (to: GivesWayTo, victim: Branch, taker: Branch) => {
+  const minimumOf = (to: PreemptedBy, victim: Branch, preemptor: Branch) => {
     const byAncestor = to === "otherQueue" && config.reclaimResolve !== "queue";
-    const value = nearestMinRuntimeMs(byAncestor ? reclaimedBranch(victim, taker) : victim, to);
+    const value = nearestMinRuntimeMs(byAncestor ? reclaimedBranch(victim, preemptor) : victim, to);
     return value ?? (to === "ownQueue" ? config.defaultPreemptMinRuntimeMs : config.defaultReclaimMinRuntimeMs);
   };
-  const takeable = (to: GivesWayTo, victim: MinRuntimeGang) => {
+  const takeable = (to: PreemptedBy, victim: MinRuntimeGang) => {
     const value = minimumOf(to, leaf(victim.queue), leaf(input.pending?.queue));
     const untilMs = protectedUntilMs(victim.startedMs, value);
     return victim.groups.map((group) => ({ ...group, most: membersToTake(group, { untilMs, nowMs: 0 }) }));
   };
-  const filter = (to: GivesWayTo) => takeable(to, input.victim as MinRuntimeGang).some(({ most }) => most > 0);
-  const scenario = (to: GivesWayTo) =>
+  const filter = (to: PreemptedBy) => takeable(to, input.victim as MinRuntimeGang).some(({ most }) => most > 0);
+  const scenario = (to: PreemptedBy) =>
     (input.victims ?? []).every((one) => takeable(to, one).every(({ name, most }) => (one.evict?.[name] ?? 0) <= most));
   switch (config.question) {
     case "preemptMinRuntime":

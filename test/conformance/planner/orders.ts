@@ -1,19 +1,19 @@
-import { candidateOrder } from "../../../src/core/plan/preempt/order.ts";
-import { TargetQueues } from "../../../src/core/plan/preempt/target-queues.ts";
-import type { Branch } from "../../../src/core/plan/state/branches.ts";
-import { compareHeads } from "../../../src/core/plan/state/head-order.ts";
+import { compareHeads } from "../../../src/core/plan/round/head-order.ts";
+import type { Branch } from "../../../src/core/plan/usage/branches.ts";
+import { candidateOrder } from "../../../src/core/plan/victims/order.ts";
+import { TargetQueues } from "../../../src/core/plan/victims/target-queues.ts";
 import { runningGang } from "./victims.ts";
 import { type CaseGang, type CaseState, leafOf, quotaStateOf } from "./world.ts";
 
 type VictimOrder = { readonly input: { readonly gangs: readonly CaseGang[]; readonly queue: string } };
 
 /** The order of candidates. A gang that was never admitted counts as admitted now. */
-export function runVictimOrder({ input: { gangs, queue: takerQueue } }: VictimOrder): object {
+export function runVictimOrder({ input: { gangs, queue: preemptorQueue } }: VictimOrder): object {
   const ordered = gangs.map(({ id: uid, queue, priority, admitted, evicted }) => {
     const admitTimeMs = admitted?.sinceMs ?? 0;
     return { uid, account: { queue }, priority, admitTimeMs, evicted: evicted !== undefined };
   });
-  return { order: ordered.sort(candidateOrder(takerQueue)).map(({ uid }) => uid) };
+  return { order: ordered.sort(candidateOrder(preemptorQueue)).map(({ uid }) => uid) };
 }
 
 type TargetQueueOrder = {
@@ -55,7 +55,7 @@ type QueueOrder = {
 /** The order of heads in trees without fair sharing. */
 export function runQueueOrder({ input: { gangs } }: QueueOrder): object {
   const heads = gangs.map(({ id: uid, priority, createTime: createTimeMs, borrowingLevel: level }) => {
-    return { level, rank: priority, entry: { gang: { uid, priority, createTimeMs } } };
+    return { level, rank: priority, gang: { facts: { uid, priority, createTimeMs } } };
   });
-  return { order: heads.sort(compareHeads).map(({ entry }) => entry.gang.uid) };
+  return { order: heads.sort(compareHeads).map(({ gang }) => gang.facts.uid) };
 }

@@ -1,9 +1,9 @@
-import type { Ask } from "../../../src/core/plan/ask.ts";
-import type { PlanGang } from "../../../src/core/plan/plan-gang.ts";
-import type { PlannedAdmission } from "../../../src/core/plan/plan-types.ts";
-import type { QueuePolicy } from "../../../src/core/plan/queue-policy.ts";
-import type { NodeCapacity, PlanCluster, PlanQueue } from "../../../src/core/plan/snapshot.ts";
-import { FleetState } from "../../../src/core/plan/state/fleet-state.ts";
+import { FleetState } from "../../../src/core/plan/fleet-state.ts";
+import type { Ask } from "../../../src/core/plan/model/ask.ts";
+import type { PlanGang } from "../../../src/core/plan/model/plan-gang.ts";
+import type { PlannedAdmission } from "../../../src/core/plan/model/plan-types.ts";
+import type { QueuePolicy } from "../../../src/core/plan/model/queue-policy.ts";
+import type { NodeCapacity, PlanCluster, PlanQueue } from "../../../src/core/plan/model/snapshot.ts";
 import { contentHash } from "../../../src/runtime/content-hash.ts";
 import { type CaseConfig, type CaseGang, type CaseQueue, quotaStateOf } from "./world.ts";
 

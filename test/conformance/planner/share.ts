@@ -1,6 +1,6 @@
-import { borrowsAny } from "../../../src/core/plan/state/branch-use.ts";
-import type { QuotaState } from "../../../src/core/plan/state/quota-state.ts";
-import { shareOf, shownShare } from "../../../src/core/plan/state/shares.ts";
+import { borrowsAny } from "../../../src/core/plan/usage/branch-use.ts";
+import type { QuotaState } from "../../../src/core/plan/usage/quota-state.ts";
+import { shareOf, shownShare } from "../../../src/core/plan/usage/shares.ts";
 import { amountsOf, type CaseAmounts, type CaseState, leafOf, quotaStateOf } from "./world.ts";
 
 type ShareInput = CaseState & { readonly request?: CaseAmounts };

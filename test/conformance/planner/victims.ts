@@ -1,6 +1,6 @@
-import type { RunningGang } from "../../../src/core/plan/preempt/running-gang.ts";
-import { victimsFor } from "../../../src/core/plan/preempt/victims.ts";
-import type { QuotaState } from "../../../src/core/plan/state/quota-state.ts";
+import type { QuotaState } from "../../../src/core/plan/usage/quota-state.ts";
+import type { RunningGang } from "../../../src/core/plan/victims/running-gang.ts";
+import { victimsFor } from "../../../src/core/plan/victims/victims.ts";
 import { amountsOf, type CaseConfig, type CaseGang, type CaseState, quotaStateOf } from "./world.ts";
 
 type VictimsCase = {
@@ -20,7 +20,7 @@ export function runVictims({ config, input }: VictimsCase): object {
       account: accountOf(quota, incoming),
       priority: incoming.priority,
       createTimeMs: incoming.createTime,
-      wants: amountsOf(incoming.wants ?? {}),
+      requested: amountsOf(incoming.wants ?? {}),
       needed: new Set(incoming.needPreemption),
     },
   );

@@ -1,8 +1,8 @@
-import type { FairSharingStrategy, QueuePolicy } from "../../../src/core/plan/queue-policy.ts";
-import { DEFAULT_POLICY } from "../../../src/core/plan/queue-policy.ts";
-import type { FlavorQuota, PlanQueue } from "../../../src/core/plan/snapshot.ts";
-import type { Branch } from "../../../src/core/plan/state/branches.ts";
-import { QuotaState } from "../../../src/core/plan/state/quota-state.ts";
+import type { FairSharingStrategy, QueuePolicy } from "../../../src/core/plan/model/queue-policy.ts";
+import { DEFAULT_POLICY } from "../../../src/core/plan/model/queue-policy.ts";
+import type { FlavorQuota, PlanQueue } from "../../../src/core/plan/model/snapshot.ts";
+import type { Branch } from "../../../src/core/plan/usage/branches.ts";
+import { QuotaState } from "../../../src/core/plan/usage/quota-state.ts";
 import { AMOUNT_MAX } from "../../../src/core/quota/allocations.ts";
 
 /** Amounts by pool, as cases write them. A pool is "flavor/resource". */
@@ -79,7 +79,9 @@ export function amountsOf(amounts: CaseAmounts): ReadonlyMap<string, number> {
 function planQueue(queue: CaseQueue, gangs: readonly CaseGang[], config: CaseConfig): PlanQueue {
   const { name, parent } = queue;
   const listed = Object.entries(queue.quotas).map(([pool, quota]) => quotaOf(pool, quota));
-  const used = gangs.filter((gang) => gang.queue === name).flatMap(({ admitted, wants }) => [admitted?.uses, wants]);
+  const used = gangs
+    .filter((gang) => gang.queue === name)
+    .flatMap(({ admitted, wants: requested }) => [admitted?.uses, requested]);
   const more = new Set(used.flatMap((amounts) => Object.keys(amounts ?? {})));
   for (const { flavor } of listed) more.delete(flavor);
   const unlisted = [...more].map((pool) => quotaOf(pool, { nominal: 0, borrow: null, lend: null }));

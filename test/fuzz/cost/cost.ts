@@ -1,4 +1,5 @@
 /** One run: sends grown requests to a service, and compares what each costs with what it may cost. */
+import { availableParallelism, loadavg } from "node:os";
 import type { DescMethod } from "@bufbuild/protobuf";
 import { DEMO_CLUSTERS } from "../../../src/adapters/simcluster/demo-clusters.ts";
 import { type SimCluster, startSimCluster } from "../../../src/adapters/simcluster/sim-cluster.ts";
@@ -21,7 +22,9 @@ import {
 } from "./judge.ts";
 import { answerSize, type CostBounds, type CostInput, planInput } from "./plan.ts";
 import { SecondCaller } from "./second-caller.ts";
+import { Slowdown } from "./slowdown.ts";
 import { StepMeter } from "./steps.ts";
+import { kindOf, Suspects } from "./suspects.ts";
 
 export type CostOptions = SubjectOptions &
   CostBounds & {
@@ -38,6 +41,8 @@ export type CostReport = {
   readonly steps: number;
   readonly seconds: number;
   readonly findings: readonly string[];
+  /** How many problems did not show again. */
+  readonly gone: number;
   /** How often each RPC was answered with each status. */
   readonly counts: ReadonlyMap<string, number>;
 };
@@ -61,6 +66,7 @@ const GROWTH_SEEN_MS = 25;
 const HEAP_SLACK_BYTES = 64 * 2 ** 20;
 /** More would repeat what the first ones tell. */
 const FINDINGS_MAX = 200;
+const LOAD_PER_PROCESSOR_MAX = 2;
 const REFUSED = methodNamed("QueueService.GetQueue");
 
 export async function fuzzCost(options: CostOptions): Promise<CostReport> {
@@ -81,14 +87,17 @@ export async function fuzzCost(options: CostOptions): Promise<CostReport> {
     await run.judge(planInput(options, number));
     if (number % INPUTS_OF_WINDOW === INPUTS_OF_WINDOW - 1) {
       await run.judgeLatency(number);
-      options.print(`${run.inputs} inputs and ${run.steps} jobs, ${run.findings.length} found`);
+      await run.replay();
+      options.print(`${run.inputs} inputs and ${run.steps} jobs, ${run.findings.length} found, ${run.doubts}`);
     }
     if (number % INPUTS_BETWEEN_CLEARS !== INPUTS_BETWEEN_CLEARS - 1 || run.isOver) continue;
     await clear(client, subject);
     await restore(client, kubeconfigs);
   }
+  while (run.hasSuspects && !run.isOver) await run.replay();
   const seconds = (performance.now() - startMs) / 1000;
-  return { inputs: run.inputs, steps: run.steps, seconds, findings: run.findings, counts: run.counts };
+  const { inputs, steps, findings, gone, counts } = run;
+  return { inputs, steps, seconds, findings, gone, counts };
 }
 
 async function startClusters(parts: AsyncDisposableStack): Promise<readonly SimCluster[]> {
@@ -117,24 +126,65 @@ class CostRun {
   readonly #parts: Parts;
   readonly #steps: StepMeter;
   readonly #kinds = new Set<string>();
+  readonly #suspects = new Suspects();
+  readonly #slowdown: Slowdown;
   readonly #bases = new Map<string, Cost>();
   #window: CostInput[] = [];
+  /** What was found about the input that is measured. */
+  #found: string[] = [];
+  /** Costs are divided by it. */
+  #factor = 1;
   /** The memory that lives without any call. */
   #floor: Cost = { cpuMs: 0, memoryBytes: 0 };
 
   constructor(options: CostOptions, parts: Parts) {
     this.#options = options;
     this.#parts = parts;
-    this.#steps = new StepMeter(parts);
+    this.#slowdown = new Slowdown(() => parts.subject.yardstickMs());
+    this.#steps = new StepMeter({ ...parts, slowdown: this.#slowdown });
   }
 
   get isOver(): boolean {
     return this.#parts.subject.hasEnded || this.findings.length >= FINDINGS_MAX;
   }
 
+  get hasSuspects(): boolean {
+    return this.#suspects.waiting > 0;
+  }
+
+  get gone(): number {
+    return this.#suspects.gone;
+  }
+
+  get doubts(): string {
+    return `${this.#suspects.waiting} to replay, ${this.gone} did not repeat`;
+  }
+
   async judge(input: CostInput): Promise<void> {
     this.inputs += 1;
     this.#window.push(input);
+    for (const problem of await this.#problemsOf(input)) this.#suspects.add({ input, problem });
+  }
+
+  /** Measures afresh what cost too much, and reports what has cost too much each time. */
+  async replay(): Promise<void> {
+    const sure = await this.#suspects.replay(async (input) => {
+      if (this.isOver) return [];
+      this.#bases.delete(shortName(input.method));
+      return this.#problemsOf(input);
+    });
+    for (const { input, problem } of sure) this.#report(input, problem);
+  }
+
+  async #problemsOf(input: CostInput): Promise<readonly string[]> {
+    this.#found = [];
+    await this.#judge(input);
+    return this.#found;
+  }
+
+  async #judge(input: CostInput): Promise<void> {
+    // A first measurement is cheap: it is compared as it is.
+    this.#factor = 1;
     const { second } = this.#parts;
     await second.while("refused", () => this.#refused(input.request.length));
     const { cost, answer } = await second.while("grown", () => this.#measured(input, input.request));
@@ -155,7 +205,7 @@ class CostRun {
     // What a list or a watch costs grows with what earlier calls have made.
     if (cpuProblem(base, first, bytes) !== null) base = await this.#baseOf(input, true);
     const problem = await this.#lasting(first, (cost) => cpuProblem(base, cost, bytes), input, input.request);
-    if (problem !== null) this.#report(input, problem);
+    if (problem !== null) this.#found.push(problem);
     const memory = memoryProblem(this.#floor, first, bytes);
     if (memory !== null) await this.#judgeMemory(input);
     if (first.cpuMs - base.cpuMs > GROWTH_SEEN_MS) await this.#judgeGrowth(input, base);
@@ -164,13 +214,14 @@ class CostRun {
   async #judgeGrowth(input: CostInput, base: Cost): Promise<void> {
     const half = input.shrunk(0.5);
     if (half.length < input.request.length / 3 || this.#parts.subject.hasEnded) return;
+    this.#factor = await this.#slowdown.now();
     const halfCosts: Cost[] = [];
     for (let time = 0; time < 2; time += 1) halfCosts.push((await this.#measured(input, half)).cost);
     const halfCost = least(halfCosts);
     const { cost } = await this.#measured(input, input.request);
     const problemOf = (whole: Cost) => growthProblem(base, halfCost, whole, input.size);
     const problem = await this.#lasting(cost, problemOf, input, input.request);
-    if (problem !== null) this.#report(input, problem);
+    if (problem !== null) this.#found.push(problem);
   }
 
   /** Collects garbage before and after: the heap holds also what earlier calls have left. */
@@ -183,7 +234,7 @@ class CostRun {
     const after = await subject.meter();
     const floor = { cpuMs: 0, memoryBytes: peakBytes };
     const problem = memoryProblem(floor, { cpuMs: 0, memoryBytes: after.peakBytes }, input.size);
-    if (problem !== null) this.#report(input, problem);
+    if (problem !== null) this.#found.push(problem);
     // Caches grow to their bounds; what a leak adds is a finding of the other fuzz.
     this.#floor = { cpuMs: 0, memoryBytes: Math.max(this.#floor.memoryBytes, peakBytes + HEAP_SLACK_BYTES) };
   }
@@ -197,6 +248,7 @@ class CostRun {
   ): Promise<string | null> {
     let problem = problemOf(first);
     for (let time = 0; time < REPEATS_MAX && problem !== null && !this.#parts.subject.hasEnded; time += 1) {
+      this.#factor = await this.#slowdown.now();
       problem = problemOf((await this.#measured(input, request)).cost);
     }
     return problem;
@@ -205,7 +257,7 @@ class CostRun {
   async #judgeSteps(input: CostInput): Promise<void> {
     const found = await this.#steps.judge(input);
     this.steps += found.steps;
-    if (found.problem !== null) this.#report(input, `worker: ${found.problem}`);
+    if (found.problem !== null) this.#found.push(`worker: ${found.problem}`);
     this.#ended(input);
   }
 
@@ -215,7 +267,7 @@ class CostRun {
     const window = this.#window;
     this.#window = [];
     const { refused, grown } = second.take();
-    if (latencyProblem(refused, grown) === null || this.isOver) return;
+    if (latencyProblem(refused, grown) === null || this.isOver || isBusy()) return;
     let problem: string | null = null;
     for (let time = 0; time < WINDOW_REPEATS; time += 1) {
       for (const input of window) {
@@ -235,6 +287,7 @@ class CostRun {
     const key = shortName(input.method);
     let base = this.#bases.get(key);
     if (base === undefined || anew) {
+      this.#factor = await this.#slowdown.now();
       const costs: number[] = [];
       for (let time = 0; time < BASE_CALLS; time += 1) {
         costs.push((await this.#measured(input, input.small)).cost.cpuMs);
@@ -251,7 +304,7 @@ class CostRun {
       const before = await subject.meter();
       const answer = await this.#sent(input, request);
       const after = await subject.meter();
-      return { cost: { cpuMs: after.cpuMs - before.cpuMs, memoryBytes: after.peakBytes }, answer };
+      return { cost: { cpuMs: (after.cpuMs - before.cpuMs) / this.#factor, memoryBytes: after.peakBytes }, answer };
     } catch (error) {
       if (!subject.hasEnded) throw error;
       return { cost: { cpuMs: 0, memoryBytes: 0 }, answer: await this.#sent(input, request) };
@@ -281,8 +334,7 @@ class CostRun {
 
   #report(input: CostInput, problem: string): void {
     const { seed, print } = this.#options;
-    // Sizes and contents vary; one finding for each place is enough.
-    const kind = `${input.what.replaceAll(/ × \d+ of "(\\.|[^"])*"/g, "")} ${problem.replaceAll(/[\d.]+/g, "")}`;
+    const kind = kindOf({ input, problem });
     if (this.#kinds.has(kind)) return;
     this.#kinds.add(kind);
     const line = `${input.what} (${shown(input.request.length)}): ${problem}`;
@@ -295,4 +347,10 @@ class CostRun {
     this.findings.push(problem);
     this.#options.print(problem);
   }
+}
+
+/** True if programs wait for a processor: calls are late whatever the service does. */
+function isBusy(): boolean {
+  const [load = 0] = loadavg();
+  return load > LOAD_PER_PROCESSOR_MAX * availableParallelism();
 }

@@ -28,6 +28,7 @@ const STOPPED: readonly (readonly [method: string, place: string, size: number, 
   ["JobService.ListJobs", "filter.labels{}", 6_000, "!"],
   ["JobService.CreateJob", "job.spec.placement.cluster_selector{}", 6_000, "!"],
   ["ResourceManager.RenewAllocations", "lines[]", 6_000, "a"],
+  ["ResourceManager.BatchAllocateResources", "lines[]", 1_000, "a"],
 ];
 
 async function counting(t: TestContext) {

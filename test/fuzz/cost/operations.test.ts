@@ -27,6 +27,10 @@ const works: Readonly<Record<string, { readonly run: (size: number) => unknown; 
     run: (size) => items(size).reduce<readonly string[]>((all, item) => all.concat(item), []),
     grows: 4,
   },
+  "a long text that is joined for each item": {
+    run: (size) => items(size).map((item) => [item, "a".repeat(size)].join("")),
+    grows: 4,
+  },
   "a text that is read again at each place": {
     run: (size) => {
       const text = "{".repeat(size);

@@ -91,9 +91,9 @@ function countNativeLoops(): void {
   if (wrapped) return;
   wrapped = true;
   const array = Array.prototype;
-  for (const name of ["includes", "slice", "splice", "shift", "unshift", "reverse", "join", "fill"] as const)
+  for (const name of ["includes", "slice", "splice", "shift", "unshift", "reverse", "fill"] as const)
     wrap(array, name, ofThis);
-  for (const name of ["concat", "flat", "toSorted", "toSpliced"] as const) wrap(array, name, ofResult);
+  for (const name of ["concat", "flat", "join", "toSorted", "toSpliced"] as const) wrap(array, name, ofResult);
   for (const name of ["indexOf", "lastIndexOf"] as const) wrap(array, name, untilFound);
   const text = String.prototype;
   for (const name of ["split", "replace", "replaceAll", "trim", "toLowerCase", "toUpperCase", "normalize"] as const)

@@ -6,7 +6,7 @@ import assert from "node:assert/strict";
 import { after, test } from "node:test";
 import type { JsonObject } from "../../../src/runtime/json.ts";
 import { fastClock, until } from "../../cluster/harness.ts";
-import { jobOf } from "../../core/world.ts";
+import { jobOf } from "../../core/reconcile/world.ts";
 import { workerScene } from "../../worker/scene.ts";
 import { Chance } from "../chance.ts";
 import { operationsProblem, type SizeCount } from "./judge.ts";

@@ -2,6 +2,7 @@
 import { fromBinary } from "@bufbuild/protobuf";
 import type { SimCluster } from "../../../src/adapters/simcluster/sim-cluster.ts";
 import { CreateJobRequestSchema, CreateJobResponseSchema } from "../../../src/gen/gangway/v1/job_service_pb.ts";
+import { minOf } from "../../../src/runtime/lists.ts";
 import { waitUntil } from "../../support/bounded.ts";
 import { type Caller, framed } from "../caller.ts";
 import { encode } from "../plan.ts";
@@ -11,6 +12,7 @@ import { type Tree, treeOf } from "../tree.ts";
 import { type Cost, cpuProblem } from "./judge.ts";
 import type { CostInput } from "./plan.ts";
 import { smallJob } from "./requests.ts";
+import type { Slowdown } from "./slowdown.ts";
 
 export type StepsJudged = { readonly steps: number; readonly problem: string | null };
 
@@ -26,18 +28,34 @@ const REPEATS_MAX = 6;
 const BASE_RUNS = 5;
 /** A job takes more steps where its pods' changes come one by one, as on a busy machine. */
 const NOISE_FACTOR = 1.3;
-/** A job that asks for what no node has waits for ever, and builds no pod. */
 const WAIT = { maxMs: 5_000 };
+/**
+ * A job that asks for what no node has waits for ever, and builds no pod; pods that ask for what a cluster lacks never
+ * run. After so long without a change of either, nothing more comes.
+ */
+const SETTLED_MS = 1_000;
+/** How often, and for how long, the service is watched while it has nothing to do. */
+const IDLE_LOOKS = 4;
+const IDLE_MS = 500;
 
 /** What a job cost until its pods ran, and how large they were. */
 type JobRun = { readonly cost: Cost; readonly podBytes: number; readonly pods: number };
 
+type Parts = {
+  readonly subject: Subject;
+  readonly caller: Caller;
+  readonly clusters: readonly SimCluster[];
+  readonly slowdown: Slowdown;
+};
+
 export class StepMeter {
-  readonly #of: { readonly subject: Subject; readonly caller: Caller; readonly clusters: readonly SimCluster[] };
+  readonly #of: Parts;
   /** The cost of each pod of the smallest job. */
   #base: JobRun | null = null;
+  /** The CPU time of the service's own loops for each millisecond. */
+  #idleShare = 0;
 
-  constructor(of: { subject: Subject; caller: Caller; clusters: readonly SimCluster[] }) {
+  constructor(of: Parts) {
     this.#of = of;
   }
 
@@ -65,12 +83,25 @@ export class StepMeter {
   }
 
   async #learn(): Promise<void> {
+    this.#idleShare = await this.#idle();
     const runs: JobRun[] = [];
     for (let time = 0; time < BASE_RUNS; time += 1) {
       const run = await this.#run(encode(CREATE, { job: smallJob() }));
       if (run !== null) runs.push(run);
     }
     this.#base = runs.toSorted((a, b) => a.cost.cpuMs - b.cost.cpuMs)[Math.floor(runs.length / 2)] ?? null;
+  }
+
+  /** The least of several looks: noise only adds. */
+  async #idle(): Promise<number> {
+    const { subject } = this.#of;
+    const shares: number[] = [];
+    for (let look = 0; look < IDLE_LOOKS; look += 1) {
+      const before = await subject.meter();
+      await new Promise((resolve) => setTimeout(resolve, IDLE_MS));
+      shares.push(((await subject.meter()).cpuMs - before.cpuMs) / IDLE_MS);
+    }
+    return minOf(shares);
   }
 
   /** Null: the job did not run to where its pods are made. */
@@ -87,22 +118,36 @@ export class StepMeter {
       const [row] = await subject.query(`select phase from jobs where uid = '${metadata.uid}'`).catch(() => []);
       return String(row?.["phase"] ?? "gone");
     };
-    let last = "";
+    const startMs = performance.now();
+    const pods = await this.#settled(metadata.uid, phase);
+    const idleMs = (performance.now() - startMs) * this.#idleShare;
+    const after = await subject.meter().catch(() => null);
+    if (after === null || subject.hasEnded) return null;
+    await caller.call(pathOf(DELETE), framed(encode(DELETE, { namespace: metadata.namespace, name: metadata.name })));
+    const slowdown = await this.#of.slowdown.now();
+    const podBytes = JSON.stringify(pods).length;
+    const cost = { cpuMs: (after.cpuMs - before.cpuMs - idleMs) / slowdown, memoryBytes: 0 };
+    return pods.length === 0 ? null : { cost, podBytes, pods: pods.length };
+  }
+
+  /** Waits until the job runs, has ended, or does not go on. Returns its pods. */
+  async #settled(uid: string, phase: () => Promise<string>): Promise<readonly unknown[]> {
+    const { subject } = this.#of;
+    let pods: readonly unknown[] = [];
+    let seen = "";
+    let sinceMs = performance.now();
     await waitUntil(
-      "the job runs, or has ended",
+      "the job runs, has ended, or does not go on",
       async () => {
-        last = await phase();
-        return subject.hasEnded || !LIVE.includes(last);
+        const now = await phase();
+        pods = await this.#podsOf(uid);
+        if (`${now} ${pods.length}` !== seen) sinceMs = performance.now();
+        seen = `${now} ${pods.length}`;
+        return subject.hasEnded || !LIVE.includes(now) || performance.now() - sinceMs > SETTLED_MS;
       },
       WAIT,
     ).catch(() => undefined);
-    const after = await subject.meter().catch(() => null);
-    if (after === null || subject.hasEnded) return null;
-    const pods = await this.#podsOf(metadata.uid);
-    await caller.call(pathOf(DELETE), framed(encode(DELETE, { namespace: metadata.namespace, name: metadata.name })));
-    const podBytes = JSON.stringify(pods).length;
-    const cost = { cpuMs: after.cpuMs - before.cpuMs, memoryBytes: 0 };
-    return pods.length === 0 ? null : { cost, podBytes, pods: pods.length };
+    return pods;
   }
 
   async #podsOf(uid: string): Promise<readonly unknown[]> {

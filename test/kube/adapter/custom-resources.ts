@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { listJob } from "../../../src/adapters/cluster/list-job.ts";
-import { REQUESTED_SPEC_ANNOTATION } from "../../../src/core/pods/pod-group.ts";
+import { REQUESTED_SPEC_ANNOTATION } from "../../../src/core/pods/build/pod-group.ts";
 import type { Action } from "../../../src/core/reconcile/decision.ts";
 import { arrayAt, type JsonObject, objectAt } from "../../../src/runtime/json.ts";
 import { gang } from "../../cluster/gang.ts";

@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { listJob } from "../../../src/adapters/cluster/list-job.ts";
-import { defaultSpec } from "../../../src/core/job/defaults.ts";
 import { LABEL } from "../../../src/core/job/labels.ts";
+import { defaultSpec } from "../../../src/core/job/request/defaults.ts";
 import { mpiJob } from "../../../src/core/kinds/kubeflow/mpi-job.ts";
-import { buildPart } from "../../../src/core/pods/build-part.ts";
-import { controllerUid } from "../../../src/core/pods/pod-view.ts";
+import { buildPart } from "../../../src/core/pods/build/build-part.ts";
+import { controllerUid } from "../../../src/core/pods/read/pod-view.ts";
 import { arrayAt, type JsonObject, objectAt } from "../../../src/runtime/json.ts";
 import { gang } from "../../cluster/gang.ts";
 import { configMap, create, INSTALLATION } from "../../cluster/harness.ts";

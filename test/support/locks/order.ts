@@ -1,4 +1,4 @@
-/** The order in which transactions lock rows, as data. `src/README.md` explains it. */
+/** The order in which transactions lock rows, as data. `docs/architecture/locks.md` explains it. */
 
 /** What is known of a table whose rows transactions lock. */
 export type LockedTable = {

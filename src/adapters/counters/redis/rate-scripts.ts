@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto";
+import { getOrCreate } from "../../../runtime/get-or-create.ts";
 import { type ConnectionOptions, RedisConnection } from "./connection.ts";
 import type { Secrets } from "./options.ts";
 import type { Script } from "./scripts.ts";
@@ -20,11 +21,7 @@ export async function openRateScripts(options: RateScriptsOptions) {
   const connection = await RedisConnection.open({ ...options, ...TIMING });
   const scripts = new Map<string, Script>();
   const scriptOf = (text: string): Script => {
-    const known = scripts.get(text);
-    if (known !== undefined) return known;
-    const made = { text, sha: createHash("sha1").update(text).digest("hex") };
-    scripts.set(text, made);
-    return made;
+    return getOrCreate(scripts, text, () => ({ text, sha: createHash("sha1").update(text).digest("hex") }));
   };
   const prefix = `${options.keyPrefix}:${options.installation}:rates`;
   return {

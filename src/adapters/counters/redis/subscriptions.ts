@@ -1,5 +1,6 @@
 import { Redis } from "ioredis";
 import { doublingMs } from "../../../runtime/doubling.ts";
+import { getOrCreate } from "../../../runtime/get-or-create.ts";
 import { baseOptions, type Endpoint, type Timing } from "./options.ts";
 
 export type SubscriptionsOptions = Timing & {
@@ -34,9 +35,9 @@ export class Subscriptions {
 
   /** Returns a function that ends the subscription. */
   subscribe(channel: string, listener: Listener): () => void {
-    const listeners = this.#listeners.get(channel) ?? new Set();
+    const listeners = getOrCreate(this.#listeners, channel, () => new Set());
     const isNew = listeners.size === 0;
-    this.#listeners.set(channel, listeners.add(listener));
+    listeners.add(listener);
     if (this.#redis === null && this.#retry === null) this.#connect();
     else if (isNew) this.#listen([channel]);
     return () => {

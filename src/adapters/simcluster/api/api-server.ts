@@ -6,13 +6,13 @@ import type { Json, JsonObject } from "../../../runtime/json.ts";
 import { objectAt } from "../../../runtime/json.ts";
 import type { WriteFault } from "../faults.ts";
 import { drawWriteFault } from "../faults.ts";
-import { isInServedGroup } from "./custom-kinds.ts";
+import { isInServedGroup } from "../objects/custom-kinds.ts";
+import { badRequest, conflict, StatusError } from "../objects/status-error.ts";
 import { discovery } from "./discovery.ts";
 import { selectionOf } from "./listing.ts";
 import { LogStream, readLogQuery } from "./log-stream.ts";
 import type { Route, SimRequest } from "./routes.ts";
 import { handleRequest, parseRoute } from "./routes.ts";
-import { badRequest, conflict, StatusError } from "./status-error.ts";
 import type { WatchContext } from "./watch-stream.ts";
 import { WatchStream } from "./watch-stream.ts";
 

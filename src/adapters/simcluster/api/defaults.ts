@@ -1,9 +1,9 @@
 /** Serves tests that compare with a real API server: fills in the defaults that it gives to new objects. */
 import type { Json, JsonObject } from "../../../runtime/json.ts";
 import { arrayAt, isJsonObject, objectAt, stringAt } from "../../../runtime/json.ts";
+import { definitionStatus } from "../objects/custom-kinds.ts";
 import { kubeTime } from "../objects/kube-object.ts";
-import { definitionStatus } from "./custom-kinds.ts";
-import { CRD_RESOURCE } from "./resource-kinds.ts";
+import { CRD_RESOURCE } from "../objects/resource-kinds.ts";
 
 type ObjectBody = { readonly [member: string]: Json | undefined };
 

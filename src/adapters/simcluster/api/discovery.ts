@@ -1,7 +1,7 @@
 import type { JsonObject } from "../../../runtime/json.ts";
+import { servedKinds } from "../objects/custom-kinds.ts";
 import type { ObjectStore } from "../objects/object-store.ts";
-import { servedKinds } from "./custom-kinds.ts";
-import type { ResourceKind } from "./resource-kinds.ts";
+import type { ResourceKind } from "../objects/resource-kinds.ts";
 
 const VERBS = ["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"];
 

@@ -4,10 +4,10 @@ import { isJsonObject, numberAt, stringAt } from "../../../runtime/json.ts";
 import type { SimModel } from "../model.ts";
 import type { KubeObject } from "../objects/kube-object.ts";
 import { keyOf, without } from "../objects/kube-object.ts";
-import type { ResourceKind } from "./resource-kinds.ts";
+import type { ResourceKind } from "../objects/resource-kinds.ts";
+import { badRequest, expired } from "../objects/status-error.ts";
 import type { ObjectMatcher } from "./selectors.ts";
 import { fieldMatcher, labelMatcher } from "./selectors.ts";
-import { badRequest, expired } from "./status-error.ts";
 
 /** The objects that a list or a watch is about. */
 export type ObjectSelection = {

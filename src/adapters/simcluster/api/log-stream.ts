@@ -3,9 +3,9 @@ import type { ServerResponse } from "node:http";
 import type { Clock } from "../../../runtime/clock.ts";
 import { linkedController } from "../../../runtime/linked-controller.ts";
 import type { SimModel } from "../model.ts";
+import type { StatusCause } from "../objects/status-error.ts";
+import { badRequest, CAUSE, invalid, notFound } from "../objects/status-error.ts";
 import { podLog, type SimLog, type SimLogLine } from "../pods/pod-log.ts";
-import type { StatusCause } from "./status-error.ts";
-import { badRequest, CAUSE, invalid, notFound } from "./status-error.ts";
 
 /** The options of a request for a log. Null: no limit. */
 type LogQuery = {

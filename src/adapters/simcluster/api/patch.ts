@@ -1,6 +1,6 @@
 import type { Json, JsonObject } from "../../../runtime/json.ts";
 import { canonicalJson, isJsonObject, stringAt } from "../../../runtime/json.ts";
-import { badRequest, StatusError } from "./status-error.ts";
+import { badRequest, StatusError } from "../objects/status-error.ts";
 
 /** Applies a JSON merge patch (RFC 7396). Null removes a member; an array replaces the old one. */
 export function mergePatch(target: Json | undefined, patch: Json | undefined): Json | undefined {

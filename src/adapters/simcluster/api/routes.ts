@@ -2,15 +2,15 @@
 import type { Json, JsonObject } from "../../../runtime/json.ts";
 import { arrayAt, isJsonObject, numberAt, objectAt, stringAt } from "../../../runtime/json.ts";
 import type { SimModel } from "../model.ts";
+import { kindAt } from "../objects/custom-kinds.ts";
 import type { Propagation } from "../objects/deletion.ts";
 import type { KubeObject } from "../objects/kube-object.ts";
 import { without } from "../objects/kube-object.ts";
 import type { ObjectStore } from "../objects/object-store.ts";
-import { kindAt } from "./custom-kinds.ts";
+import type { ResourceKind } from "../objects/resource-kinds.ts";
+import { badRequest, StatusError } from "../objects/status-error.ts";
 import { listObjects, selected, selectionOf } from "./listing.ts";
 import { jsonPatch, mergePatch } from "./patch.ts";
-import type { ResourceKind } from "./resource-kinds.ts";
-import { badRequest, StatusError } from "./status-error.ts";
 import { createObject, getObject, removeObject, replaceObject } from "./verbs.ts";
 
 /** The parts of an API path. `name` is null for a collection. */

@@ -1,7 +1,7 @@
 import { isJsonObject } from "../../../runtime/json.ts";
 import { splitOutside } from "../../../runtime/scan-text.ts";
 import type { KubeObject } from "../objects/kube-object.ts";
-import { badRequest } from "./status-error.ts";
+import { badRequest } from "../objects/status-error.ts";
 
 /** True for an object that a list or a watch includes. */
 export type ObjectMatcher = (object: KubeObject) => boolean;

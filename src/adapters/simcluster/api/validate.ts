@@ -1,14 +1,13 @@
 /** Serves users who try manifests out: refuses the objects that a real API server refuses, in its words. */
 
-import { parseMilli } from "../../../core/pods/quantity.ts";
 import type { Json, JsonObject } from "../../../runtime/json.ts";
 import { arrayAt, canonicalJson, isJsonObject, objectAt, stringAt } from "../../../runtime/json.ts";
-import { append } from "../../../runtime/lists.ts";
 import { without } from "../objects/kube-object.ts";
+import type { ResourceKind } from "../objects/resource-kinds.ts";
+import type { StatusCause } from "../objects/status-error.ts";
+import { badRequest, CAUSE, invalid } from "../objects/status-error.ts";
 import { labelCauses, nameCauses } from "./names.ts";
-import type { ResourceKind } from "./resource-kinds.ts";
-import type { StatusCause } from "./status-error.ts";
-import { badRequest, CAUSE, invalid } from "./status-error.ts";
+import { podCauses, podTypeProblem } from "./pod-causes.ts";
 
 /**
  * Validates an object before it is stored, as kube-apiserver does: a pod that a real cluster would refuse must fail
@@ -16,13 +15,13 @@ import { badRequest, CAUSE, invalid } from "./status-error.ts";
  */
 export function validateObject(kind: ResourceKind, name: string, object: JsonObject): void {
   const metadata = objectAt(object, "metadata");
+  const isPod = kind.resource === "pods";
+  const named = name === "" ? [CAUSE.required("metadata.name", "name or generateName is required")] : null;
   const causes: StatusCause[] = [
-    ...(name === ""
-      ? [CAUSE.required("metadata.name", "name or generateName is required")]
-      : nameCauses("metadata.name", name, kind.nameRule)),
-    ...labelCauses(metadata),
+    ...(named ?? (isPod ? [] : nameCauses("metadata.name", name, kind.nameRule))),
+    ...(isPod ? [] : labelCauses(metadata)),
     ...ownerCauses(metadata),
-    ...(kind.resource === "pods" ? podCauses(objectAt(object, "spec")) : []),
+    ...(isPod && named === null ? podCauses(object) : []),
     ...(kind.resource === "services" ? serviceCauses(objectAt(object, "spec")) : []),
   ];
   if (causes.length > 0) throw invalid(kind.kind, name, causes);
@@ -39,81 +38,6 @@ function ownerCauses(metadata: JsonObject): readonly StatusCause[] {
   if (controllers.length < 2) return causes;
   const message = "Only one reference can have Controller set to true";
   return [...causes, CAUSE.invalid("metadata.ownerReferences", owners, message)];
-}
-
-const RESTART_POLICIES = ["Always", "OnFailure", "Never"];
-
-function podCauses(spec: JsonObject): readonly StatusCause[] {
-  const containers = arrayAt(spec, "containers");
-  const volumes = new Set(arrayAt(spec, "volumes").map((volume) => stringAt(volume, "name")));
-  const seen = new Set<string>();
-  const causes: StatusCause[] = containers.length === 0 ? [CAUSE.required("spec.containers")] : [];
-  for (const list of ["initContainers", "containers"]) {
-    for (const [index, container] of arrayAt(spec, list).entries()) {
-      append(causes, containerCauses(`spec.${list}[${index}]`, container, { seen, volumes }));
-    }
-  }
-  const policy = stringAt(spec, "restartPolicy") ?? "";
-  if (!RESTART_POLICIES.includes(policy))
-    causes.push(CAUSE.unsupported("spec.restartPolicy", policy, RESTART_POLICIES));
-  return causes;
-}
-
-type ContainerScope = { readonly seen: Set<string>; readonly volumes: ReadonlySet<string | undefined> };
-
-function containerCauses(field: string, container: Json, { seen, volumes }: ContainerScope): readonly StatusCause[] {
-  const name = stringAt(container, "name") ?? "";
-  const causes: StatusCause[] =
-    name === "" ? [CAUSE.required(`${field}.name`)] : [...nameCauses(`${field}.name`, name, "label")];
-  if ((stringAt(container, "image") ?? "") === "") causes.push(CAUSE.required(`${field}.image`));
-  for (const [index, mount] of arrayAt(container, "volumeMounts").entries()) {
-    const volume = stringAt(mount, "name") ?? "";
-    if (!volumes.has(volume)) causes.push(CAUSE.notFound(`${field}.volumeMounts[${index}].name`, volume));
-  }
-  append(causes, resourceCauses(`${field}.resources`, objectAt(container, "resources")));
-  if (name !== "" && seen.has(name)) causes.push(CAUSE.duplicate(`${field}.name`, name));
-  seen.add(name);
-  return causes;
-}
-
-/** Source: Kubernetes' `ValidateResourceRequirements`. */
-function resourceCauses(field: string, resources: JsonObject): readonly StatusCause[] {
-  const causes: StatusCause[] = [];
-  const limits = objectAt(resources, "limits");
-  for (const [name, request] of Object.entries(objectAt(resources, "requests"))) {
-    append(causes, (isExtended(name) ? extendedCauses : ordinaryCauses)(field, name, request, limits[name]));
-  }
-  return causes;
-}
-
-type Quantity = Json | undefined;
-
-function ordinaryCauses(field: string, name: string, request: Quantity, limit: Quantity): readonly StatusCause[] {
-  if (limit === undefined || milli(request) <= milli(limit)) return [];
-  const detail = `must be less than or equal to ${name} limit of ${String(limit)}`;
-  return [CAUSE.invalid(`${field}.requests`, request, detail)];
-}
-
-function extendedCauses(field: string, name: string, request: Quantity, limit: Quantity): readonly StatusCause[] {
-  const causes: StatusCause[] = [];
-  if (milli(request) % 1000n !== 0n) {
-    causes.push(CAUSE.invalid(`${field}.requests[${name}]`, request, "must be an integer"));
-  }
-  if (limit === undefined) {
-    causes.push(CAUSE.required(`${field}.limits`, "Limit must be set for non overcommitable resources"));
-  } else if (milli(request) !== milli(limit)) {
-    causes.push(CAUSE.invalid(`${field}.requests`, request, `must be equal to ${name} limit of ${String(limit)}`));
-  }
-  return causes;
-}
-
-/** True for resources of devices, such as `nvidia.com/gpu`, which cannot be overcommitted. */
-function isExtended(name: string): boolean {
-  return name.includes("/") && !name.includes("kubernetes.io/") && !name.startsWith("requests.");
-}
-
-function milli(quantity: Json | undefined): bigint {
-  return parseMilli(String(quantity)) ?? 0n;
 }
 
 function serviceCauses(spec: JsonObject): readonly StatusCause[] {
@@ -145,33 +69,8 @@ export function checkShape(kind: string, body: JsonObject): void {
       if (typeof value !== "string") throw undecodable(kind, value, `ObjectMeta.metadata.${map} of type string`);
     }
   }
-  if (kind === "Pod") checkPodShape(body);
-}
-
-const POD_LISTS: Readonly<Record<string, string>> = {
-  containers: "PodSpec.spec.containers of type []v1.Container",
-  initContainers: "PodSpec.spec.initContainers of type []v1.Container",
-  volumes: "PodSpec.spec.volumes of type []v1.Volume",
-  tolerations: "PodSpec.spec.tolerations of type []v1.Toleration",
-};
-
-function checkPodShape(body: JsonObject): void {
-  for (const list of Object.keys(POD_LISTS)) {
-    expectShape("Pod", body, ["spec", list], "array", POD_LISTS[list]);
-  }
-  const spec = objectAt(body, "spec");
-  for (const container of [...arrayAt(spec, "initContainers"), ...arrayAt(spec, "containers")]) {
-    if (!isJsonObject(container)) throw undecodable("Pod", container, "PodSpec.spec.containers of type v1.Container");
-    const resources = objectAt(container, "resources");
-    const quantities = [
-      ...Object.values(objectAt(resources, "requests")),
-      ...Object.values(objectAt(resources, "limits")),
-    ];
-    if (quantities.some((quantity) => parseMilli(String(quantity)) === null)) {
-      const detail = "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'";
-      throw badRequest(`Pod in version "v1" cannot be handled as a Pod: ${detail}`);
-    }
-  }
+  const problem = kind === "Pod" ? podTypeProblem(body) : null;
+  if (problem !== null) throw badRequest(`Pod in version "v1" cannot be handled as a Pod: ${problem}`);
 }
 
 function expectShape(

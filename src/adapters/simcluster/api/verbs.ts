@@ -6,9 +6,8 @@ import type { DeletionOptions } from "../objects/deletion.ts";
 import { deleteObject, removeIfReleased } from "../objects/deletion.ts";
 import type { KubeObject, ObjectMeta, StoredObject } from "../objects/kube-object.ts";
 import { keyOf, kubeTime, without } from "../objects/kube-object.ts";
-import { withDefaults } from "./defaults.ts";
-import type { ResourceKind } from "./resource-kinds.ts";
-import { CRD_RESOURCE, RESOURCE_KINDS } from "./resource-kinds.ts";
+import type { ResourceKind } from "../objects/resource-kinds.ts";
+import { CRD_RESOURCE, RESOURCE_KINDS } from "../objects/resource-kinds.ts";
 import {
   alreadyExists,
   badRequest,
@@ -19,7 +18,8 @@ import {
   modified,
   notFound,
   StatusError,
-} from "./status-error.ts";
+} from "../objects/status-error.ts";
+import { withDefaults } from "./defaults.ts";
 import { checkShape, validateObject, validatePodUpdate } from "./validate.ts";
 
 /** An object's place in the API. */

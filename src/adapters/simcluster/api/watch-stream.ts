@@ -6,9 +6,9 @@ import type { Faults } from "../faults.ts";
 import type { SimModel } from "../model.ts";
 import type { HistoryEvent } from "../objects/history.ts";
 import type { KubeObject } from "../objects/kube-object.ts";
+import { badRequest } from "../objects/status-error.ts";
 import type { ObjectSelection } from "./listing.ts";
 import { selected, tooOld } from "./listing.ts";
-import { badRequest } from "./status-error.ts";
 
 /** Shorter than 30 s, after which some clients take a silent connection for dead. */
 const BOOKMARK_MS = 10_000;

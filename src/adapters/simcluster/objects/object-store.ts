@@ -1,4 +1,6 @@
 /** Serves the simulated API: keeps objects by key, and the history of changes that watches continue from. */
+
+import { getOrCreate } from "../../../runtime/get-or-create.ts";
 import { History } from "./history.ts";
 import type { KubeObject, ObjectKey, ObjectMeta, PodRun, StoredObject } from "./kube-object.ts";
 import { createdAtVersion, keyOf } from "./kube-object.ts";
@@ -146,9 +148,7 @@ export class ObjectStore {
   }
 
   #entries(resource: string): Map<string, StoredObject> {
-    const entries = this.#byResource.get(resource) ?? new Map<string, StoredObject>();
-    this.#byResource.set(resource, entries);
-    return entries;
+    return getOrCreate(this.#byResource, resource, () => new Map());
   }
 
   #versioned(object: KubeObject): KubeObject {
@@ -168,8 +168,7 @@ export class ObjectStore {
     const at = { resource, key: keyOf(metadata) };
     this.#byUid.set(metadata.uid, at);
     for (const { uid } of metadata.ownerReferences ?? []) {
-      const of = this.#dependents.get(uid) ?? new Map<string, ObjectKey>();
-      this.#dependents.set(uid, of.set(metadata.uid, at));
+      getOrCreate(this.#dependents, uid, () => new Map()).set(metadata.uid, at);
     }
   }
 

@@ -1,11 +1,12 @@
 import { parseMilli } from "../../../core/pods/quantity.ts";
 import { podRequests } from "../../../core/pods/resources.ts";
+import { getOrCreate } from "../../../runtime/get-or-create.ts";
 import type { JsonObject } from "../../../runtime/json.ts";
 import { arrayAt, canonicalJson, objectAt, stringAt } from "../../../runtime/json.ts";
-import { forbidden } from "../api/status-error.ts";
 import type { KubeObject } from "./kube-object.ts";
 import { isTerminalPod, keyOf } from "./kube-object.ts";
 import type { ObjectStore } from "./object-store.ts";
+import { forbidden } from "./status-error.ts";
 
 /** Amounts in thousandths, by the names that a ResourceQuota uses. */
 type QuotaUsage = Readonly<Record<string, number>>;
@@ -78,16 +79,14 @@ export class Quotas {
   }
 
   #onQuotaChange(namespace: string, before: KubeObject | null, after: KubeObject | null): void {
-    const of = this.#quotas.get(namespace) ?? new Set<string>();
+    const of = getOrCreate(this.#quotas, namespace, () => new Set());
     if (after !== null) of.add(keyOf(after.metadata));
     else if (before !== null) of.delete(keyOf(before.metadata));
-    this.#quotas.set(namespace, of);
     this.#dirty.add(namespace);
   }
 
   #charge(namespace: string, usage: QuotaUsage, sign: 1 | -1): void {
-    const used = this.#used.get(namespace) ?? {};
-    this.#used.set(namespace, used);
+    const used = getOrCreate(this.#used, namespace, (): Record<string, number> => ({}));
     for (const [name, amount] of Object.entries(usage)) used[name] = (used[name] ?? 0) + sign * amount;
     if ((this.#quotas.get(namespace)?.size ?? 0) > 0) this.#dirty.add(namespace);
   }

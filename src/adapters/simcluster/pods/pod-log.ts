@@ -1,7 +1,7 @@
 import { LABEL } from "../../../core/job/labels.ts";
 import { arrayAt, objectAt, stringAt } from "../../../runtime/json.ts";
-import { badRequest } from "../api/status-error.ts";
 import type { ContainerRun, KubeObject, StoredObject } from "../objects/kube-object.ts";
+import { badRequest } from "../objects/status-error.ts";
 import { readPodScript } from "./pod-script.ts";
 import { statusOf } from "./pod-status.ts";
 

@@ -9,8 +9,8 @@ import {
   type EntryChange,
   type EntryKey,
   entryKeyText,
-} from "../../../core/plan/capacity-entry.ts";
-import type { ClusterCapacity } from "../../../core/plan/snapshot.ts";
+} from "../../../core/plan/model/capacity-entry.ts";
+import type { ClusterCapacity } from "../../../core/plan/model/snapshot.ts";
 import { type Db, type Executor, json, storable } from "../db/db.ts";
 import { holdsLease, observerLease } from "../fleet/leases.ts";
 

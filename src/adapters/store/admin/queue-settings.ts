@@ -1,6 +1,6 @@
 /** The settings of a queue, as rows keep them. */
 import type { QueueRecord, QueueSettings } from "../../../core/admin/queue.ts";
-import { DEFAULT_POLICY, type QueuePolicy } from "../../../core/plan/queue-policy.ts";
+import { DEFAULT_POLICY, type QueuePolicy } from "../../../core/plan/model/queue-policy.ts";
 import { canonicalJson } from "../../../runtime/json.ts";
 import type { Executor } from "../db/db.ts";
 

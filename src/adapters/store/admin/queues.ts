@@ -4,8 +4,8 @@
  */
 import type { ChangeOutcome } from "../../../core/admin/change-outcome.ts";
 import type { QueueOutcome, QueueRecord, QueueSettings } from "../../../core/admin/queue.ts";
-import { freezerOf, stopOf } from "../../../core/plan/queue-stop.ts";
-import { NO_USE, type QueueSum, type QueueUse, queueUses } from "../../../core/plan/state/queue-uses.ts";
+import { NO_USE, type QueueSum, type QueueUse, queueUses } from "../../../core/plan/explain/queue-uses.ts";
+import { freezerOf, stopOf } from "../../../core/plan/model/queue-stop.ts";
 import { type TreeEdge, treeProblem } from "../../../core/quota/check-tree.ts";
 import { type Db, type Executor, json, onlyRow, storable, undoable } from "../db/db.ts";
 import { QUEUES_DOMAIN, raiseLimitsVersion, takeDomain } from "../ledger/quota-domains.ts";

@@ -4,7 +4,7 @@
  */
 import type { ChangeOutcome } from "../../../core/admin/change-outcome.ts";
 import type { ClusterRecord, RegistrationOutcome, SourceRefusal, UidRefusal } from "../../../core/admin/cluster.ts";
-import type { GangSchedulerName } from "../../../core/pods/pod-group.ts";
+import type { GangSchedulerName } from "../../../core/pods/build/pod-group.ts";
 import type { Json, JsonObject } from "../../../runtime/json.ts";
 import { type Db, type Executor, json, onlyRow, undoable } from "../db/db.ts";
 import { appendAudit } from "./audit.ts";

@@ -82,11 +82,19 @@ export function onlyRow<R>(rows: readonly R[]): R {
 
 /**
  * A value as a parameter of type json or jsonb. It is text, so that no driver has to guess what an array or a string
- * means. Pass several documents as an array of texts: one document that SQL takes apart must not hold the character
- * NUL.
+ * means. Pass several documents as `jsonTexts`: one document that SQL takes apart must not hold the character NUL.
  */
 export function json(value: unknown): string {
   return JSON.stringify(value);
+}
+
+/**
+ * Several documents as a parameter of type text[]. Null is the null of SQL. In a JSON text, only quotes and backslashes
+ * need an escape, so JSON itself can write it as an item of the list. That takes less time than the two replacements of
+ * drivers.
+ */
+export function jsonTexts(values: readonly unknown[]): string {
+  return `{${values.map((value) => (value === null ? "NULL" : JSON.stringify(json(value)))).join(",")}}`;
 }
 
 /** Text as a text column accepts it: PostgreSQL refuses the character NUL. */

@@ -41,14 +41,17 @@ async function start(directory: string | null, lock: DirectoryLock | null, image
     if (closing) throw new UnavailableError("the database is closed");
     return pglite;
   };
-  const translating = <T>(work: Promise<T>): Promise<T> =>
-    work.catch((error: unknown) => {
+  const translating = async <T>(run: () => Promise<T>): Promise<T> => {
+    try {
+      return await run();
+    } catch (error) {
       throw translated(error);
-    });
+    }
+  };
   return {
-    query: async (text, params) => translating(executor(open()).query(text, params)),
-    tx: async (fn) =>
-      translating(
+    query: (text, params) => translating(() => executor(open()).query(text, params)),
+    tx: (fn) =>
+      translating(() =>
         open().transaction(async (transaction) => {
           const tx = withPending(executor(transaction));
           const result = await fn(tx);
@@ -78,11 +81,11 @@ class GuardedPglite extends PGlite {
     return this.#panic !== null;
   }
 
-  override async execProtocol(...of: Parameters<PGlite["execProtocol"]>) {
+  override execProtocol(...of: Parameters<PGlite["execProtocol"]>) {
     return this.#noting(super.execProtocol(...of));
   }
 
-  override async execProtocolStream(...of: Parameters<PGlite["execProtocolStream"]>) {
+  override execProtocolStream(...of: Parameters<PGlite["execProtocolStream"]>) {
     return this.#noting(super.execProtocolStream(...of));
   }
 
@@ -94,14 +97,15 @@ class GuardedPglite extends PGlite {
     return super.execProtocolRawSync(message);
   }
 
-  async #noting<T>(work: Promise<T>): Promise<T> {
-    try {
-      return await work;
-    } catch (error) {
-      if (ENDING.includes((error as { readonly severity?: string }).severity ?? "")) this.#panic ??= error as Error;
-      throw error;
-    }
+  /** Notes a panic before the caller learns of it. A query has several messages, so this makes no step in between. */
+  #noting<T>(work: Promise<T>): Promise<T> {
+    work.catch(this.#note);
+    return work;
   }
+
+  readonly #note = (error: unknown): void => {
+    if (ENDING.includes((error as { readonly severity?: string }).severity ?? "")) this.#panic ??= error as Error;
+  };
 }
 
 async function migratePglite(pglite: PGlite): Promise<void> {

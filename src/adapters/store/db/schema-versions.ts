@@ -3,7 +3,7 @@
  *
  * Admins need `gangway migrate` to work on every database that some release or development version has migrated.
  * Programs need to tell a schema's version, also one that a later program made. Hence these rules for a new migration;
- * `test/store/migration-files.test.ts` checks them:
+ * `test/store/db/migration-files.test.ts` checks them:
  *
  * 1. The number of its file is one above the highest number so far. No two new files share a number.
  * 2. This table lists it: under the newest version if no release has that version yet, else under a new version.
@@ -64,6 +64,7 @@ export const SCHEMA_VERSIONS: SchemaVersions = [
     "0032_decision-clock",
     "0033_log-incarnation",
     "0034_set-aside",
+    "0035_admission-details",
   ],
 ];
 

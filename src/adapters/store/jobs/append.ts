@@ -1,7 +1,8 @@
 import type { JobEvent } from "../../../core/job/event.ts";
-import { changingOf } from "../../../core/job/filter.ts";
 import type { Job } from "../../../core/job/job.ts";
-import { type Executor, json, storable } from "../db/db.ts";
+import { changingOf } from "../../../core/job/request/filter.ts";
+import { foreignText } from "../../../runtime/foreign-text.ts";
+import { type Executor, json, jsonTexts } from "../db/db.ts";
 import { prepared } from "../db/prepared.ts";
 import { documentOf, settled } from "./job-row.ts";
 
@@ -25,7 +26,7 @@ export async function appendChanges(tx: Executor, changes: readonly JobChange[],
     rows.map((row) => row.uid),
     rows.map((row) => row.version),
     rows.map((row) => row.change),
-    rows.map((row) => json(row.job)),
+    jsonTexts(rows.map((row) => row.job)),
     rows.map((row) => row.previousPhase),
     rows.map((row) => row.previousCluster),
     nowMs,
@@ -57,8 +58,8 @@ export async function appendEvents(
     name: job.name,
     version: job.version,
     type: event.type,
-    reason: storable(event.reason),
-    message: storable(event.message),
+    reason: foreignText(event.reason),
+    message: foreignText(event.message),
   }));
   await executor.query(APPEND_EVENTS, [json(rows), nowMs]);
 }

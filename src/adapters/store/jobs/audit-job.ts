@@ -1,7 +1,7 @@
 /** What the audit log has of changes of jobs. Templates, inputs and members of kinds may hold secrets: it has none. */
 import type { AuditNote } from "../../../core/admin/audit.ts";
 import type { Job } from "../../../core/job/job.ts";
-import type { NewJob } from "../../../core/job/requests.ts";
+import type { NewJob } from "../../../core/job/request/requests.ts";
 import type { ServedCall } from "../../../runtime/served-call.ts";
 
 export function createdNote({ job, call = null }: Pick<NewJob, "job" | "call">): AuditNote {

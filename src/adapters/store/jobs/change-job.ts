@@ -1,7 +1,7 @@
 import type { JobEvent } from "../../../core/job/event.ts";
 import type { Job } from "../../../core/job/job.ts";
 import { endsNomination } from "../../../core/job/nomination.ts";
-import type { SentJob } from "../../../core/job/sent.ts";
+import type { SentJob } from "../../../core/job/request/sent.ts";
 import { bareSpec } from "../../../core/job/spec.ts";
 import type { NoRoom } from "../../../core/job/tenant-limits.ts";
 import { appendAudit } from "../admin/audit.ts";
@@ -9,8 +9,8 @@ import { type Db, type Executor, json } from "../db/db.ts";
 import { changeHeirs } from "../ledger/give-back.ts";
 import { appendChanges } from "./append.ts";
 import { updatedNote } from "./audit-job.ts";
+import { findNoRoomToGrow, lockJobLimitsToGrow } from "./job-limits.ts";
 import { lockJobByName } from "./load-job.ts";
-import { findNoRoomToGrow, lockRoomsToGrow } from "./rooms.ts";
 import { type ChangeTime, updateJob } from "./write-job.ts";
 
 /**
@@ -33,7 +33,7 @@ export function changeJob<Other extends { readonly kind: string }>(
   { nowMs, kinds }: ChangeTime,
 ): Promise<ReturnType<DecideChange<Other>> | { readonly kind: "notFound" } | NoRoom> {
   return db.tx(async (tx) => {
-    const rooms = await lockRoomsToGrow(tx, which);
+    const rooms = await lockJobLimitsToGrow(tx, which);
     const before = await lockJobByName(tx, which);
     if (before === null) return { kind: "notFound" };
     const [row] = await tx.query<{ sent: SentJob }>("select sent from jobs where uid = $1", [before.uid]);

@@ -1,16 +1,17 @@
-import { createdEvent } from "../../../core/job/create-and-end.ts";
-import type { CreateOutcome, NewJob, OutdatedCheck } from "../../../core/job/requests.ts";
-import type { SentJob } from "../../../core/job/sent.ts";
+import { createdEvent } from "../../../core/job/request/create-and-end.ts";
+import type { CreateOutcome, OutdatedCheck } from "../../../core/job/request/requests.ts";
+import type { SentJob } from "../../../core/job/request/sent.ts";
 import type { NoRoom } from "../../../core/job/tenant-limits.ts";
 import type { Registry } from "../../../core/kinds/registry.ts";
+import type { AskedJob } from "../../../core/plan/model/ask.ts";
 import { canonicalJson } from "../../../runtime/json.ts";
 import { appendAudit } from "../admin/audit.ts";
 import { ensureNamespace } from "../admin/namespaces.ts";
 import { type Db, type Executor, json, leaveToCommit, undoable } from "../db/db.ts";
 import { appendChanges } from "./append.ts";
 import { createdNote } from "./audit-job.ts";
+import { findNoRoom, type JobLimits, keepPlaces, lockJobLimits } from "./job-limits.ts";
 import { loadJob } from "./load-job.ts";
-import { findNoRoom, keepPlaces, lockRooms, type Rooms } from "./rooms.ts";
 import { insertJobs } from "./write-job.ts";
 
 /**
@@ -30,7 +31,7 @@ export type NamespaceDefaults = {
  */
 export async function createJob(
   db: Db,
-  request: NewJob,
+  request: AskedJob,
   opening: NamespaceDefaults,
   kinds: Registry,
 ): Promise<CreateOutcome | OutdatedCheck> {
@@ -43,7 +44,7 @@ export async function createJob(
 
 async function create(
   tx: Executor,
-  request: NewJob,
+  request: AskedJob,
   opening: NamespaceDefaults,
   kinds: Registry,
 ): Promise<CreateOutcome | OutdatedCheck> {
@@ -57,7 +58,7 @@ async function create(
     if (outcome === "full") return { kind: "tooManyNamespaces", max: opening.namespacesMax };
     places = await keepPlaces(tx, [job]);
   }
-  const rooms = await lockRooms(tx, [job], places);
+  const rooms = await lockJobLimits(tx, [job], places);
   const entered = await enter(tx, { request, rooms }, kinds);
   if (entered !== "entered") return unentered(tx, request, entered);
   const change = { before: null, after: job, events: [createdEvent(job)] };
@@ -71,19 +72,19 @@ async function create(
 /** Inserts the job, if its queue, namespace and project have room for it. */
 async function enter(
   tx: Executor,
-  { request: { job, sent }, rooms }: { readonly request: NewJob; readonly rooms: Rooms },
+  { request, rooms }: { readonly request: AskedJob; readonly rooms: JobLimits },
   kinds: Registry,
 ): Promise<"entered" | "conflict" | NoRoom> {
-  const noRoom = findNoRoom(job, rooms);
+  const noRoom = findNoRoom(request.job, rooms);
   if (noRoom !== null) return noRoom;
-  const inserted = await insertJobs(tx, { jobs: [{ job, sent }], rooms }, kinds);
-  return inserted.has(job.uid) ? "entered" : "conflict";
+  const inserted = await insertJobs(tx, { jobs: [request], rooms }, kinds);
+  return inserted.has(request.job.uid) ? "entered" : "conflict";
 }
 
 /** The answer for a job that was not inserted. A repeated call gets its job also if there is no room any more. */
 async function unentered(
   tx: Executor,
-  request: NewJob,
+  request: AskedJob,
   reason: "conflict" | NoRoom,
 ): Promise<CreateOutcome | OutdatedCheck> {
   const { job, requestId } = request;
@@ -96,7 +97,7 @@ async function unentered(
 }
 
 /** Null if this call has claimed its request id, or has none. Else the result of the earlier call with that id. */
-async function claimRequestId(tx: Executor, request: NewJob): Promise<CreateOutcome | null> {
+async function claimRequestId(tx: Executor, request: AskedJob): Promise<CreateOutcome | null> {
   const { job, sent, requestId } = request;
   if (requestId === "") return null;
   const claimed = await tx.query(CLAIM_REQUEST, [job.namespace, requestId, json(sent), job.uid, job.createTimeMs]);
@@ -133,7 +134,7 @@ const NAME_REQUEST = "update request_ids set job_uid = $3 where namespace = $1 a
  * generated: each such call wants a job of its own. Without such a job, the namespace or the queue is gone, or a job of
  * that name was deleted at this moment; or the queue has just got a limit of waiting jobs, or has no room for one.
  */
-async function conflict(tx: Executor, { job, sent }: NewJob): Promise<CreateOutcome | OutdatedCheck> {
+async function conflict(tx: Executor, { job, sent }: AskedJob): Promise<CreateOutcome | OutdatedCheck> {
   const [taken] = await tx.query<{ uid: string; sent: SentJob }>(
     "select uid, sent from jobs where namespace = $1 and name = $2",
     [job.namespace, job.name],

@@ -1,16 +1,25 @@
-import { createdEvent } from "../../../core/job/create-and-end.ts";
-import type { CreatedJob, NewJob } from "../../../core/job/requests.ts";
+import { createdEvent } from "../../../core/job/request/create-and-end.ts";
+import type { CreatedJob } from "../../../core/job/request/requests.ts";
 import type { Registry } from "../../../core/kinds/registry.ts";
+import type { AskedJob } from "../../../core/plan/model/ask.ts";
 import { compareText } from "../../../runtime/compare-text.ts";
 import { maxOf } from "../../../runtime/lists.ts";
 import { appendAudit } from "../admin/audit.ts";
 import { ensureNamespace } from "../admin/namespaces.ts";
-import { type Db, type Executor, json, leaveToCommit } from "../db/db.ts";
+import { type Db, type Executor, jsonTexts, leaveToCommit } from "../db/db.ts";
 import { prepared } from "../db/prepared.ts";
 import { appendChanges } from "./append.ts";
 import { createdNote } from "./audit-job.ts";
 import type { NamespaceDefaults } from "./create-job.ts";
-import { findNoRoom, keepPlaces, lockRooms, NO_ROOMS, type Rooms, roomKeysOf, takeRoom } from "./rooms.ts";
+import {
+  findNoRoom,
+  type JobLimits,
+  keepPlaces,
+  limitKeysOf,
+  lockJobLimits,
+  NO_JOB_LIMITS,
+  takeRoom,
+} from "./job-limits.ts";
 import { insertJobs } from "./write-job.ts";
 
 /**
@@ -25,7 +34,7 @@ import { insertJobs } from "./write-job.ts";
  */
 export async function createJobs(
   db: Db,
-  requests: readonly NewJob[],
+  requests: readonly AskedJob[],
   opening: NamespaceDefaults,
   kinds: Registry,
 ): Promise<readonly (CreatedJob | null)[]> {
@@ -40,7 +49,11 @@ export async function createJobs(
  * The uids of the jobs whose names and request ids are free, whose queues exist, and whose namespaces exist or
  * may be created. Leaves out jobs of queues, namespaces and projects with limits.
  */
-async function findFree(db: Db, requests: readonly NewJob[], opening: NamespaceDefaults): Promise<ReadonlySet<string>> {
+async function findFree(
+  db: Db,
+  requests: readonly AskedJob[],
+  opening: NamespaceDefaults,
+): Promise<ReadonlySet<string>> {
   const free = await db.query<{ uid: string }>(FREE, [
     requests.map(({ job }) => job.namespace),
     requests.map(({ job }) => job.name),
@@ -68,7 +81,7 @@ select r.uid
 /** Creates the jobs whose names and request ids are free, and returns their uids. */
 async function createFree(
   tx: Executor,
-  requests: readonly NewJob[],
+  requests: readonly AskedJob[],
   opening: NamespaceDefaults,
   kinds: Registry,
 ): Promise<ReadonlySet<string>> {
@@ -81,12 +94,12 @@ async function createFree(
 
 async function insertFree(
   tx: Executor,
-  { requests, claimed }: { readonly requests: readonly NewJob[]; readonly claimed: ReadonlySet<string> },
+  { requests, claimed }: { readonly requests: readonly AskedJob[]; readonly claimed: ReadonlySet<string> },
   opening: NamespaceDefaults,
   kinds: Registry,
 ): Promise<ReadonlySet<string>> {
-  const isFree = ({ requestId, job }: NewJob) => requestId === "" || claimed.has(job.uid);
-  const asked = withoutOvertaking(requests, { isFree, rooms: NO_ROOMS });
+  const isFree = ({ requestId, job }: AskedJob) => requestId === "" || claimed.has(job.uid);
+  const asked = withoutOvertaking(requests, { isFree, rooms: NO_JOB_LIMITS });
   if (asked.length === 0) return new Set();
   const nowMs = maxOf(asked.map(({ job }) => job.createTimeMs));
   const jobs = asked.map(({ job }) => job);
@@ -97,8 +110,8 @@ async function insertFree(
     refused = await ensureNamespaces(tx, missing, opening, nowMs);
     places = await keepPlaces(tx, jobs);
   }
-  const rooms = await lockRooms(tx, jobs, places);
-  const isOpen = (request: NewJob) => isFree(request) && !refused.has(request.job.namespace);
+  const rooms = await lockJobLimits(tx, jobs, places);
+  const isOpen = (request: AskedJob) => isFree(request) && !refused.has(request.job.namespace);
   const entering = withoutOvertaking(requests, { isFree: isOpen, rooms });
   entering.sort((a, b) => compareText(keyOf(a), keyOf(b)));
   const inserted = await insertJobs(tx, { jobs: entering, rooms }, kinds);
@@ -111,7 +124,7 @@ async function insertFree(
 /** Creates the namespaces of these jobs, which do not exist. Returns those for which there is no room. */
 async function ensureNamespaces(
   tx: Executor,
-  requests: readonly NewJob[],
+  requests: readonly AskedJob[],
   opening: NonNullable<NamespaceDefaults>,
   nowMs: number,
 ): Promise<ReadonlySet<string>> {
@@ -128,15 +141,15 @@ async function ensureNamespaces(
  * same name or enter the same queue, namespace or project with a limit: that one is tried alone, and must come first.
  */
 function withoutOvertaking(
-  requests: readonly NewJob[],
-  { isFree, rooms }: { readonly isFree: (request: NewJob) => boolean; readonly rooms: Rooms },
-): NewJob[] {
+  requests: readonly AskedJob[],
+  { isFree, rooms }: { readonly isFree: (request: AskedJob) => boolean; readonly rooms: JobLimits },
+): AskedJob[] {
   const left = new Set<string>();
   const taken: Parameters<typeof takeRoom>[2] = new Map();
   return requests.filter((request) => {
     const { job } = request;
     // The key of a room has no slash, so it is not the key of a job.
-    const keys = [keyOf(request), ...roomKeysOf(job, rooms)];
+    const keys = [keyOf(request), ...limitKeysOf(job, rooms)];
     const goes = isFree(request) && !keys.some((key) => left.has(key)) && findNoRoom(job, rooms, taken) === null;
     if (goes) takeRoom(job, rooms, taken);
     else for (const key of keys) left.add(key);
@@ -145,7 +158,7 @@ function withoutOvertaking(
 }
 
 /** Claims request ids, and returns the uids of the jobs whose ids were free. */
-async function claimRequestIds(tx: Executor, requests: readonly NewJob[]): Promise<ReadonlySet<string>> {
+async function claimRequestIds(tx: Executor, requests: readonly AskedJob[]): Promise<ReadonlySet<string>> {
   const asking = requests
     .filter(({ requestId }) => requestId !== "")
     .sort((a, b) => compareText(requestKeyOf(a), requestKeyOf(b)));
@@ -153,7 +166,7 @@ async function claimRequestIds(tx: Executor, requests: readonly NewJob[]): Promi
   const claimed = await tx.query<{ job_uid: string }>(CLAIM_REQUESTS, [
     asking.map(({ job }) => job.namespace),
     asking.map(({ requestId }) => requestId),
-    asking.map(({ sent }) => json(sent)),
+    jsonTexts(asking.map(({ sent }) => sent)),
     asking.map(({ job }) => job.uid),
     asking.map(({ job }) => job.createTimeMs),
   ]);
@@ -169,10 +182,10 @@ select namespace, request_id, sent::json, job_uid, create_ms
 on conflict (namespace, request_id) do nothing
 returning job_uid`);
 
-function requestKeyOf({ job, requestId }: NewJob): string {
+function requestKeyOf({ job, requestId }: AskedJob): string {
   return `${job.namespace}/${requestId}`;
 }
 
-function keyOf({ job }: NewJob): string {
+function keyOf({ job }: AskedJob): string {
   return `${job.namespace}/${job.name}`;
 }

@@ -1,8 +1,8 @@
-import { applyCancel, applyDelete } from "../../../core/job/create-and-end.ts";
 import type { JobEvent } from "../../../core/job/event.ts";
 import type { Job } from "../../../core/job/job.ts";
 import { endsNomination } from "../../../core/job/nomination.ts";
-import type { EndOutcome, JobName } from "../../../core/job/requests.ts";
+import { applyCancel, applyDelete } from "../../../core/job/request/create-and-end.ts";
+import type { EndOutcome, JobName } from "../../../core/job/request/requests.ts";
 import { appendAudit } from "../admin/audit.ts";
 import type { Db } from "../db/db.ts";
 import { changeHeirs } from "../ledger/give-back.ts";

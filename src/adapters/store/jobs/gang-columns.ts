@@ -1,19 +1,16 @@
 import type { Job } from "../../../core/job/job.ts";
 import type { Registry } from "../../../core/kinds/registry.ts";
-import { type Ask, askOf } from "../../../core/plan/ask.ts";
-import { documentedFacts, gangChange } from "../../../core/plan/plan-gang.ts";
-import { contentHash } from "../../../runtime/content-hash.ts";
+import { type HashedAsk, hashed, hashedAsk } from "../../../core/plan/model/ask.ts";
+import { documentedFacts, gangChange } from "../../../core/plan/model/plan-gang.ts";
 import { canonicalJson } from "../../../runtime/json.ts";
 import { json } from "../db/db.ts";
-
-/** An ask, and the hash by which jobs name it. */
-export type HashedAsk = { readonly hash: string; readonly ask: Ask };
 
 /** The columns of a job that the planner reads instead of its spec and status. */
 export type GangColumns = { readonly asked: HashedAsk; readonly documented: string };
 
-export function gangColumns(job: Job, kinds: Registry): GangColumns {
-  return { asked: hashed(askOf(job, kinds)), documented: json(documentedFacts(job)) };
+/** `asked`: the job's ask, if it is known already. */
+export function gangColumns(job: Job, kinds: Registry, asked = hashedAsk(job, kinds)): GangColumns {
+  return { asked, documented: json(documentedFacts(job)) };
 }
 
 /** The columns of a job after a change. `asked` null: the ask stays. `raises`: the change begins a new generation. */
@@ -35,8 +32,4 @@ export function writeAsks(hashes: string, documents: string): string {
   insert into asks (hash, ask)
   select hash, ask::json from unnest(${hashes}::text[], ${documents}::text[]) as a (hash, ask) order by hash
   on conflict (hash) do nothing`;
-}
-
-function hashed(ask: Ask): HashedAsk {
-  return { hash: contentHash(ask), ask };
 }

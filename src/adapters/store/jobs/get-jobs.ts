@@ -1,4 +1,4 @@
-import type { ShownJob } from "../../../core/job/list.ts";
+import type { ShownJob } from "../../../core/job/request/list.ts";
 import { GroupCommit } from "../../../runtime/group-commit.ts";
 import type { Db, Executor } from "../db/db.ts";
 import { prepared, unseenArray } from "../db/prepared.ts";

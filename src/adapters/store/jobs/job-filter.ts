@@ -1,4 +1,4 @@
-import type { JobFilter } from "../../../core/job/filter.ts";
+import type { JobFilter } from "../../../core/job/request/filter.ts";
 import { json } from "../db/db.ts";
 
 /**

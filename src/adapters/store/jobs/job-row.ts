@@ -1,6 +1,6 @@
 import type { FlavorLabels } from "../../../core/job/flavor-labels.ts";
 import { currentAdmission, isHistory, type Job } from "../../../core/job/job.ts";
-import type { JobView } from "../../../core/job/list.ts";
+import type { JobView } from "../../../core/job/request/list.ts";
 import { bareSpec, type JobSpec } from "../../../core/job/spec.ts";
 import type { Admission, AdmissionState, JobPhase, JobStatus } from "../../../core/job/status.ts";
 
@@ -45,7 +45,27 @@ export type AdmissionRow = {
   readonly tokens_released_ms: number | null;
   readonly gone_ms: number | null;
   readonly below_min_since_ms: number | null;
+  /** Null: none, or a program of the version before wrote the row. */
+  readonly details: AdmissionDetails | null;
 };
+
+/** The members of an admission that have no column of their own. */
+type AdmissionDetails = Omit<Admission, keyof AdmissionColumns>;
+
+/** The members of an admission that columns hold. */
+type AdmissionColumns = Pick<
+  Admission,
+  | "number"
+  | "cluster"
+  | "admitTimeMs"
+  | "members"
+  | "flavors"
+  | "flavorLabels"
+  | "state"
+  | "tokensReleasedMs"
+  | "goneMs"
+  | "belowMinSinceMs"
+> & { readonly simulated: boolean };
 
 const columns = (spec: string) => `
   j.uid, j.namespace, j.name, j.project, j.labels, j.annotations, j.created_by, j.create_ms, j.delete_ms, j.cancel,
@@ -53,7 +73,7 @@ const columns = (spec: string) => `
   coalesce((
     select json_agg(a order by a.number) from (
       select number, cluster, simulated, state, members, flavors, node_labels, flavor_labels, admit_ms,
-             tokens_released_ms, gone_ms, below_min_since_ms
+             tokens_released_ms, gone_ms, below_min_since_ms, details
         from admissions where job_uid = j.uid and not finished
     ) a
   ), '[]') as admissions`;
@@ -116,6 +136,7 @@ function untraced(row: JobRow): Job {
 
 function admissionOf(row: AdmissionRow): Admission {
   return {
+    ...row.details,
     number: row.number,
     cluster: row.cluster || null,
     ...(row.simulated ? { simulated: true } : {}),
@@ -128,6 +149,30 @@ function admissionOf(row: AdmissionRow): Admission {
     goneMs: row.gone_ms,
     belowMinSinceMs: row.below_min_since_ms,
   };
+}
+
+/** An admission as its row holds it. */
+export function admissionColumns(admission: Admission): {
+  columns: AdmissionColumns;
+  details: AdmissionDetails | null;
+} {
+  const {
+    number,
+    cluster,
+    simulated = false,
+    admitTimeMs,
+    members,
+    flavors,
+    flavorLabels,
+    state,
+    tokensReleasedMs,
+    goneMs,
+    belowMinSinceMs,
+    ...details
+  } = admission;
+  const times = { admitTimeMs, tokensReleasedMs, goneMs, belowMinSinceMs };
+  const columns = { number, cluster, simulated, members, flavors, flavorLabels, state, ...times };
+  return { columns, details: Object.keys(details).length === 0 ? null : details };
 }
 
 /** The labels of each flavor. In rows of the version before, each resource has those of all flavors. */

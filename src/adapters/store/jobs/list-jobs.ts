@@ -3,7 +3,13 @@
  * stable cursor, and the places in queues and the tokens of its jobs come from one statement each.
  */
 import { currentAdmission, type Job } from "../../../core/job/job.ts";
-import { type JobOrder, type JobPage, type JobQuery, PAGE_BYTES_MAX, type ShownJob } from "../../../core/job/list.ts";
+import {
+  type JobOrder,
+  type JobPage,
+  type JobQuery,
+  PAGE_BYTES_MAX,
+  type ShownJob,
+} from "../../../core/job/request/list.ts";
 import { decodeCursor, encodeCursor } from "../db/cursor.ts";
 import { type Db, type Executor, onlyRow, readSnapshot } from "../db/db.ts";
 import { AGEING, effectivePrioritySql } from "./effective-priority.ts";

@@ -1,6 +1,6 @@
-import type { WholeSpec } from "../../../core/job/event-log.ts";
 import type { Job } from "../../../core/job/job.ts";
-import { PAGE_BYTES_MAX } from "../../../core/job/list.ts";
+import type { WholeSpec } from "../../../core/job/request/event-log.ts";
+import { PAGE_BYTES_MAX } from "../../../core/job/request/list.ts";
 import type { JobSpec } from "../../../core/job/spec.ts";
 import type { Executor } from "../db/db.ts";
 import { JOB_COLUMNS, JOB_READING, type JobRow, jobOf, STEP_COLUMNS } from "./job-row.ts";

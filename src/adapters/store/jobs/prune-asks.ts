@@ -1,4 +1,4 @@
-import type { Pruned, PrunePage } from "../../../core/job/event-log.ts";
+import type { Pruned, PrunePage } from "../../../core/job/request/event-log.ts";
 import type { Db, Executor } from "../db/db.ts";
 import { BY_INDEX } from "./prune-log.ts";
 

@@ -1,13 +1,14 @@
 import { type AdmissionChanges, admissionChanges } from "../../../core/job/admission-changes.ts";
 import type { BucketLease } from "../../../core/job/bucket.ts";
-import { deletedEvent } from "../../../core/job/create-and-end.ts";
 import { endedAttempt } from "../../../core/job/ended-attempt.ts";
 import type { JobEvent } from "../../../core/job/event.ts";
 import type { Job } from "../../../core/job/job.ts";
 import { endsNomination } from "../../../core/job/nomination.ts";
+import { deletedEvent } from "../../../core/job/request/create-and-end.ts";
 import type { Decision, RecordOutcome } from "../../../core/reconcile/decision.ts";
 import type { Db, Executor } from "../db/db.ts";
-import { giveBack, type JobAdmission, type ShrunkAdmission } from "../ledger/give-back.ts";
+import { giveBack, type ShrunkAdmission } from "../ledger/give-back.ts";
+import type { JobAdmission } from "../ledger/name-heirs.ts";
 import { appendChanges } from "./append.ts";
 import { moveRechecks, type Recheck } from "./due-jobs.ts";
 import { type ChangeTime, updateJobs, writeAdmissions } from "./write-job.ts";

@@ -1,4 +1,4 @@
-import type { LogPlace } from "../../../core/job/event-log.ts";
+import type { LogPlace } from "../../../core/job/request/event-log.ts";
 import { BEGIN_ANEW } from "../db/begin-anew.ts";
 import { type Db, type Executor, leaveToCommit, onlyRow } from "../db/db.ts";
 import { prepared } from "../db/prepared.ts";
@@ -83,10 +83,10 @@ function wentBack(log: LogRow, known: LogPlace | null): boolean {
   return known !== null && known.incarnation === log.incarnation && known.position > log.head;
 }
 
+/** Which server answers is asked once more under the lock, if anything waits. */
 const LOOK = prepared(`
-select head, incarnation, server, server_identity() as present,
-       exists (select from job_changes where position is null) as waiting
-  from job_log`);
+select head, incarnation, server, waiting, case when not waiting then server_identity() end as present
+  from job_log, lateral (select exists (select from job_changes where position is null) as waiting) w`);
 
 const LOCK = "select head, incarnation, server, server_identity() as present from job_log for update";
 

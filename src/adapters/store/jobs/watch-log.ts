@@ -1,7 +1,7 @@
-import type { JobKey, LoggedChange, LogPlace } from "../../../core/job/event-log.ts";
-import type { JobFilter } from "../../../core/job/filter.ts";
 import type { Job } from "../../../core/job/job.ts";
-import { PAGE_BYTES_MAX } from "../../../core/job/list.ts";
+import type { JobKey, LoggedChange, LogPlace } from "../../../core/job/request/event-log.ts";
+import type { JobFilter } from "../../../core/job/request/filter.ts";
+import { PAGE_BYTES_MAX } from "../../../core/job/request/list.ts";
 import { type Db, onlyRow, readSnapshot } from "../db/db.ts";
 import { FILTER_PARAMS, filterParams } from "./job-filter.ts";
 import { JOB_READING, type JobDocument, jobOfDocument } from "./job-row.ts";

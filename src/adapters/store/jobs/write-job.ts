@@ -1,30 +1,30 @@
 import { bucketOf } from "../../../core/job/bucket.ts";
 import { allNodeLabels } from "../../../core/job/flavor-labels.ts";
 import type { Job } from "../../../core/job/job.ts";
-import type { SentJob } from "../../../core/job/sent.ts";
 import { bareSpec } from "../../../core/job/spec.ts";
 import type { Admission } from "../../../core/job/status.ts";
 import type { Registry } from "../../../core/kinds/registry.ts";
-import { type Executor, json, storable } from "../db/db.ts";
+import type { AskedJob } from "../../../core/plan/model/ask.ts";
+import { type Executor, jsonTexts, storable } from "../db/db.ts";
 import { prepared } from "../db/prepared.ts";
 import { askParameters, changedGangColumns, gangColumns, writeAsks } from "./gang-columns.ts";
-import { clusterOf, statusDocument } from "./job-row.ts";
-import { countedQueues, type Rooms } from "./rooms.ts";
+import { countedQueues, type JobLimits } from "./job-limits.ts";
+import { admissionColumns, clusterOf, statusDocument } from "./job-row.ts";
 
 /** A job that has no row yet. */
-type InsertedJob = { readonly job: Job; readonly sent: SentJob };
+type InsertedJob = Pick<AskedJob, "job" | "sent" | "asked">;
 
 /**
  * Inserts jobs in this order, due at once. Returns the uids of those whose name was free, and whose namespace and queue
  * exist. Others cannot delete these namespaces and queues until the transaction ends. Leaves out jobs of a queue that
- * limits its waiting jobs and is not in `rooms`, where `lockRooms` has counted them.
+ * limits its waiting jobs and is not in `rooms`, where `lockJobLimits` has counted them.
  */
 export async function insertJobs(
   tx: Executor,
-  { jobs, rooms }: { readonly jobs: readonly InsertedJob[]; readonly rooms: Rooms },
+  { jobs, rooms }: { readonly jobs: readonly InsertedJob[]; readonly rooms: JobLimits },
   kinds: Registry,
 ): Promise<ReadonlySet<string>> {
-  const gangs = jobs.map(({ job }) => gangColumns(job, kinds));
+  const gangs = jobs.map(({ job, asked }) => gangColumns(job, kinds, asked));
   const inserted = await tx.query<{ uid: string }>(INSERT_JOBS, [
     jobs.map(({ job }) => job.uid),
     jobs.map(({ job }) => job.namespace),
@@ -36,18 +36,18 @@ export async function insertJobs(
     jobs.map(({ job }) => job.status.phase),
     jobs.map(({ job }) => job.status.completionTimeMs),
     jobs.map(({ job }) => clusterOf(job)),
-    jobs.map(({ job }) => json(job.labels)),
-    jobs.map(({ job }) => json(job.annotations)),
+    jsonTexts(jobs.map(({ job }) => job.labels)),
+    jsonTexts(jobs.map(({ job }) => job.annotations)),
     jobs.map(({ job }) => storable(job.createdBy)),
     jobs.map(({ job }) => job.createTimeMs),
     jobs.map(({ job }) => job.deleteTimeMs),
-    jobs.map(({ job }) => (job.cancel === null ? null : json(job.cancel))),
+    jsonTexts(jobs.map(({ job }) => job.cancel)),
     jobs.map(({ job }) => job.version),
     jobs.map(({ job }) => bucketOf(job.uid)),
-    jobs.map(({ sent }) => json(sent)),
-    jobs.map(({ job }) => json(job.spec)),
-    jobs.map(({ job }) => json(bareSpec(job.spec))),
-    jobs.map(({ job }) => json(statusDocument(job.status))),
+    jsonTexts(jobs.map(({ sent }) => sent)),
+    jsonTexts(jobs.map(({ job }) => job.spec)),
+    jsonTexts(jobs.map(({ job }) => bareSpec(job.spec))),
+    jsonTexts(jobs.map(({ job }) => statusDocument(job.status))),
     jobs.map(({ job }) => job.traceParent ?? null),
     jobs.map(({ job }) => storable(job.spec.runPolicy.cacheKey ?? "") || null),
     gangs.map(({ asked }) => asked.hash),
@@ -126,9 +126,9 @@ export async function updateJobs(
     updates.map(({ after }) => after.status.phase),
     updates.map(({ after }) => after.status.completionTimeMs),
     updates.map(({ after }) => clusterOf(after)),
-    updates.map(({ after }) => json(statusDocument(after.status))),
+    jsonTexts(updates.map(({ after }) => statusDocument(after.status))),
     updates.map(({ after }) => after.deleteTimeMs),
-    updates.map(({ after }) => (after.cancel === null ? null : json(after.cancel))),
+    jsonTexts(updates.map(({ after }) => after.cancel)),
     updates.map(({ recheckAtMs }) => recheckAtMs !== undefined),
     updates.map(({ recheckAtMs }) => recheckAtMs ?? null),
     gangs.map(({ documented }) => documented),
@@ -174,41 +174,43 @@ export async function writeAdmissions(
   rows: readonly { readonly jobUid: string; readonly admission: Admission }[],
 ): Promise<void> {
   if (rows.length === 0) return;
-  const admissions = rows.map(({ admission }) => admission);
+  const written = rows.map(({ admission }) => admissionColumns(admission));
+  const admissions = written.map(({ columns }) => columns);
   await tx.query(WRITE_ADMISSIONS, [
     rows.map((row) => row.jobUid),
     admissions.map((row) => row.number),
     admissions.map((row) => row.cluster ?? ""),
     admissions.map((row) => row.state),
-    admissions.map((row) => json(row.members)),
-    admissions.map((row) => json(row.flavors)),
-    admissions.map((row) => json(allNodeLabels(row.flavorLabels))),
+    jsonTexts(admissions.map((row) => row.members)),
+    jsonTexts(admissions.map((row) => row.flavors)),
+    jsonTexts(admissions.map((row) => allNodeLabels(row.flavorLabels))),
     admissions.map((row) => row.admitTimeMs),
     admissions.map((row) => row.tokensReleasedMs),
     admissions.map((row) => row.goneMs),
     admissions.map((row) => row.belowMinSinceMs),
-    admissions.map((row) => row.simulated ?? false),
-    admissions.map((row) => json(row.flavorLabels)),
+    admissions.map((row) => row.simulated),
+    jsonTexts(admissions.map((row) => row.flavorLabels)),
+    jsonTexts(written.map(({ details }) => details)),
   ]);
 }
 
 const WRITE_ADMISSIONS = `
 insert into admissions (
   job_uid, number, cluster, state, members, flavors, node_labels, admit_ms, tokens_released_ms, gone_ms,
-  below_min_since_ms, simulated, flavor_labels
+  below_min_since_ms, simulated, flavor_labels, details
 )
 select job_uid, number, cluster, state, members::json, flavors::json, node_labels::json, admit_ms, tokens_released_ms,
-       gone_ms, below_min_since_ms, simulated, flavor_labels::json
+       gone_ms, below_min_since_ms, simulated, flavor_labels::json, details::json
   from unnest(
     $1::uuid[], $2::int[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::bigint[], $9::bigint[],
-    $10::bigint[], $11::bigint[], $12::boolean[], $13::text[]
+    $10::bigint[], $11::bigint[], $12::boolean[], $13::text[], $14::text[]
   ) as a (
     job_uid, number, cluster, state, members, flavors, node_labels, admit_ms, tokens_released_ms, gone_ms,
-    below_min_since_ms, simulated, flavor_labels
+    below_min_since_ms, simulated, flavor_labels, details
   )
  order by job_uid, number
 on conflict (job_uid, number) do update
    set state = excluded.state, members = excluded.members, flavors = excluded.flavors,
        node_labels = excluded.node_labels, flavor_labels = excluded.flavor_labels,
        tokens_released_ms = excluded.tokens_released_ms, gone_ms = excluded.gone_ms,
-       below_min_since_ms = excluded.below_min_since_ms`;
+       below_min_since_ms = excluded.below_min_since_ms, details = excluded.details`;

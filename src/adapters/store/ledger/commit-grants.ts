@@ -4,6 +4,7 @@ import { FENCES_PER_EPOCH, holderKey, sameHolder, tokenKey } from "../../../core
 import type { LedgerRow } from "../../../core/quota/counters.ts";
 import { GrantBook } from "../../../core/quota/grant-book.ts";
 import type { CommitOutcome, LedgerGrant, Tombstone } from "../../../core/quota/ledger.ts";
+import { getOrCreate } from "../../../runtime/get-or-create.ts";
 import { append } from "../../../runtime/lists.ts";
 import { type Db, type Executor, json, leaveToCommit } from "../db/db.ts";
 import { prepared } from "../db/prepared.ts";
@@ -207,8 +208,7 @@ class RowBook {
 
   #rowsOf(allocation: { readonly pool: string; readonly token: string }): KnownRow[] {
     const key = tokenKey(allocation);
-    const known = this.#byToken.get(key) ?? [];
-    this.#byToken.set(key, known);
+    const known = getOrCreate(this.#byToken, key, () => []);
     return known;
   }
 }

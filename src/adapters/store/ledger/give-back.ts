@@ -1,19 +1,18 @@
 /** Serves records of jobs: gives back the tokens of admissions that have ended or lost members, and unused holds. */
+
+import { holdingMembers } from "../../../core/job/roles.ts";
 import type { JobSpec } from "../../../core/job/spec.ts";
 import type { Admission } from "../../../core/job/status.ts";
-import { askMembers } from "../../../core/plan/ask.ts";
-import { flavoredAmounts } from "../../../core/plan/flavors.ts";
-import { memberGroups } from "../../../core/plan/gang.ts";
+import { askMembers } from "../../../core/plan/model/ask.ts";
+import { flavoredAmounts } from "../../../core/plan/model/flavors.ts";
+import { memberGroups } from "../../../core/plan/model/gang.ts";
 import { cutsOf, holdPrefix } from "../../../core/quota/heirs.ts";
 import { type Executor, json } from "../db/db.ts";
-import { type NamedHeir, nameHeirs } from "./name-heirs.ts";
+import { type JobAdmission, type NamedHeir, nameHeirs } from "./name-heirs.ts";
 import { REDUCIBLE, type Reducible, type Reduction, reduceAllocations } from "./reduce-allocations.ts";
 import { takePools } from "./sums.ts";
 
-/** An admission of a job. */
-export type JobAdmission = { readonly jobUid: string; readonly admission: number };
-
-/** An admission that keeps only the tokens of its remaining members. */
+/** An admission that keeps only the tokens of the members that still hold some. */
 export type ShrunkAdmission = { readonly jobUid: string; readonly spec: JobSpec; readonly admission: Admission };
 
 /** Changes of nominations. */
@@ -176,10 +175,10 @@ function reductionsOf(shrunk: ShrunkAdmission, rows: readonly HeldRow[]): readon
   });
 }
 
-/** Returns the amounts that the members of an admission need from each of its pools. */
+/** Returns the amounts of each of its pools that the members of an admission hold which gave back nothing. */
 function keptAmounts({ spec, admission }: ShrunkAdmission): Readonly<Record<string, number>> {
   const amounts: Record<string, number> = {};
-  const groups = memberGroups(askMembers(spec), admission.members);
+  const groups = memberGroups(askMembers(spec), holdingMembers(admission));
   for (const [resource, amount] of Object.entries(flavoredAmounts(groups, Object.keys(admission.flavors)))) {
     const pool = admission.flavors[resource] ?? "";
     amounts[pool] = (amounts[pool] ?? 0) + amount;

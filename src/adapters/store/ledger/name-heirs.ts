@@ -1,6 +1,5 @@
 /** Serves nominees: names them as the heirs of what their victims hold. */
 import { type Executor, json } from "../db/db.ts";
-import type { JobAdmission } from "./give-back.ts";
 
 /** A nominee, and the admissions that end for it. */
 export type NamedHeir = {
@@ -84,3 +83,6 @@ update allocations a
        )
   from named n
  where a.id = n.id`;
+
+/** An admission of a job. */
+export type JobAdmission = { readonly jobUid: string; readonly admission: number };

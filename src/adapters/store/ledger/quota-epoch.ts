@@ -3,10 +3,10 @@ import { type RaisedEpoch, registeredDomain } from "../../../core/quota/ledger.t
 import { UnavailableError } from "../../../runtime/unavailable-error.ts";
 import { type Db, type Executor, onlyRow } from "../db/db.ts";
 import { prepared } from "../db/prepared.ts";
+import { IS_TELLABLE } from "./confirm-turn-overs.ts";
 import { LEDGER_COLUMNS, type LedgerColumns, ledgerRow, REFS, refColumns } from "./ledger-row.ts";
 import { type LimitBounds, readLimits } from "./quota-limits.ts";
 import { reduceAllocations } from "./reduce-allocations.ts";
-import { IS_TELLABLE } from "./settle-turn-overs.ts";
 import { takePools } from "./sums.ts";
 
 /**

@@ -1,8 +1,7 @@
 /** Serves admins who suspect wrong counts: reads counters and ledger at one moment, so that nothing is under way. */
 
 import { tokenKey } from "../../../core/quota/allocations.ts";
-import type { TokenName } from "../../../core/quota/calls.ts";
-import type { HeldToken, LedgerRow } from "../../../core/quota/counters.ts";
+import type { HeldToken, LedgerRow, TokenName } from "../../../core/quota/counters.ts";
 import type { BothSums, ReadCounters } from "../../../core/quota/ledger.ts";
 import { UnavailableError } from "../../../runtime/unavailable-error.ts";
 import { type Db, type Executor, onlyRow } from "../db/db.ts";

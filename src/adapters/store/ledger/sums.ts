@@ -1,4 +1,5 @@
 import type { LedgerRow, Scope } from "../../../core/quota/counters.ts";
+import { getOrCreate } from "../../../runtime/get-or-create.ts";
 import type { Executor } from "../db/db.ts";
 import { prepared, unseenArray } from "../db/prepared.ts";
 
@@ -65,9 +66,7 @@ export function sharesOf(allocations: readonly Counted[]): readonly (SumKey & { 
   for (const allocation of allocations) {
     for (const key of recordedScopes(allocation).map(sumKey)) {
       const text = JSON.stringify([key.pool, key.scope, key.name]);
-      const share = shares.get(text);
-      if (share === undefined) shares.set(text, { ...key, amount: allocation.amount });
-      else share.amount += allocation.amount;
+      getOrCreate(shares, text, () => ({ ...key, amount: 0 })).amount += allocation.amount;
     }
   }
   return [...shares.values()];

@@ -1,9 +1,9 @@
 import type { HeldToken } from "../../../core/quota/counters.ts";
 import type { VoidOutcome } from "../../../core/quota/ledger.ts";
 import { type Db, json } from "../db/db.ts";
+import { IS_TELLABLE } from "./confirm-turn-overs.ts";
 import { NEW_ROW, NEW_ROW_TYPES, newRow, refText } from "./ledger-row.ts";
 import { takeDomainsOf } from "./quota-domains.ts";
-import { IS_TELLABLE } from "./settle-turn-overs.ts";
 
 /**
  * Prevents later commits of grants that the ledger does not know: writes their allocations as voided unless they are

@@ -1,4 +1,4 @@
-import type { PlanGang } from "../../../core/plan/plan-gang.ts";
+import type { PlanGang } from "../../../core/plan/model/plan-gang.ts";
 import { type Db, readSnapshot } from "../db/db.ts";
 import { AGEING, effectivePrioritySql } from "../jobs/effective-priority.ts";
 import { type GangReading, readGangs } from "./read-gangs.ts";

@@ -1,7 +1,7 @@
-import { entriesOf, presentEntry } from "../../../core/plan/capacity-entry.ts";
-import type { Change } from "../../../core/plan/state/changes.ts";
-import type { Cursor } from "../../../core/plan/state/facts.ts";
-import type { KnownFleet } from "../../../core/plan/state/fleet-read.ts";
+import type { Change } from "../../../core/plan/facts/changes.ts";
+import type { Cursor } from "../../../core/plan/facts/facts.ts";
+import type { KnownFleet } from "../../../core/plan/facts/fleet-read.ts";
+import { entriesOf, presentEntry } from "../../../core/plan/model/capacity-entry.ts";
 import { append } from "../../../runtime/lists.ts";
 import { capacityPage, capacitySince } from "../admin/cluster-capacity.ts";
 import type { Executor } from "../db/db.ts";

@@ -1,8 +1,12 @@
-import type { GangHolds } from "../../../core/plan/plan-gang.ts";
-import type { PastPreemption } from "../../../core/plan/preempt/budget.ts";
-import type { LimitedTenant } from "../../../core/plan/running-jobs.ts";
-import type { ClusterCapacity, HeldByCaller, PlanQueue } from "../../../core/plan/snapshot.ts";
-import type { ClusterFacts } from "../../../core/plan/state/cluster-state.ts";
+import type { LimitedTenant } from "../../../core/plan/model/limited-tenant.ts";
+import type { GangHolds } from "../../../core/plan/model/plan-gang.ts";
+import type {
+  ClusterCapacity,
+  ClusterFacts,
+  HeldByCaller,
+  PastPreemption,
+  PlanQueue,
+} from "../../../core/plan/model/snapshot.ts";
 import type { PoolLimit } from "../../../core/quota/counters.ts";
 import type { Freeze } from "../../../core/quota/freeze.ts";
 import type { RecordedSum } from "../../../core/quota/grant-book.ts";

@@ -4,7 +4,7 @@ import {
   isPlanned,
   type PlanGang,
   takesFromOthers,
-} from "../../../core/plan/plan-gang.ts";
+} from "../../../core/plan/model/plan-gang.ts";
 import { maxOf } from "../../../runtime/lists.ts";
 import { type Db, type Executor, readSnapshot } from "../db/db.ts";
 import { FIRST_UID } from "../db/first-uid.ts";

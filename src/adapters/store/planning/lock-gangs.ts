@@ -1,5 +1,5 @@
 import type { Job } from "../../../core/job/job.ts";
-import type { PlannedAdmission } from "../../../core/plan/plan-types.ts";
+import type { PlannedAdmission } from "../../../core/plan/model/plan-types.ts";
 import { IS_RETIRED } from "../admin/clusters.ts";
 import type { Executor } from "../db/db.ts";
 import { JOB_READING, type JobRow } from "../jobs/job-row.ts";

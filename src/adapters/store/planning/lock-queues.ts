@@ -1,4 +1,4 @@
-import { haltOf, type QueueStop, type StoppableQueue } from "../../../core/plan/queue-stop.ts";
+import { haltOf, type QueueStop, type StoppableQueue } from "../../../core/plan/model/queue-stop.ts";
 import type { Executor } from "../db/db.ts";
 
 /**

@@ -1,4 +1,4 @@
-import { BUDGET_WINDOW_MS } from "../../../core/plan/preempt/budget.ts";
+import { BUDGET_WINDOW_MS } from "../../../core/plan/model/queue-policy.ts";
 import type { Executor } from "../db/db.ts";
 import { QUEUES_DOMAIN } from "../ledger/quota-domains.ts";
 

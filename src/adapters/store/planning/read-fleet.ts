@@ -2,10 +2,11 @@
  * Reads the fleet for a planner that keeps it in memory: first all of it in pages, then only what has changed. Each
  * read is bounded, and what it says about gangs, sums and settings is of one commit.
  */
-import { type GangUpdate, gangVersion } from "../../../core/plan/plan-gang.ts";
-import { tenantKey } from "../../../core/plan/running-jobs.ts";
-import type { Change } from "../../../core/plan/state/changes.ts";
-import type { FleetPlace, FleetRead, KnownFleet } from "../../../core/plan/state/fleet-read.ts";
+
+import type { Change } from "../../../core/plan/facts/changes.ts";
+import type { FleetPlace, FleetRead, KnownFleet } from "../../../core/plan/facts/fleet-read.ts";
+import { tenantKey } from "../../../core/plan/model/limited-tenant.ts";
+import { type GangUpdate, gangVersion } from "../../../core/plan/model/plan-gang.ts";
 import type { RecordedSum } from "../../../core/quota/grant-book.ts";
 import { type Db, type Executor, onlyRow, readSnapshot } from "../db/db.ts";
 import { capacityChanges } from "./fleet-capacity.ts";

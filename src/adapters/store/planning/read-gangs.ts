@@ -1,6 +1,7 @@
+import type { ReturnedMembers } from "../../../core/job/status.ts";
 import type { Registry } from "../../../core/kinds/registry.ts";
-import type { Ask } from "../../../core/plan/ask.ts";
-import { type DocumentedFacts, gangOf, type PlanGang, type PlannedFrom } from "../../../core/plan/plan-gang.ts";
+import type { Ask } from "../../../core/plan/model/ask.ts";
+import { type DocumentedFacts, gangOf, type PlanGang, type PlannedFrom } from "../../../core/plan/model/plan-gang.ts";
 import type { Executor } from "../db/db.ts";
 import { type AdmissionRow, flavorLabelsOf } from "../jobs/job-row.ts";
 import { loadJobs } from "../jobs/load-job.ts";
@@ -78,8 +79,9 @@ type GangRow = {
   readonly admissions: readonly GangAdmissionRow[];
 };
 
-type GangAdmissionRow = Omit<PlannedFrom, "cluster" | "flavorLabels"> & {
+type GangAdmissionRow = Omit<PlannedFrom, "cluster" | "flavorLabels" | "returned"> & {
   readonly cluster: string;
+  readonly returned: ReturnedMembers | null;
 } & Pick<AdmissionRow, "node_labels" | "flavor_labels">;
 
 const GANGS = `
@@ -92,7 +94,8 @@ select j.uid, j.namespace, j.name, j.project, j.queue, j.priority, j.create_ms, 
            coalesce(json_agg(json_build_object(
              'number', number, 'admitTimeMs', admit_ms, 'cluster', cluster, 'state', state, 'members', members,
              'flavors', flavors, 'node_labels', node_labels,
-             'flavor_labels', flavor_labels, 'tokensReleasedMs', tokens_released_ms, 'goneMs', gone_ms
+             'flavor_labels', flavor_labels, 'tokensReleasedMs', tokens_released_ms, 'goneMs', gone_ms,
+             'returned', details -> 'returned'
            ) order by number) filter (where not finished), '[]') as admissions
       from admissions where job_uid = j.uid
   ) a`;
@@ -112,9 +115,10 @@ function countersOf(row: GangRow) {
   return { generation: row.generation, lastAdmission: row.last_admission };
 }
 
-function admissionOf({ node_labels, flavor_labels, ...row }: GangAdmissionRow): PlannedFrom {
+function admissionOf({ node_labels, flavor_labels, returned, ...row }: GangAdmissionRow): PlannedFrom {
   const flavorLabels = flavorLabelsOf({ flavors: row.flavors, flavor_labels, node_labels });
-  return { ...row, cluster: row.cluster || null, flavorLabels };
+  const planned = { ...row, cluster: row.cluster || null, flavorLabels };
+  return returned === null ? planned : { ...planned, returned };
 }
 
 function gangOfRow(row: GangRow, ask: Ask, documented: DocumentedFacts): PlanGang {

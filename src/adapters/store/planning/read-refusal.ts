@@ -1,6 +1,6 @@
-import type { KeptRefusal } from "../../../core/plan/kept-refusal.ts";
-import type { PlanGang } from "../../../core/plan/plan-gang.ts";
-import type { AmountInLine } from "../../../core/plan/state/refused.ts";
+import type { KeptRefusal } from "../../../core/plan/explain/kept-reason.ts";
+import type { PlanGang } from "../../../core/plan/model/plan-gang.ts";
+import type { AmountInLine } from "../../../core/plan/model/plan-types.ts";
 import { type Db, type Executor, readSnapshot } from "../db/db.ts";
 import { type GangReading, readGangsOf } from "./read-gangs.ts";
 

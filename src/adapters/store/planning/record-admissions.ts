@@ -1,6 +1,11 @@
 import type { Registry } from "../../../core/kinds/registry.ts";
-import { type AppliedAdmission, applyAdmission } from "../../../core/plan/apply-plan.ts";
-import type { AdmissionBatch, AdmissionRecord, AdmitOutcome, PlannedAdmission } from "../../../core/plan/plan-types.ts";
+import { type AppliedAdmission, applyAdmission } from "../../../core/plan/apply/apply-plan.ts";
+import type {
+  AdmissionBatch,
+  AdmissionRecord,
+  AdmitOutcome,
+  PlannedAdmission,
+} from "../../../core/plan/model/plan-types.ts";
 import type { LedgerGrant } from "../../../core/quota/ledger.ts";
 import { type Db, type Executor, undoable } from "../db/db.ts";
 import { holdsLease, PLANNER_LEASE } from "../fleet/leases.ts";

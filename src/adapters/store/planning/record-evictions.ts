@@ -1,6 +1,6 @@
 import { liveAdmission } from "../../../core/job/job.ts";
-import { applyEviction } from "../../../core/plan/apply-plan.ts";
-import type { PlannedEviction } from "../../../core/plan/plan-types.ts";
+import { applyEviction } from "../../../core/plan/apply/apply-plan.ts";
+import type { PlannedEviction } from "../../../core/plan/model/plan-types.ts";
 import { frozenPools } from "../admin/freezes.ts";
 import { type Db, type Executor, undoable } from "../db/db.ts";
 import { holdsLease, PLANNER_LEASE } from "../fleet/leases.ts";

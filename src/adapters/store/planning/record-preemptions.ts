@@ -1,6 +1,6 @@
 import { isEvicted, type Job, liveAdmission, shrinksTo } from "../../../core/job/job.ts";
-import { applyPreemption, applyWithdrawal, type PreemptionChange } from "../../../core/plan/apply-preemption.ts";
-import type { PreemptionRecord, PreemptOutcome } from "../../../core/plan/preemption.ts";
+import { applyPreemption, applyWithdrawal, type PreemptionChange } from "../../../core/plan/apply/apply-preemption.ts";
+import type { OvertakenGang, PreemptionRecord, PreemptOutcome } from "../../../core/plan/model/preemption.ts";
 import { append } from "../../../runtime/lists.ts";
 import { frozenPools } from "../admin/freezes.ts";
 import { type Db, type Executor, undoable } from "../db/db.ts";
@@ -96,8 +96,10 @@ async function recordBatch(
     at.nowMs,
   );
   const named = recorded.filter(keepsQuota).map((record) => heirOf(record, locked));
-  const ceding = recorded.flatMap(({ takesOver = [] }) => takesOver.map(({ jobUid }) => jobUid));
-  await changeHeirs(tx, { named, withdrawn: [], ceding }, at.nowMs);
+  const passed = recorded.flatMap(({ takesOver = [] }) => takesOver);
+  const withdrawn = passed.filter(({ victims }) => victims !== undefined).map(({ jobUid }) => jobUid);
+  const ceding = passed.filter(({ victims }) => victims === undefined).map(({ jobUid }) => jobUid);
+  await changeHeirs(tx, { named, withdrawn, ceding }, at.nowMs);
   // It is the last lock, so a pool that was frozen meanwhile undoes the others of the batch, too. They come again.
   if ((await frozenPools(tx, changes.flatMap(poolsTaken))).size > 0) undo();
   return records.map((record) => outcomes[open.indexOf(record)] ?? STALE);
@@ -105,7 +107,13 @@ async function recordBatch(
 
 /** The jobs that a record changes or depends on. */
 function jobsOf({ planned, victims, reservation, takesOver = [] }: PreemptionRecord): readonly string[] {
-  return [planned, ...victims, ...(reservation?.awaits ?? []), ...takesOver].map(({ jobUid }) => jobUid);
+  const awaited = [...(reservation?.awaits ?? []), ...victimsPassed(takesOver)];
+  return [planned, ...victims, ...awaited, ...takesOver].map(({ jobUid }) => jobUid);
+}
+
+/** The victims of nominees that a gang passes. It waits for them instead. */
+function victimsPassed(takesOver: readonly OvertakenGang[]): NonNullable<OvertakenGang["victims"]> {
+  return takesOver.flatMap(({ victims }) => victims ?? []);
 }
 
 function countedOf({ queue }: PreemptionRecord, outcome: PreemptOutcome | undefined) {
@@ -130,7 +138,7 @@ function heirOf(
   const { jobUid, admission, allocations } = planned;
   const [{ project, namespace } = { project: "", namespace: "" }] = allocations;
   const needs = allocations.filter(({ amount }) => amount > 0).map(({ pool, amount }) => ({ pool, amount }));
-  const awaits = (reservation?.awaits ?? []).filter((one) => locked.has(one.jobUid));
+  const awaits = [...(reservation?.awaits ?? []), ...victimsPassed(takesOver)].filter((one) => locked.has(one.jobUid));
   return { jobUid, admission, queue, project, namespace, needs, victims: [...victims, ...awaits, ...takesOver] };
 }
 

@@ -1,6 +1,6 @@
-import { applyRefusal } from "../../../core/plan/apply-plan.ts";
-import { keptRefusal, type SaidRefusal } from "../../../core/plan/kept-refusal.ts";
-import type { Refusal } from "../../../core/plan/plan-types.ts";
+import { applyRefusal } from "../../../core/plan/apply/apply-plan.ts";
+import { keptRefusal, type ReportedRefusal } from "../../../core/plan/explain/kept-reason.ts";
+import type { Refusal } from "../../../core/plan/model/plan-types.ts";
 import { compareText } from "../../../runtime/compare-text.ts";
 import { append } from "../../../runtime/lists.ts";
 import { type Db, type Executor, json } from "../db/db.ts";
@@ -20,7 +20,7 @@ const BATCH = 500;
  */
 export async function recordRefusals(
   db: Db,
-  refusals: readonly SaidRefusal[],
+  refusals: readonly ReportedRefusal[],
   plannerEpoch: number,
   at: ChangeTime,
 ): Promise<readonly string[]> {
@@ -38,14 +38,18 @@ export async function recordRefusals(
 }
 
 /** Reads without locks and writes only differences: so a batch without news writes nothing. */
-async function recordBatch(tx: Executor, batch: readonly SaidRefusal[], at: ChangeTime): Promise<readonly string[]> {
+async function recordBatch(
+  tx: Executor,
+  batch: readonly ReportedRefusal[],
+  at: ChangeTime,
+): Promise<readonly string[]> {
   const waiting = await tx.query<WaitingRow>(WAITING, [
     batch.map(({ refusal }) => refusal.jobUid),
     batch.map(({ refusal }) => refusal.generation),
     batch.map(({ causeKey }) => causeKey),
   ]);
   const found = new Map(waiting.map((row) => [row.uid, row]));
-  const isNews = ({ refusal: { jobUid, reason } }: SaidRefusal) => {
+  const isNews = ({ refusal: { jobUid, reason } }: ReportedRefusal) => {
     const row = found.get(jobUid);
     return row !== undefined && (row.isNews || row.reason !== reason);
   };
@@ -74,7 +78,7 @@ async function recordBatch(tx: Executor, batch: readonly SaidRefusal[], at: Chan
   return batch.filter((one) => !found.has(one.refusal.jobUid) || (isNews(one) && !current.includes(one))).map(uidOf);
 }
 
-function uidOf({ refusal }: SaidRefusal): string {
+function uidOf({ refusal }: ReportedRefusal): string {
   return refusal.jobUid;
 }
 
@@ -99,7 +103,7 @@ select j.uid, j.version, j.status->'waiting'->>'reason' as reason,
 /** Locks the jobs that still have the versions that were found. Returns their uids. */
 async function lockJobs(
   tx: Executor,
-  refusals: readonly SaidRefusal[],
+  refusals: readonly ReportedRefusal[],
   found: ReadonlyMap<string, WaitingRow>,
 ): Promise<ReadonlySet<unknown>> {
   const uids = refusals.map(uidOf);

@@ -1,4 +1,4 @@
-import { PAGE_BYTES_MAX } from "../../../core/job/list.ts";
+import { PAGE_BYTES_MAX } from "../../../core/job/request/list.ts";
 import type { Registry } from "../../../core/kinds/registry.ts";
 import type { Db, Executor } from "../db/db.ts";
 import { FIRST_UID } from "../db/first-uid.ts";

@@ -1,8 +1,8 @@
 import { ClusterService } from "../../../gen/gangway/v1/cluster_service_pb.ts";
-import { EXIT } from "../../exit.ts";
-import { repeated } from "../../options.ts";
 import { printLines } from "../../output/print.ts";
-import { examples, onRun, type Registrar, type Run } from "../../run-command.ts";
+import { examples, onRun, type Registrar, type Run } from "../../run/run-command.ts";
+import { EXIT } from "../../shell/exit.ts";
+import { repeated } from "../../shell/options.ts";
 import { checkLines, hasErrors } from "./check.ts";
 import {
   addCredentialOptions,
@@ -10,6 +10,7 @@ import {
   callOrUnknown,
   credentialsOf,
   printChecked,
+  refuseOwnContext,
 } from "./credentials.ts";
 import {
   type FlavorFlag,
@@ -48,10 +49,11 @@ export function registerAddCluster(registrar: Registrar): void {
       "after",
       examples(
         `gangway cluster add east --kubeconfig east.yaml --flavor ${EXAMPLE_FLAVOR}`,
-        "gangway cluster add east --kubeconfig east.yaml --dry-run",
+        "gangway cluster add east --kubeconfig fleet.yaml --kube-context east-admin --dry-run",
         "gangway cluster add west --secret fleet/west-kubeconfig/value --secret-cluster east",
       ),
     );
+  refuseOwnContext(registrar, command, () => true);
   onRun<AddClusterOptions>(registrar, command, async (run, [name = ""], options) => {
     const isDryRun = options.dryRun === true;
     const request = {

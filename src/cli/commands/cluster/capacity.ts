@@ -1,8 +1,8 @@
 import { ClusterService, GetCapacityResponseSchema, type Node } from "../../../gen/gangway/v1/cluster_service_pb.ts";
-import { EXIT } from "../../exit.ts";
-import { type OutputFormat, outputOption } from "../../options.ts";
 import { printResponse } from "../../output/print.ts";
-import { examples, onRun, type Registrar } from "../../run-command.ts";
+import { examples, onRun, type Registrar } from "../../run/run-command.ts";
+import { EXIT } from "../../shell/exit.ts";
+import { type OutputFormat, outputOption } from "../../shell/options.ts";
 
 export function registerClusterCapacity(registrar: Registrar): void {
   const command = registrar.program

@@ -4,10 +4,10 @@ import {
   ClusterCheck_Severity,
   ClusterService,
 } from "../../../gen/gangway/v1/cluster_service_pb.ts";
-import { EXIT } from "../../exit.ts";
-import { isTable, type OutputFormat, outputOption } from "../../options.ts";
 import { printLines, printResponse } from "../../output/print.ts";
-import { examples, onRun, type Registrar } from "../../run-command.ts";
+import { examples, onRun, type Registrar } from "../../run/run-command.ts";
+import { EXIT } from "../../shell/exit.ts";
+import { isTable, type OutputFormat, outputOption } from "../../shell/options.ts";
 
 export function registerCheckCluster(registrar: Registrar): void {
   const command = registrar.program

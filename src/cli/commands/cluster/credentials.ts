@@ -2,12 +2,12 @@
 import { type Command, InvalidArgumentError } from "commander";
 import { KUBECONFIG_BYTES_MAX } from "../../../core/admin/cluster.ts";
 import type { Cluster, ClusterCheck } from "../../../gen/gangway/v1/cluster_service_pb.ts";
-import { CommandFailure, EXIT, usageFailure } from "../../exit.ts";
 import { readSources, type SourceIo } from "../../manifest/sources.ts";
 import { printLines } from "../../output/print.ts";
 import { CallError } from "../../rpc/call-error.ts";
 import { rpcFailure } from "../../rpc/rpc-failure.ts";
-import type { Run } from "../../run-command.ts";
+import type { GlobalOptions, Registrar, Run } from "../../run/run-command.ts";
+import { CommandFailure, EXIT, usageFailure } from "../../shell/exit.ts";
 import { checkLines, hasErrors } from "./check.ts";
 import { warnOfFlavors } from "./flags.ts";
 
@@ -16,7 +16,7 @@ export type CredentialOptions = {
   readonly serverFile?: string;
   readonly secret?: SecretFlag;
   readonly secretCluster?: string;
-  readonly context?: string;
+  readonly kubeContext?: string;
 };
 
 type SecretFlag = { readonly namespace: string; readonly name: string; readonly key: string };
@@ -27,7 +27,30 @@ export function addCredentialOptions(command: Command): Command {
     .option("--server-file <path>", "path of a kubeconfig on the server's disk, if the server allows that")
     .option("--secret <namespace/name[/key]>", "Secret that holds a kubeconfig (default key: kubeconfig)", parseSecret)
     .option("--secret-cluster <name>", "registered cluster that has the Secret (default: the one the service runs in)")
-    .option("--context <name>", "context of the kubeconfig (default: its current context)");
+    .option("--kube-context <name>", "context of the kubeconfig (default: its current context)");
+}
+
+/**
+ * Refuses `--context` after the name of a command that takes a kubeconfig: the user may mean the kubeconfig's context,
+ * and Gangway would take its own. `isMeant`: whether the options leave that open.
+ */
+export function refuseOwnContext(
+  { argv }: Pick<Registrar, "argv">,
+  command: Command,
+  isMeant: (options: CredentialOptions) => boolean,
+): void {
+  command.hook("preAction", () => {
+    const options = command.opts<CredentialOptions>();
+    if (options.kubeContext !== undefined || !isMeant(options)) return;
+    const verb = `${command.parent?.name()} ${command.name()}`;
+    const after = argv.slice(argv.indexOf(command.name(), argv.indexOf(command.parent?.name() ?? "")));
+    if (!after.some((word) => word === "--context" || word.startsWith("--context="))) return;
+    const { context: name } = command.optsWithGlobals<GlobalOptions>();
+    throw usageFailure(
+      `--context is Gangway's own context, not one of the kubeconfig: for the kubeconfig's context give ` +
+        `--kube-context ${name}; for Gangway's, write it first: gangway --context ${name} ${verb} …`,
+    );
+  });
 }
 
 function parseSecret(text: string): SecretFlag {
@@ -39,13 +62,14 @@ function parseSecret(text: string): SecretFlag {
 }
 
 /** True if an option says how to reach a cluster. */
-export function hasCredentials({ kubeconfig, serverFile, secret, secretCluster }: CredentialOptions): boolean {
-  return [kubeconfig, serverFile, secret, secretCluster].some((option) => option !== undefined);
+export function hasCredentials(options: CredentialOptions): boolean {
+  const { kubeconfig, serverFile, secret, secretCluster, kubeContext } = options;
+  return [kubeconfig, serverFile, secret, secretCluster, kubeContext].some((option) => option !== undefined);
 }
 
 /** Reads the credentials of the options, of which there must be exactly one. */
 export async function credentialsOf(io: SourceIo, options: CredentialOptions) {
-  const { kubeconfig, serverFile, secret, secretCluster: cluster = "", context = "" } = options;
+  const { kubeconfig, serverFile, secret, secretCluster: cluster = "", kubeContext: context = "" } = options;
   if ([kubeconfig, serverFile, secret].filter((option) => option !== undefined).length !== 1) {
     throw usageFailure("give one of --kubeconfig, --secret and --server-file");
   }

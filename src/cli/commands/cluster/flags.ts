@@ -1,7 +1,7 @@
 import { InvalidArgumentError, Option } from "commander";
 import { type Cluster, GangScheduler } from "../../../gen/gangway/v1/cluster_service_pb.ts";
-import { usageFailure } from "../../exit.ts";
-import type { Run } from "../../run-command.ts";
+import type { Run } from "../../run/run-command.ts";
+import { usageFailure } from "../../shell/exit.ts";
 
 /** A flavor of a cluster's nodes, as `--flavor` gives it. */
 export type FlavorFlag = {

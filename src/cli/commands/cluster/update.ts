@@ -1,7 +1,7 @@
 import { ClusterService, GangScheduler } from "../../../gen/gangway/v1/cluster_service_pb.ts";
-import { usageFailure } from "../../exit.ts";
-import { repeated } from "../../options.ts";
-import { examples, onRun, type Registrar } from "../../run-command.ts";
+import { examples, onRun, type Registrar } from "../../run/run-command.ts";
+import { usageFailure } from "../../shell/exit.ts";
+import { repeated } from "../../shell/options.ts";
 import {
   addCredentialOptions,
   type CredentialOptions,
@@ -9,6 +9,7 @@ import {
   credentialsOf,
   hasCredentials,
   printChecked,
+  refuseOwnContext,
 } from "./credentials.ts";
 import {
   type FlavorFlag,
@@ -18,6 +19,12 @@ import {
   labelsOf,
   parseFlavor,
 } from "./flags.ts";
+
+type UpdateClusterOptions = CredentialOptions & {
+  readonly flavor?: readonly FlavorFlag[];
+  readonly label?: readonly string[];
+  readonly gangScheduler?: GangSchedulerFlag;
+};
 
 export function registerUpdateCluster(registrar: Registrar): void {
   const command = registrar.program
@@ -45,14 +52,10 @@ export function registerUpdateCluster(registrar: Registrar): void {
         "gangway cluster update east --kubeconfig east.yaml",
       ),
     );
-  type UpdateClusterOptions = CredentialOptions & {
-    readonly flavor?: readonly FlavorFlag[];
-    readonly label?: readonly string[];
-    readonly gangScheduler?: GangSchedulerFlag;
-  };
+  refuseOwnContext(registrar, command, (options) => hasCredentials(options) || !hasOthers(options));
   onRun<UpdateClusterOptions>(registrar, command, async (run, [name = ""], options) => {
     const { flavor, label, gangScheduler } = options;
-    if ([flavor, label, gangScheduler].every((option) => option === undefined) && !hasCredentials(options)) {
+    if (!hasOthers(options) && !hasCredentials(options)) {
       throw usageFailure(
         "there is nothing to change; give --flavor, --label, --gang-scheduler, --kubeconfig or --secret",
       );
@@ -73,4 +76,9 @@ export function registerUpdateCluster(registrar: Registrar): void {
     const { check, cluster: updated } = await callOrUnknown(run, name, call);
     return printChecked(run, { name, done: "updated", check, cluster: updated });
   });
+}
+
+/** True if an option changes something other than how to reach the cluster. */
+function hasOthers({ flavor, label, gangScheduler }: UpdateClusterOptions): boolean {
+  return [flavor, label, gangScheduler].some((option) => option !== undefined);
 }

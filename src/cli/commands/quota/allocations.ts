@@ -5,19 +5,19 @@ import {
   ListAllocationsResponseSchema,
   ResourceManager,
 } from "../../../gen/gangway/v1/resource_manager_pb.ts";
-import { EXIT } from "../../exit.ts";
-import { durationOption, limitOption, type OutputFormat, outputOption } from "../../options.ts";
 import { formatSpan } from "../../output/duration.ts";
 import { ageCell } from "../../output/job-text.ts";
 import { printResponse } from "../../output/print.ts";
 import type { Column } from "../../output/table.ts";
 import { allPages } from "../../rpc/pages.ts";
-import { examples, onRun, type Registrar } from "../../run-command.ts";
+import { examples, onRun, type Registrar } from "../../run/run-command.ts";
+import { EXIT } from "../../shell/exit.ts";
+import { durationOption, limitOption, type OutputFormat, outputOption } from "../../shell/options.ts";
 
 type ListAllocationsOptions = {
   readonly pool?: string;
   readonly project?: string;
-  readonly namespace?: string;
+  readonly allNamespaces?: boolean;
   readonly holder?: string;
   readonly olderThan?: number;
   readonly limit: number;
@@ -27,7 +27,11 @@ type ListAllocationsOptions = {
 export function registerAllocations(registrar: Registrar): void {
   const command = registrar.program
     .command("allocations")
-    .description("List held tokens and their holders")
+    .summary("List held tokens and their holders")
+    .description(
+      "List held tokens and their holders: those of the namespace of --namespace or of the context, or else all.",
+    )
+    .option("-A, --all-namespaces", "tokens of all namespaces, also if the context has one")
     .option("--pool <pool>", "only tokens of this pool")
     .option("--project <name>", "only tokens of this project")
     .option("--holder <name>", "only tokens of this holder: a caller, or job/NAMESPACE/NAME/ADMISSION")
@@ -39,7 +43,8 @@ export function registerAllocations(registrar: Registrar): void {
       examples("gangway quota allocations --pool gpu/h100", "gangway quota allocations --project nlp --older-than 1d"),
     );
   onRun<ListAllocationsOptions>(registrar, command, async (run, _args, { output, limit, olderThan, ...rest }) => {
-    const { pool = "", project = "", namespace = "", holder = "" } = rest;
+    const { pool = "", project = "", holder = "", allNamespaces = false } = rest;
+    const namespace = allNamespaces ? "" : (run.chosenNamespace ?? "");
     const age = olderThan === undefined ? {} : { olderThan: durationFromMs(olderThan) };
     const filter = { pool, project, namespace, holder, ...age };
     const allocations = await allPages(run, { limit, plural: "allocations" }, async (page) => {

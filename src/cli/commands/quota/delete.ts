@@ -1,8 +1,8 @@
 import { DeletePoolResponseSchema, ResourceManager } from "../../../gen/gangway/v1/resource_manager_pb.ts";
-import { EXIT } from "../../exit.ts";
-import { type OutputFormat, outputOption } from "../../options.ts";
 import { printChange } from "../../output/print.ts";
-import { examples, onRun, type Registrar } from "../../run-command.ts";
+import { examples, onRun, type Registrar } from "../../run/run-command.ts";
+import { EXIT } from "../../shell/exit.ts";
+import { type OutputFormat, outputOption } from "../../shell/options.ts";
 
 export function registerDeletePool(registrar: Registrar): void {
   const command = registrar.program

@@ -6,12 +6,12 @@ import {
   QueueService,
   type QuotaGrant,
 } from "../../../gen/gangway/v1/queue_service_pb.ts";
-import { EXIT, usageFailure } from "../../exit.ts";
-import { durationOption, type OutputFormat, outputOption } from "../../options.ts";
 import { printChange, printLines, printResponse } from "../../output/print.ts";
 import { NO_LIMIT } from "../../output/quota-text.ts";
 import type { Column } from "../../output/table.ts";
-import { examples, onRun, type Registrar } from "../../run-command.ts";
+import { examples, onRun, type Registrar } from "../../run/run-command.ts";
+import { EXIT, usageFailure } from "../../shell/exit.ts";
+import { durationOption, type OutputFormat, outputOption } from "../../shell/options.ts";
 
 const { getQueue, grantQuota, listQuotaGrants, revokeQuotaGrant } = QueueService.method;
 

@@ -4,11 +4,11 @@ import {
   ReconcileQuotaResponseSchema,
   ResourceManager,
 } from "../../../gen/gangway/v1/resource_manager_pb.ts";
-import { EXIT } from "../../exit.ts";
-import { type OutputFormat, outputOption } from "../../options.ts";
 import { printResponse } from "../../output/print.ts";
 import type { Column } from "../../output/table.ts";
-import { examples, onRun, type Registrar } from "../../run-command.ts";
+import { examples, onRun, type Registrar } from "../../run/run-command.ts";
+import { EXIT } from "../../shell/exit.ts";
+import { type OutputFormat, outputOption } from "../../shell/options.ts";
 
 export function registerReconcileQuota(registrar: Registrar): void {
   const command = registrar.program

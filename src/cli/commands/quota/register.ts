@@ -7,11 +7,11 @@ import {
   type RegisterResourceQuotaRequestSchema,
   ResourceManager,
 } from "../../../gen/gangway/v1/resource_manager_pb.ts";
-import { EXIT } from "../../exit.ts";
-import { durationOption, type OutputFormat, outputOption, parseCount } from "../../options.ts";
 import { printChange } from "../../output/print.ts";
 import { NO_LIMIT } from "../../output/quota-text.ts";
-import { examples, onRun, type Registrar } from "../../run-command.ts";
+import { examples, onRun, type Registrar } from "../../run/run-command.ts";
+import { EXIT } from "../../shell/exit.ts";
+import { durationOption, type OutputFormat, outputOption, parseCount } from "../../shell/options.ts";
 
 const DURABILITIES = { ledger: Durability.LEDGER, redis: Durability.REDIS } as const;
 
@@ -33,7 +33,11 @@ export function registerRegisterPool(registrar: Registrar): void {
     .summary("Create or change a pool")
     .description("Create a pool, or change one. Omitted options change nothing.")
     .argument("<pool>", "name of the pool, e.g. gpu/h100 or ex:warehouse")
-    .requiredOption("--quota <count>", "amount that may be in use at once; required for a change too", parseCount)
+    .requiredOption(
+      "--quota <count>",
+      "amount that may be in use at once, or none to lift the limit; required for a change too",
+      parseLimit,
+    )
     .option("--project-default <count>", "limit for each project, or none", parseLimit)
     .option("--namespace-default <count>", "limit for each namespace, or none", parseLimit)
     .option("--queue <name>", 'queue to charge for requests that name no queue; "" for none')
@@ -61,6 +65,7 @@ export function registerRegisterPool(registrar: Registrar): void {
         "gangway quota register ex:warehouse --quota 20 --project-default 5 --default-lease 10m --max-lease 2h",
         "gangway quota register ex:warehouse --quota 30",
         "gangway quota register ex:warehouse --quota 30 --project-default none",
+        "gangway quota register gpu/h100 --quota none",
       ),
     );
   type AllOptions = RegisterPoolOptions & { readonly output: OutputFormat };

@@ -1,9 +1,9 @@
 import { ForceReleaseResponseSchema, ResourceManager } from "../../../gen/gangway/v1/resource_manager_pb.ts";
-import { EXIT, usageFailure } from "../../exit.ts";
-import { type OutputFormat, outputOption } from "../../options.ts";
 import { printChange } from "../../output/print.ts";
 import { releaseWord } from "../../output/quota-text.ts";
-import { examples, onRun, type Registrar } from "../../run-command.ts";
+import { examples, onRun, type Registrar } from "../../run/run-command.ts";
+import { EXIT, usageFailure } from "../../shell/exit.ts";
+import { type OutputFormat, outputOption } from "../../shell/options.ts";
 
 export function registerForceRelease(registrar: Registrar): void {
   const command = registrar.program

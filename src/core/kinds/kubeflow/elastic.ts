@@ -1,7 +1,7 @@
 import type { JsonObject } from "../../../runtime/json.ts";
 import { arrayAt, isJsonObject, numberAt, objectAt, stringAt } from "../../../runtime/json.ts";
 import { replicaName } from "../../job/names.ts";
-import type { FieldError, SentSpec } from "../../job/sent.ts";
+import type { FieldError, SentSpec } from "../../job/request/sent.ts";
 import type { JobSpec } from "../../job/spec.ts";
 import type { EnvVar, Replica, RoleBounds } from "../kind.ts";
 import { integerSchema, METRICS } from "../kind-spec.ts";

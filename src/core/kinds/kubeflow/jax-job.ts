@@ -1,6 +1,6 @@
 import { replicaName } from "../../job/names.ts";
 import { memberCount } from "../../job/roles.ts";
-import { everyContainer, portOf } from "../containers.ts";
+import { everyContainer, portOf, pythonEnv } from "../containers.ts";
 import { exampleManifest } from "../example.ts";
 import type { ClusterSpec, Kind, Replica } from "../kind.ts";
 import { kindSpecSchema } from "../kind-spec.ts";
@@ -41,11 +41,10 @@ export const jaxJob: Kind = {
 
 function clusterSpec(replica: Replica): ClusterSpec {
   const env = [
-    { name: "PYTHONUNBUFFERED", value: "1" },
     { name: "COORDINATOR_PORT", value: String(portOf(replica.spec, "Worker", jaxJob)) },
     { name: "COORDINATOR_ADDRESS", value: replicaName(replica.jobName, "Worker", 0) },
     { name: "NUM_PROCESSES", value: String(memberCount(replica.members)) },
     { name: "PROCESS_ID", value: String(replica.index) },
   ];
-  return { env: everyContainer(replica, env), initContainers: [] };
+  return { env: everyContainer(replica, env), defaultEnv: pythonEnv(replica), initContainers: [] };
 }

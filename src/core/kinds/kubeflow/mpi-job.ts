@@ -64,6 +64,7 @@ export const mpiJob: Kind = {
   }),
   clusterSpec: (replica) => (replica.role === "Launcher" ? launcherSpec(replica) : workerSpec(replica)),
   objects: mpiObjects,
+  countedInit: (_spec, role) => (role === "Launcher" ? [{ resources: DELIVERY_RESOURCES }] : []),
   elasticRoles: () => ROLES.filter(({ name }) => name === "Worker"),
   isMaster: (_members, role) => role === "Launcher",
   verdict: (states) => leaderVerdict(states, { leads: ({ role }) => role === "Launcher", done: allSucceeded }),
@@ -75,6 +76,7 @@ function launcherSpec(replica: Replica): ClusterSpec {
   const config = { name: CONFIG_VOLUME, mountPath: CONFIG_PATH };
   return {
     env: { [container]: launcherEnv(replica) },
+    defaultEnv: { [container]: INTEL_ENV },
     initContainers: [kubectlDelivery(replica, [kubectl, config])],
     volumes: [{ name: KUBECTL_VOLUME, emptyDir: {} }, configVolume(replica)],
     volumeMounts: { [container]: [kubectl, config] },
@@ -82,26 +84,27 @@ function launcherSpec(replica: Replica): ClusterSpec {
   };
 }
 
+const SCRIPT = `${CONFIG_PATH}/${KUBEXEC}`;
+
+/** The variables by which Intel MPI starts processes through the script. A template may set them itself. */
+const INTEL_ENV: readonly EnvVar[] = [
+  { name: "I_MPI_HYDRA_BOOTSTRAP", value: "rsh" },
+  { name: "I_MPI_HYDRA_BOOTSTRAP_EXEC", value: SCRIPT },
+];
+
 /**
- * The variables by which Open MPI and Intel MPI start processes through the script `kubexec.sh`. A launcher that
- * requests no GPU must not see any. The template may set the variables of Intel MPI itself.
+ * The variables by which Open MPI starts processes through the script `kubexec.sh`. A launcher that requests no GPU
+ * must not see any.
  */
 function launcherEnv(replica: Replica): readonly EnvVar[] {
-  const script = `${CONFIG_PATH}/${KUBEXEC}`;
-  const own = arrayAt(mainContainer(replica), "env").map((one) => stringAt(one, "name"));
-  const intel = [
-    { name: "I_MPI_HYDRA_BOOTSTRAP", value: "rsh" },
-    { name: "I_MPI_HYDRA_BOOTSTRAP_EXEC", value: script },
-  ];
   const hidden = [
     { name: "NVIDIA_VISIBLE_DEVICES", value: "" },
     { name: "NVIDIA_DRIVER_CAPABILITIES", value: "" },
   ];
   return [
-    { name: "OMPI_MCA_plm_rsh_agent", value: script },
+    { name: "OMPI_MCA_plm_rsh_agent", value: SCRIPT },
     { name: "OMPI_MCA_orte_default_hostfile", value: `${CONFIG_PATH}/${HOSTFILE}` },
     ...(usesGpus(replica) ? [] : hidden),
-    ...intel.filter(({ name }) => !own.includes(name)),
   ];
 }
 
@@ -135,6 +138,9 @@ function configVolume(replica: Replica): JsonObject {
   return { name: CONFIG_VOLUME, configMap: { name: configName(replica.jobName), defaultMode: 0o555 } };
 }
 
+const DELIVERY_SHARE = { cpu: "100m", memory: "128Mi" };
+const DELIVERY_RESOURCES = { requests: DELIVERY_SHARE, limits: DELIVERY_SHARE };
+
 /**
  * Copies `kubectl` to the path that the scripts use. Then waits until every worker runs, so that the first exec finds
  * them. Does not wait for a worker that leaves the hosts file meanwhile.
@@ -152,7 +158,6 @@ function kubectlDelivery(replica: Replica, volumeMounts: readonly JsonObject[]):
     "  done",
     "done",
   ].join("\n");
-  const share = { cpu: "100m", memory: "128Mi" };
   return {
     name: "kubectl-delivery",
     image: replica.kubectlImage,
@@ -160,6 +165,6 @@ function kubectlDelivery(replica: Replica, volumeMounts: readonly JsonObject[]):
     command: ["sh", "-c", script],
     env: [{ name: "HOSTNAME", valueFrom: { fieldRef: { fieldPath: "metadata.name" } } }],
     volumeMounts,
-    resources: { requests: share, limits: share },
+    resources: DELIVERY_RESOURCES,
   };
 }

@@ -1,6 +1,6 @@
 import { replicaName } from "../../job/names.ts";
 import { memberCount } from "../../job/roles.ts";
-import { everyContainer, portOf } from "../containers.ts";
+import { everyContainer, portOf, pythonEnv } from "../containers.ts";
 import { exampleManifest } from "../example.ts";
 import type { ClusterSpec, EnvVar, Kind, Replica, RoleState, Verdict } from "../kind.ts";
 import { integerSchema, kindSpecSchema, METRICS } from "../kind-spec.ts";
@@ -71,13 +71,12 @@ function clusterSpec(replica: Replica): ClusterSpec {
   const served = (replica.members["Master"] ?? 0) > 0;
   const mode = { name: replica.role === "Master" ? "PADDLE_SERVER_NUM" : "PADDLE_TRAINER_NUM", value: "1" };
   const env = [
-    { name: "PYTHONUNBUFFERED", value: "1" },
     { name: "PADDLE_JOB_ID", value: replica.jobName },
     { name: "PADDLE_NNODES", value: String(memberCount(replica.members)) },
     ...meetingPoint(replica),
     ...(served ? [mode] : []),
   ];
-  return { env: everyContainer(replica, env), initContainers: [] };
+  return { env: everyContainer(replica, env), defaultEnv: pythonEnv(replica), initContainers: [] };
 }
 
 /**

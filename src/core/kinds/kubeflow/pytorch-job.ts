@@ -1,7 +1,7 @@
 import type { JsonObject } from "../../../runtime/json.ts";
 import { replicaName } from "../../job/names.ts";
 import { memberCount } from "../../job/roles.ts";
-import { everyContainer, portOf } from "../containers.ts";
+import { everyContainer, portOf, pythonEnv } from "../containers.ts";
 import { exampleManifest } from "../example.ts";
 import type { ClusterSpec, EnvVar, Kind, Replica, RoleState, Verdict } from "../kind.ts";
 import { kindSpecSchema } from "../kind-spec.ts";
@@ -63,6 +63,10 @@ export const pytorchJob: Kind = {
   }),
   clusterSpec,
   objects: () => [],
+  countedInit: ({ replicaSpecs }, role) => {
+    const waits = role === "Worker" && (replicaSpecs["Master"]?.replicas ?? 0) > 0;
+    return waits ? [{ resources: WAIT_RESOURCES }] : [];
+  },
   isMaster: (members, role, index) => index === 0 && role === ((members["Master"] ?? 0) > 0 ? "Master" : "Worker"),
   elasticRoles: elasticWorkers,
   verdict,
@@ -86,13 +90,10 @@ function verdict(states: readonly RoleState[], kindSpec: JsonObject): Verdict {
 function clusterSpec(replica: Replica): ClusterSpec {
   const hasMaster = (replica.members["Master"] ?? 0) > 0;
   const master = replicaName(replica.jobName, "Master", 0);
-  const env = [
-    { name: "PYTHONUNBUFFERED", value: "1" },
-    ...(hasMaster ? masterEnv(replica, master) : []),
-    ...nodeEnv(replica),
-  ];
+  const env = [...(hasMaster ? masterEnv(replica, master) : []), ...nodeEnv(replica)];
   return {
     env: everyContainer(replica, env),
+    defaultEnv: pythonEnv(replica),
     initContainers: hasMaster && replica.role === "Worker" ? [waitForName(master, replica.initImage)] : [],
   };
 }
@@ -128,6 +129,8 @@ function processesPerNode(kindSpec: JsonObject): number {
   return Number.isInteger(count) && count > 0 ? count : 1;
 }
 
+const WAIT_RESOURCES = { requests: { cpu: "50m", memory: "10Mi" }, limits: { cpu: "100m", memory: "20Mi" } };
+
 /**
  * An init container that waits until the name of the master resolves, because workers would give up before that. After
  * 100 tries, two seconds apart, the container fails and is restarted.
@@ -140,6 +143,6 @@ function waitForName(host: string, image: string): JsonObject {
     image,
     imagePullPolicy: "IfNotPresent",
     command: ["sh", "-c", script],
-    resources: { requests: { cpu: "50m", memory: "10Mi" }, limits: { cpu: "100m", memory: "20Mi" } },
+    resources: WAIT_RESOURCES,
   };
 }

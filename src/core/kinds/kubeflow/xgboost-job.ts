@@ -1,6 +1,6 @@
 import { replicaName } from "../../job/names.ts";
 import { memberCount } from "../../job/roles.ts";
-import { everyContainer, portOf } from "../containers.ts";
+import { everyContainer, portOf, pythonEnv } from "../containers.ts";
 import { exampleManifest } from "../example.ts";
 import type { ClusterSpec, EnvVar, Kind, Replica } from "../kind.ts";
 import { kindSpecSchema } from "../kind-spec.ts";
@@ -51,10 +51,9 @@ function clusterSpec(replica: Replica): ClusterSpec {
     { name: "MASTER_ADDR", value: replicaName(replica.jobName, "Master", 0) },
     { name: "WORLD_SIZE", value: String(memberCount(replica.members)) },
     { name: "RANK", value: String(replica.index + (replica.role === "Worker" ? masters : 0)) },
-    { name: "PYTHONUNBUFFERED", value: "1" },
     ...workersEnv(replica),
   ];
-  return { env: everyContainer(replica, env), initContainers: [] };
+  return { env: everyContainer(replica, env), defaultEnv: pythonEnv(replica), initContainers: [] };
 }
 
 /** LightGBM makes its list of machines from these. None if the master is alone. */

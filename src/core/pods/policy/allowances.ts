@@ -130,10 +130,12 @@ export function allowanceText({ kind, value }: Allowance): string {
   return value === "" ? kind : `${kind}=${value}`;
 }
 
-/** Whether an allowance covers what a pod needs. */
+/** Whether an allowance covers what a pod needs. Both are compared in their normal form. */
 export function covers(allowed: Allowance, needed: Allowance): boolean {
   if (allowed.kind !== needed.kind) return false;
-  return ALLOWANCE_KINDS[allowed.kind].covers?.(allowed.value, needed.value) ?? allowed.value === needed.value;
+  const rules = ALLOWANCE_KINDS[allowed.kind];
+  const value = rules.read?.(needed.value) ?? needed.value;
+  return rules.covers?.(allowed.value, value) ?? allowed.value === value;
 }
 
 /** A host path that is needed, which covers itself. An empty path is covered by no allowance. */

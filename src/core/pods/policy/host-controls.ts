@@ -1,8 +1,5 @@
 /** The controls that keep pods apart from their node: its namespaces, files, ports and processes. */
 import { type Json, stringAt } from "../../../runtime/json.ts";
-import { type AllowanceKind, hostPathNeed } from "./allowances.ts";
-import type { Control, PodNeed } from "./control.ts";
-import { normalPath } from "./host-path.ts";
 import {
   containersOf,
   isOn,
@@ -14,7 +11,10 @@ import {
   securityContextsOf,
   textOf,
   volumesOf,
-} from "./pod-parts.ts";
+} from "../pod-parts.ts";
+import { type AllowanceKind, hostPathNeed } from "./allowances.ts";
+import type { Control, PodNeed } from "./control.ts";
+import { normalPath } from "./host-path.ts";
 
 const HOST_NAMESPACES = [
   { member: "hostNetwork", kind: "host-network", what: "the network" },

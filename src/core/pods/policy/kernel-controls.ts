@@ -1,8 +1,5 @@
 /** The controls that keep the runtime's default protections: capabilities, profiles, masks, kernel parameters. */
 import { stringAt } from "../../../runtime/json.ts";
-import type { AllowanceKind } from "./allowances.ts";
-import type { Control, PodNeed } from "./control.ts";
-import { hasOwnUsers } from "./exempt-pods.ts";
 import {
   containersOf,
   isSet,
@@ -12,7 +9,10 @@ import {
   securityContextsOf,
   textOf,
   textsAt,
-} from "./pod-parts.ts";
+} from "../pod-parts.ts";
+import type { AllowanceKind } from "./allowances.ts";
+import type { Control, PodNeed } from "./control.ts";
+import { hasOwnUsers } from "./exempt-pods.ts";
 
 /** The capabilities that container runtimes give by default. */
 const DEFAULT_CAPABILITIES: ReadonlySet<string> = new Set(

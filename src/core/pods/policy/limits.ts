@@ -2,9 +2,11 @@
  * The limits of a namespace: the only images, accounts, tolerations, priority classes and node labels that its pods may
  * use. They hold at every level. It serves admins who share clusters among teams.
  */
+
+import { getOrCreate } from "../../../runtime/get-or-create.ts";
 import { type Json, type JsonObject, stringAt } from "../../../runtime/json.ts";
+import { containersOf, isSet, type PodPart, partAt, partsAt, textOf, volumesOf } from "../pod-parts.ts";
 import { glob, type ImageName, readImage, readImagePattern, takesImage } from "./image-pattern.ts";
-import { containersOf, isSet, type PodPart, partAt, partsAt, textOf, volumesOf } from "./pod-parts.ts";
 
 export type LimitKind = keyof typeof LIMITS;
 
@@ -17,6 +19,8 @@ type PodUse = {
   readonly value: string;
   /** Whether an entry of the limit takes it. */
   readonly isTakenBy: (entry: string) => boolean;
+  /** Entries that may take it, the narrowest first. */
+  readonly entries: readonly string[];
 };
 
 type LimitRules = {
@@ -44,8 +48,7 @@ const LIMITS = {
     uses: ({ spec }) => {
       const patterns = new Map<string, ImageName | null>();
       const read = (entry: string) => {
-        const pattern = patterns.get(entry) ?? readImagePattern(entry);
-        patterns.set(entry, pattern);
+        const pattern = getOrCreate(patterns, entry, () => readImagePattern(entry));
         return pattern;
       };
       return [
@@ -106,7 +109,10 @@ export type LimitExcess = {
   readonly kind: LimitKind;
   readonly path: string;
   readonly value: string;
+  /** Those of the limit. */
   readonly entries: readonly string[];
+  /** One that would take the value. Null: there is none. */
+  readonly entry: string | null;
 };
 
 /** Finds what a pod uses beyond limits. */
@@ -117,19 +123,26 @@ export function beyondLimits(pod: LimitedPod, limits: PodLimits): readonly Limit
     return LIMIT_KINDS[kind]
       .uses(pod)
       .filter((use) => !entries.some((entry) => use.isTakenBy(entry)))
-      .map(({ path, value }) => ({ kind, path, value, entries }));
+      .map((use) => ({ kind, path: use.path, value: use.value, entries, entry: entryFor(kind, use) }));
   });
 }
 
+/** A comma would separate entries. */
+function entryFor(kind: LimitKind, { entries, isTakenBy }: PodUse): string | null {
+  const { isEntry } = LIMIT_KINDS[kind];
+  return entries.find((entry) => !entry.includes(",") && isEntry(entry) && isTakenBy(entry)) ?? null;
+}
+
 function plain(path: string, value: string): PodUse {
-  return { path, value, isTakenBy: (entry) => glob(entry, value) };
+  return { path, value, isTakenBy: (entry) => glob(entry, value), entries: [value] };
 }
 
 /** `read` reads each pattern once, since a template may have thousands of containers. */
 function imageUse({ path, value }: PodPart, member: string, read: (entry: string) => ImageName | null): PodUse {
   const text = textOf(value[member]);
   const image = readImage(text);
-  return { path: `${path}.${member}`, value: text, isTakenBy: (entry) => takesImage(read(entry), image) };
+  const isTakenBy = (entry: string) => takesImage(read(entry), image);
+  return { path: `${path}.${member}`, value: text, isTakenBy, entries: [text] };
 }
 
 type Taint = { readonly key: string; readonly value: string | null; readonly effect: string | null };
@@ -157,7 +170,7 @@ function tolerationUse({ path, value: toleration }: PodPart): PodUse {
     const keys = key === "" ? taint.key === "*" : glob(taint.key, key);
     return keys && isPartOf(value, taint.value) && isPartOf(effect, taint.effect);
   };
-  return { path, value: text, isTakenBy };
+  return { path, value: text, isTakenBy, entries: [key === "" ? "*" : text] };
 }
 
 /** Null stands for everything. */
@@ -200,5 +213,6 @@ function labelUse(path: string, key: string, values: readonly string[] | null): 
     if (!glob(label.key, key)) return false;
     return label.value === null || (values?.every((value) => glob(label.value ?? "", value)) ?? false);
   };
-  return { path, value: values === null ? key : `${key}=${values.join(",")}`, isTakenBy };
+  const text = values === null ? key : `${key}=${values.join(",")}`;
+  return { path, value: text, isTakenBy, entries: [text, key] };
 }

@@ -2,8 +2,9 @@
  * The rules of Gangway beyond Kubernetes' standard. They hold at the levels baseline and restricted. Each stops a
  * template from doing, without an admin, something that reaches beyond its namespace.
  */
+
+import { isSet, type PodPart, partAt, partsAt, textOf, textsAt, volumesOf } from "../pod-parts.ts";
 import type { Control, PodNeed } from "./control.ts";
-import { isSet, type PodPart, partAt, partsAt, textOf, textsAt, volumesOf } from "./pod-parts.ts";
 import { volumeTypes } from "./volume-types.ts";
 
 /** Volumes whose source is made in the namespace, or set up by an admin. A hostPath volume has a control of its own. */

@@ -3,13 +3,13 @@
  * users that they do not know.
  */
 import { arrayAt, type JsonObject, objectAt, stringAt } from "../../../runtime/json.ts";
+import { CONTAINER_LISTS } from "../pod-parts.ts";
 import { type Allowance, allowanceText, covers, readAllowance } from "./allowances.ts";
 import type { Control, JudgedPod, PodNeed, PodSecurityLevel } from "./control.ts";
 import { HOST_CONTROLS } from "./host-controls.ts";
 import { KERNEL_CONTROLS } from "./kernel-controls.ts";
 import type { PodLimits } from "./limits.ts";
 import { OWN_RULES } from "./own-rules.ts";
-import { CONTAINER_LISTS } from "./pod-parts.ts";
 import { RESTRICTED_CONTROLS } from "./restricted-controls.ts";
 
 /** The settings of an admin for a namespace. */

@@ -1,4 +1,4 @@
-import type { FieldError } from "../../job/sent.ts";
+import type { FieldError } from "../../job/request/sent.ts";
 import { allowanceText, readAllowance } from "./allowances.ts";
 import { LIMIT_KINDS, type LimitKind, type PodLimits } from "./limits.ts";
 import type { PodPolicy } from "./pod-policy.ts";

@@ -1,8 +1,5 @@
 /** The controls of the level restricted alone. */
 import { isJsonObject, type JsonObject } from "../../../runtime/json.ts";
-import type { Control, PodNeed } from "./control.ts";
-import { hasOwnUsers, isForWindows } from "./exempt-pods.ts";
-import { addedCapabilities, CONFINED, procMounts } from "./kernel-controls.ts";
 import {
   containersOf,
   isSet,
@@ -12,7 +9,10 @@ import {
   textOf,
   textsAt,
   volumesOf,
-} from "./pod-parts.ts";
+} from "../pod-parts.ts";
+import type { Control, PodNeed } from "./control.ts";
+import { hasOwnUsers, isForWindows } from "./exempt-pods.ts";
+import { addedCapabilities, CONFINED, procMounts } from "./kernel-controls.ts";
 import { volumeTypes } from "./volume-types.ts";
 
 /** Volumes that hold nothing but what the namespace has, or what an admin has set up for it. */

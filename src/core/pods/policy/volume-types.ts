@@ -1,5 +1,5 @@
+import { isSet, type PodPart } from "../pod-parts.ts";
 import type { PodNeed } from "./control.ts";
-import { isSet, type PodPart } from "./pod-parts.ts";
 
 /** The types of volumes that a level does not take. A volume without any type is an emptyDir. */
 export function volumeTypes(volumes: readonly PodPart[], isRefused: (type: string) => boolean): readonly PodNeed[] {

@@ -1953,7 +1953,8 @@ export const JobService: GenService<{
     output: typeof CreateJobResponseSchema;
   },
   /**
-   * Creates up to 1,000 jobs. Each request succeeds or fails independently and has its own result.
+   * Creates up to 1,000 jobs. Each request succeeds or fails independently and has its own result. Of the jobs with one
+   * priority, the planner takes those of earlier requests first.
    *
    * INVALID_ARGUMENT: no request, or more than 1,000. RESOURCE_EXHAUSTED: the message is larger than 16 MiB.
    *

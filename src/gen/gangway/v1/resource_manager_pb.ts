@@ -147,7 +147,8 @@ export type RegisterResourceQuotaRequest = Message<"gangway.v1.RegisterResourceQ
   resourceNamespace: string;
 
   /**
-   * How much may be in use at the same time. 0: nothing is granted. Required.
+   * How much may be in use at the same time. 0: nothing is granted. 9007199254740991: no limit; then only the queues
+   * that name the pool limit it. Required.
    *
    * @generated from field: optional int64 quota = 2;
    */

@@ -1,0 +1,118 @@
+/** Streams logs. A stream that follows continues after a restart of the service, with no line twice. */
+import type { MessageInitShape } from "@bufbuild/protobuf";
+import type { Timestamp } from "@bufbuild/protobuf/wkt";
+import { JobService, type LogLine, type StreamJobLogsRequestSchema } from "../../gen/gangway/v1/job_service_pb.ts";
+import { CallError, STATUS } from "../rpc/call-error.ts";
+import type { Run } from "../run/run-command.ts";
+import { CommandFailure, EXIT } from "../shell/exit.ts";
+
+/** Lines have their times. */
+type LogRequest = Exclude<MessageInitShape<typeof StreamJobLogsRequestSchema>, { $typeName: string }>;
+type LogRun = Pick<Run, "client"> & { readonly deps: Pick<Run["deps"], "clock" | "signal"> };
+
+/** Codes of a service that restarts, or that ends a stream. */
+const RETRIED_CODES: readonly number[] = [STATUS.UNAVAILABLE, STATUS.DEADLINE_EXCEEDED, STATUS.ABORTED];
+const BACKOFF_MS_MIN = 200;
+const BACKOFF_MS_MAX = 5_000;
+/** A restart takes less than this. */
+const RESTART_MS_MAX = 60_000;
+
+/** The lines of a job's log with their times. With `follow`, until the job has ended. */
+export async function* followLogs(run: LogRun, request: LogRequest): AsyncGenerator<readonly LogLine[]> {
+  const shown = new ShownLines();
+  const retries = new Retries(run);
+  for (;;) {
+    try {
+      for await (const { lines } of run.client.stream(...callOf(run, request, shown))) {
+        retries.worked();
+        const fresh = lines.filter((line) => shown.isNew(line));
+        if (fresh.length > 0) yield fresh;
+      }
+      return;
+    } catch (error) {
+      if (request.follow !== true) throw error;
+      await retries.pause(error, shown.any);
+    }
+  }
+}
+
+/** The lines that were shown come again: only the first call takes the last few alone. */
+function callOf({ deps }: LogRun, { tailLines, ...all }: LogRequest, shown: ShownLines) {
+  const asked = shown.any || tailLines === undefined ? all : { ...all, tailLines };
+  shown.begin();
+  return [JobService.method.streamJobLogs, asked, deps.signal] as const;
+}
+
+/** Waits before the next call, and says when there is none. */
+class Retries {
+  readonly #run: LogRun;
+  #backoffMs = BACKOFF_MS_MIN;
+  /** When the stream broke. Null: it works. */
+  #brokenMs: number | null = null;
+
+  constructor(run: LogRun) {
+    this.#run = run;
+  }
+
+  worked(): void {
+    this.#backoffMs = BACKOFF_MS_MIN;
+    this.#brokenMs = null;
+  }
+
+  /** Throws the error if no retry can help, or none has helped for too long. */
+  async pause(error: unknown, hasLines: boolean): Promise<void> {
+    const { clock, signal } = this.#run.deps;
+    if (!mayGoOn(error, hasLines || this.#brokenMs !== null)) throw error;
+    this.#brokenMs ??= clock.monotonicMs();
+    if (clock.monotonicMs() - this.#brokenMs > RESTART_MS_MAX) throw error;
+    await clock.sleep(this.#backoffMs, signal);
+    if (signal.aborted) throw new CommandFailure(EXIT.interrupted, []);
+    this.#backoffMs = Math.min(BACKOFF_MS_MAX, this.#backoffMs * 2);
+  }
+}
+
+/** False for a failure of the first call that the service itself answers, or that finds no service. */
+function mayGoOn(error: unknown, hasWorked: boolean): boolean {
+  if (!(error instanceof CallError) || !RETRIED_CODES.includes(error.code)) return false;
+  return hasWorked || /^the connection was lost/.test(error.details);
+}
+
+/** Tells new lines from those that were shown before the stream began again. */
+class ShownLines {
+  /** True once a line was shown. */
+  any = false;
+  /** Of each replica: the time of its last line, and how many of its lines have this time. */
+  readonly #last = new Map<string, { readonly time: bigint; readonly count: number }>();
+  /** The same when the stream began again. */
+  #before: ReadonlyMap<string, { readonly time: bigint; readonly count: number }> = new Map();
+  /** How many lines of the last time before that the stream has repeated since. */
+  readonly #repeated = new Map<string, number>();
+
+  begin(): void {
+    this.#repeated.clear();
+    this.#before = new Map(this.#last);
+  }
+
+  isNew({ replica, container, time }: LogLine): boolean {
+    const key = `${replica} ${container}`;
+    const at = nanosOf(time);
+    if (at !== null && this.#isRepeated(key, at)) return false;
+    const last = this.#last.get(key);
+    if (at !== null) this.#last.set(key, { time: at, count: at === last?.time ? last.count + 1 : 1 });
+    this.any = true;
+    return true;
+  }
+
+  #isRepeated(key: string, at: bigint): boolean {
+    const before = this.#before.get(key);
+    if (before === undefined || at > before.time) return false;
+    if (at < before.time) return true;
+    const repeated = this.#repeated.get(key) ?? 0;
+    this.#repeated.set(key, repeated + 1);
+    return repeated < before.count;
+  }
+}
+
+function nanosOf(time: Timestamp | undefined): bigint | null {
+  return time === undefined ? null : time.seconds * 1_000_000_000n + BigInt(time.nanos);
+}

@@ -1,0 +1,125 @@
+import type { Fleet } from "../fit/fleet.ts";
+import type { PlannedFrom } from "../model/plan-gang.ts";
+import type { GangClass, GangRecord, RunningAdmission } from "../queues/records.ts";
+import type { Branch } from "../usage/branches.ts";
+import { type Protected, type ProtectedBy, protectedBy, protectionOf } from "../victims/protection.ts";
+import type { RunningGang, VictimSearch } from "../victims/running-gang.ts";
+import type { RunningAdmissions } from "./running-admissions.ts";
+
+type Asking = { readonly gangClass: GangClass; readonly gang: GangRecord };
+
+/** Judges during one round which gangs may be preempted, whatever quota and capacity say. */
+export class PreemptableGangs {
+  readonly #fleet: Fleet;
+  readonly #runningAdmissions: RunningAdmissions;
+  readonly #nowMs: number;
+  /** Gangs that the round has chosen for others: nobody else takes anything of them. */
+  readonly #chosen = new Set<GangRecord>();
+  /** When the first gang that was skipped may be preempted. Infinite: none was. */
+  recheckAtMs = Number.POSITIVE_INFINITY;
+  /** The gangs whose search has left out others that are protected. */
+  readonly #metProtected = new Set<GangRecord>();
+
+  constructor(fleet: Fleet, runningAdmissions: RunningAdmissions, nowMs: number) {
+    this.#fleet = fleet;
+    this.#runningAdmissions = runningAdmissions;
+    this.#nowMs = nowMs;
+  }
+
+  choose(gang: GangRecord): void {
+    this.#chosen.add(gang);
+  }
+
+  get chosenCount(): number {
+    return this.#chosen.size;
+  }
+
+  isChosen(gang: GangRecord): boolean {
+    return this.#chosen.has(gang);
+  }
+
+  /**
+   * A search among gangs that may be preempted now, in a cluster or in all of them: also those that are protected, or
+   * not. It records when those that it leaves out may be preempted.
+   */
+  search(
+    asking: Asking,
+    { cluster, search }: { readonly cluster: string | null; readonly search: "victims" | "unprotected" },
+  ): VictimSearch {
+    const runningAdmissions = this.#runningAdmissions;
+    return {
+      quota: this.#fleet.quota,
+      gangsOf: cluster === null ? runningAdmissions.staying : (queue) => runningAdmissions.inCluster(cluster, queue),
+      leavesWith: (root, pools) => runningAdmissions.leavesWith(root, pools, cluster),
+      mayTake: this.#judgeOf(asking, (gang, leaf) => {
+        return this.#isPreemptable(gang) && (search === "unprotected" || !this.#isProtected(gang, leaf, asking.gang));
+      }),
+    };
+  }
+
+  /** A search among all gangs that may be preempted for a gang if nobody is protected. */
+  searchAll(asking: Asking): VictimSearch {
+    const mayTake = this.#judgeOf(asking, (gang) => !this.#chosen.has(gang.gang));
+    return { quota: this.#fleet.quota, gangsOf: this.#runningAdmissions.staying, mayTake };
+  }
+
+  #judgeOf({ gangClass, gang: queued }: Asking, judge: (gang: RunningAdmission, preemptorLeaf: Branch) => boolean) {
+    const preemptorLeaf =
+      queued.facts.neverPreempts === true ? null : this.#fleet.quota.branches.leaf(gangClass.gangQueue.name);
+    return (gang: RunningGang) => preemptorLeaf !== null && judge(gang as RunningAdmission, preemptorLeaf);
+  }
+
+  #isPreemptable(gang: RunningAdmission): boolean {
+    return !this.#chosen.has(gang.gang) && this.#leafOf(gang) !== null;
+  }
+
+  /** True for a gang that is protected, which it records. */
+  #isProtected(gang: RunningAdmission, preemptorLeaf: Branch, preemptor: GangRecord): boolean {
+    const found = this.#protectionOf(gang, preemptorLeaf);
+    if (found === null) return false;
+    this.#metProtected.add(preemptor);
+    if (found.by === "minRuntime") this.recheckAtMs = Math.min(this.recheckAtMs, found.untilMs);
+    return true;
+  }
+
+  #leafOf({ account }: RunningAdmission): Branch | null {
+    return this.#fleet.quota.branches.leaf(account.queue);
+  }
+
+  #protectionOf(
+    gang: RunningAdmission,
+    preemptor: Branch,
+  ): { readonly by: ProtectedBy; readonly untilMs: number } | null {
+    if (isFrozen(this.#fleet, gang.gang, gang.admission)) return { by: "frozen", untilMs: Number.POSITIVE_INFINITY };
+    const victim = this.#leafOf(gang);
+    // Only what a gang needs to run is protected.
+    if (gang.isGrowth === true || victim === null) return null;
+    return protectionOf({ ...gang.gang.facts, admitTimeMs: gang.admitTimeMs }, { victim, preemptor }, this.#nowMs);
+  }
+
+  /**
+   * What protects the gangs that would be preempted for a gang if nobody were protected. `find` asks who that would be.
+   * Null: nobody would, or the search has met nobody who is protected.
+   */
+  protectedFrom({ gangClass, gang: queued }: Asking, find: () => readonly RunningAdmission[]): Protected | null {
+    const preemptor = this.#fleet.quota.branches.leaf(gangClass.gangQueue.name);
+    if (preemptor === null || !this.#metProtected.has(queued)) return null;
+    const found = find().flatMap((gang) => {
+      const protection = this.#protectionOf(gang, preemptor);
+      return protection === null ? [] : [{ ...protection, gang }];
+    });
+    if (found.length === 0) return null;
+    const last = found.filter(({ by }) => by === "minRuntime").sort((a, b) => b.untilMs - a.untilMs)[0]?.gang;
+    const by = protectedBy(found.map((one) => one.by));
+    return { by, ...(last === undefined ? {} : { last: { jobUid: last.uid, admission: last.admission.number } }) };
+  }
+}
+
+/** True if nothing may be taken from an admission: its queue or a pool that it uses is frozen. */
+export function isFrozen(
+  { quota }: Pick<Fleet, "quota">,
+  { gangQueue }: Pick<GangRecord, "gangQueue">,
+  { flavors }: Pick<PlannedFrom, "flavors">,
+): boolean {
+  return gangQueue.stop?.freeze !== undefined || Object.values(flavors).some((pool) => quota.frozen.has(pool));
+}

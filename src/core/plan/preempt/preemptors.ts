@@ -1,0 +1,141 @@
+import { choiceOf, choicesOf, type Flavors } from "../fit/flavor-choices.ts";
+import type { Fleet } from "../fit/fleet.ts";
+import type { PlannedVictim } from "../model/preemption.ts";
+import type { PlanQueue } from "../model/snapshot.ts";
+import { type AskShape, amountsByPool, type SizedAsk, unitsOf } from "../queues/ask-shape.ts";
+import { compareGangs } from "../queues/order.ts";
+import type { GangClass, GangQueue, GangRecord, RunningAdmission } from "../queues/records.ts";
+import type { PoolAmounts } from "../usage/branch-use.ts";
+import { type Branch, rootOf } from "../usage/branches.ts";
+import type { Preemptor, RunningGang, VictimSearch } from "../victims/running-gang.ts";
+import type { WaitingGangs } from "../victims/waiting-gangs.ts";
+
+/** So many kinds of waiting gangs of a queue are looked at, the first ones. */
+const KINDS_MAX = 64;
+
+type Asking = { readonly gangClass: GangClass; readonly gang: GangRecord; readonly requested: PoolAmounts };
+
+/** The gangs that may have others preempted, as searches for victims see them, and what waits beside them. */
+export class Preemptors {
+  readonly #fleet: Fleet;
+  readonly #given: () => number;
+  readonly #kinds = new Map<GangQueue, { readonly version: number; readonly kinds: readonly Kind[] }>();
+
+  /** `given`: a number that rises whenever the round gives a waiting gang something. */
+  constructor(fleet: Fleet, given: () => number) {
+    this.#fleet = fleet;
+    this.#given = given;
+  }
+
+  /**
+   * True for a gang that was preempted, until a gang of its tree is submitted, resized or ends, or a quota or policy
+   * changes. Otherwise it could take back at once what it gave, and gangs could take turns for ever.
+   */
+  wasPreempted({ facts, gangQueue }: GangRecord): boolean {
+    if (facts.preemptedIn === undefined) return false;
+    const leaf = this.#fleet.quota.branches.leaf(gangQueue.name);
+    const root = leaf === null ? null : rootOf(leaf);
+    if (root === null || this.#digestOf(root) !== facts.preemptedIn) return false;
+    this.#fleet.queues.digests.noteUsed(root, facts.preemptedIn);
+    return true;
+  }
+
+  /** Says so for a gang whose tree shares fairly, and would else let it take by its initial share. */
+  refusalOf(gang: GangRecord): { readonly byFinalShareAlone?: true } {
+    const leaf = this.wasPreempted(gang) ? this.#fleet.quota.branches.leaf(gang.gangQueue.name) : null;
+    const strategies = leaf === null ? null : rootOf(leaf).policy.fairSharing;
+    const isByInitial = strategies?.length === 0 || strategies?.includes("LESS_THAN_INITIAL_SHARE") === true;
+    return isByInitial ? { byFinalShareAlone: true } : {};
+  }
+
+  /** A victim with the digest of its tree, if it is preempted whole. */
+  inTree(victim: PlannedVictim): PlannedVictim {
+    const leaf = victim.keeps === undefined ? this.#fleet.quota.branches.leaf(victim.queue) : null;
+    return leaf === null ? victim : { ...victim, treeDigest: this.#digestOf(rootOf(leaf)) };
+  }
+
+  #digestOf(root: Branch): string {
+    return this.#fleet.queues.digests.of(root, this.#fleet.quota.queues);
+  }
+
+  /** A gang that may have others preempted. */
+  preemptorOf({ gangClass, gang, requested }: Asking, needed: ReadonlySet<string>): Preemptor {
+    const { createTimeMs } = gang.facts;
+    const { account, priority } = gangClass;
+    return { account, priority, createTimeMs, requested, needed, wasPreempted: this.wasPreempted(gang) };
+  }
+
+  /** A search that knows what waits in the preemptor's queue beside it, also what backs off or drains. */
+  searchWithOthers(search: VictimSearch, queued: GangRecord): VictimSearch {
+    const wasPreempted = (gang: RunningGang) => this.wasPreempted((gang as RunningAdmission).gang);
+    return { ...search, others: () => this.#othersOf(queued), wasPreempted };
+  }
+
+  #othersOf(gang: GangRecord): readonly WaitingGangs[] {
+    const others: WaitingGangs[] = [];
+    for (const { first, kind } of this.#kindsIn(gang.gangQueue)) {
+      const count =
+        kind.count - Number(first === gang || (first.gangClass !== null && first.gangClass === gang.gangClass));
+      if (count > 0) others.push(count === kind.count ? kind : { ...kind, count });
+    }
+    return others;
+  }
+
+  /** The first kinds of gangs that wait in a queue. They are the same until the round gives one of them something. */
+  #kindsIn(gangQueue: GangQueue): readonly Kind[] {
+    const version = this.#given();
+    const known = this.#kinds.get(gangQueue);
+    if (known?.version === version) return known.kinds;
+    const kinds: Kind[] = [];
+    for (const gangClass of classesOf(gangQueue)) {
+      if (kinds.length === KINDS_MAX) break;
+      const [first] = gangClass.at === 0 ? gangClass.gangs : gangClass.gangs.slice(gangClass.at, gangClass.at + 1);
+      if (first !== undefined) kinds.push(this.#kindOf(first, gangClass.gangs.length - gangClass.at));
+    }
+    const held = gangQueue.held.size === 0 ? [] : [...gangQueue.held].filter(mayRun).sort(compareGangs);
+    for (const one of held.slice(0, KINDS_MAX)) kinds.push(this.#kindOf(one, 1));
+    this.#kinds.set(gangQueue, { version, kinds });
+    return kinds;
+  }
+
+  #kindOf(first: GangRecord, count: number): Kind {
+    const { priority, createTimeMs } = first.facts;
+    const gangs = first.gangClass?.gangs ?? [first];
+    const wasPreempted = gangs.some((one) => this.wasPreempted(one));
+    return { first, kind: { choices: this.#choicesOf(first), count, priority, createTimeMs, wasPreempted } };
+  }
+
+  #choicesOf({ shape, gangQueue }: GangRecord): WaitingGangs["choices"] {
+    const { quota, choices, clustersVersion } = this.#fleet;
+    const queue = quota.queues.get(gangQueue.name);
+    if (queue === undefined) return [];
+    const known = choices.get(shape);
+    if (known?.queue === queue && known.clustersVersion === clustersVersion) return known.choices;
+    const made = this.#makeChoices(shape, queue);
+    choices.set(shape, { queue, clustersVersion, choices: made });
+    return made;
+  }
+
+  #makeChoices(shape: AskShape, queue: PlanQueue): WaitingGangs["choices"] {
+    const { resources, excludes } = this.#fleet;
+    const amounts = (sized: SizedAsk, flavors: Flavors) =>
+      amountsByPool(unitsOf(sized, resources), choiceOf({ shape }, flavors, resources));
+    return choicesOf({ shape }, queue, { resources, excludes }).map((flavors) => {
+      return { all: amounts(shape.all, flavors), fewest: amounts(shape.fewest ?? shape.all, flavors) };
+    });
+  }
+}
+
+/** Alike gangs of a queue that wait, and the first of them. */
+type Kind = { readonly first: GangRecord; readonly kind: WaitingGangs };
+
+/** The gang classes in the order of their first gangs, as it was when the round began. */
+function classesOf({ order, classes }: GangQueue): readonly GangClass[] {
+  const isBefore = (a: GangClass, b: GangClass) => compareGangs(a.gangs[0] as GangRecord, b.gangs[0] as GangRecord);
+  return order ?? [...classes.values()].filter(({ gangs }) => gangs.length > 0).sort(isBefore);
+}
+
+/** False for a gang that does not come to run until somebody changes that, or another job ends. */
+function mayRun({ facts }: GangRecord): boolean {
+  return !facts.suspended && facts.awaitsResult === null;
+}

@@ -1,0 +1,107 @@
+import type { Job } from "../../../src/core/job/job.ts";
+import type { SentRunPolicy, SentSpec } from "../../../src/core/job/request/sent.ts";
+import { changeJob, type WantedChange } from "../../../src/core/kinds/change-job.ts";
+import type { Decision } from "../../../src/core/reconcile/decision.ts";
+import { OUTSTANDING_MS } from "../../../src/core/reconcile/decision-draft.ts";
+import type { Observed } from "../../../src/core/reconcile/observed.ts";
+import { reconcile } from "../../../src/core/reconcile/reconcile.ts";
+import { objectAt } from "../../../src/runtime/json.ts";
+import { OWN_KINDS } from "../../support/kinds.ts";
+import { admit, CONFIG, jobOf, podStatus, recorded, START_MS, TinyCluster, template } from "./world.ts";
+
+export const pytorch = (
+  runPolicy: SentRunPolicy = {},
+  restartPolicy: "OnFailure" | "Never" | "ExitCode" = "OnFailure",
+): SentSpec => ({
+  kind: "PyTorchJob",
+  replicaSpecs: {
+    Master: { restartPolicy, template: template("pytorch") },
+    Worker: { replicas: 2, restartPolicy, template: template("pytorch") },
+  },
+  runPolicy,
+});
+
+/** A job on one cluster, with a worker without faults. */
+export class Scene {
+  readonly cluster = new TinyCluster("c1");
+  job: Job;
+  nowMs = START_MS;
+  /** True: nothing is known of the cluster. */
+  isLost = false;
+
+  readonly container: string;
+
+  constructor(sent: SentSpec, container = "pytorch") {
+    this.container = container;
+    this.job = admit(jobOf(sent), { cluster: "c1", nowMs: this.nowMs, number: 1 });
+  }
+
+  /** Nothing while the cluster is lost. */
+  observe(): Observed {
+    return this.isLost ? [] : [this.cluster.observe({ nowMs: this.nowMs, lagMs: 0 })];
+  }
+
+  step(): Decision {
+    const decision = reconcile(this.job, this.observe(), this.nowMs, CONFIG);
+    this.job = recorded(this.job, decision);
+    for (const action of decision.actions) this.cluster.act(action, this.nowMs);
+    return decision;
+  }
+
+  /**
+   * Steps, and lets the cluster carry out deletions, until nothing changes any more, also after all requested changes
+   * have arrived.
+   */
+  rest(): void {
+    for (let round = 0; round < 10; round++) {
+      if (round === 5) this.nowMs += OUTSTANDING_MS;
+      this.step();
+      this.cluster.collect();
+    }
+  }
+
+  /** Changes a job as the service does, and returns its answer. */
+  change(wanted: Omit<WantedChange, "version">): string {
+    const decided = changeJob(
+      this.job,
+      OWN_KINDS.kindOf(this.job.spec.kind)!,
+      { version: null, ...wanted },
+      this.nowMs,
+    );
+    if (decided.kind === "changed") this.job = decided.job;
+    return decided.kind;
+  }
+
+  set(name: string, phase: string, of: Parameters<typeof podStatus>[2] = {}): void {
+    this.cluster.setPod(this.cluster.pods().find((pod) => pod.name === name)!, podStatus(phase, this.container, of));
+  }
+
+  /** The scheduler finds no node for a pod. */
+  refuse(name: string, message: string): void {
+    const condition = { type: "PodScheduled", status: "False", reason: "Unschedulable", message };
+    this.cluster.setPod(this.cluster.pods().find((pod) => pod.name === name)!, {
+      phase: "Pending",
+      conditions: [condition],
+    });
+  }
+
+  start(): this {
+    this.step();
+    for (const { name } of this.cluster.pods()) this.set(name, "Running");
+    this.step();
+    return this;
+  }
+
+  get podNames(): string[] {
+    return this.cluster
+      .pods()
+      .map(({ name }) => name)
+      .sort();
+  }
+}
+
+export const names = (decision: Decision, kind: string) =>
+  decision.actions.flatMap((action) => {
+    if (action.kind !== kind) return [];
+    return ["manifest" in action ? objectAt(action.manifest, "metadata")["name"] : action.name];
+  });
