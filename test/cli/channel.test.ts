@@ -174,7 +174,12 @@ test("a call ends after its time, and when it is cancelled, and the service hear
       onClosed = () => closed.length === count && resolve();
       onClosed();
     });
-  await assert.rejects(call(channel, { timeoutMs: 20 }), refusal(STATUS.DEADLINE_EXCEEDED, /no answer within/));
+  t.mock.timers.enable({ apis: ["setTimeout"] });
+  const late = channel.call({ path: "/a.B/C", message: Buffer.alloc(0), signals: [never], timeoutMs: 2_000 });
+  assert.equal((await late.next()).done, false);
+  t.mock.timers.tick(2_000);
+  await assert.rejects(late.next(), refusal(STATUS.DEADLINE_EXCEEDED, "no answer within 2 s"));
+  t.mock.timers.reset();
   await heard(1);
   const stop = new AbortController();
   const streamed = channel.call({ path: "/a.B/C", message: Buffer.alloc(0), signals: [stop.signal] });

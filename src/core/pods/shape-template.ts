@@ -181,8 +181,9 @@ function withResources(
   of: Parameters<typeof customizeResources>[2],
 ): JsonObject {
   if (platform === undefined) return container;
-  const resources = customizeResources(objectAt(container, "resources"), platform, of);
-  return Object.keys(resources).length === 0 ? container : { ...container, resources };
+  const { resources: given, ...others } = container;
+  const resources = customizeResources(isJsonObject(given) ? given : {}, platform, of);
+  return Object.keys(resources).length === 0 ? others : { ...container, resources };
 }
 
 /** Adds the platform's environment to a container. Variables that the container sets itself stay. */

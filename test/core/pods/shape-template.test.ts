@@ -84,6 +84,14 @@ test("shaping is deterministic and idempotent", () => {
   );
 });
 
+test("a container that names only resources which containers do not have gets none", () => {
+  const container = { name: "main", image: "busybox", resources: { limits: { storage: "1Gi" } } };
+  const initContainers = [{ ...container, name: "prepare" }];
+  const config = { ...PLAIN_POD_CONFIG, resources: { defaults: {}, limits: { storage: "1" } } };
+  const spec = objectAt(shaped({ spec: { containers: [container], initContainers } }, { config }), "spec");
+  assert.deepEqual(arrayAt(spec, "initContainers"), [{ name: "prepare", image: "busybox" }]);
+});
+
 test("every container of a shaped template is within the platform's limits", () => {
   fc.assert(
     fc.property(templates, configs, (template, config) => {
