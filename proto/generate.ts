@@ -24,7 +24,7 @@ if (existsSync(landed)) buf("breaking", "--path", "gangway", "--against", landed
 buf("generate");
 const served = ["gangway", "vendor/grpc", "vendor/google/rpc"].flatMap((path) => ["--path", path]);
 buf("build", ...served, "-o", join(root, "src/gen/gangway.binpb"));
-for (const table of ["limits-table.ts", "judged-table.ts"]) {
+for (const table of ["limits-table.ts", "judged-table.ts", "settings-table.ts"]) {
   execFileSync(process.execPath, [join(protoDir, table)], { stdio: "inherit" });
 }
 if (values.land) buf("build", "--path", "gangway", "--exclude-source-info", "-o", landed);

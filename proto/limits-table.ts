@@ -1,12 +1,11 @@
 /** Writes the table of the limits of requests in docs/api.md, from what the proto files declare. */
-import { readFileSync, writeFileSync } from "node:fs";
 import type { DescMessage } from "@bufbuild/protobuf";
 import { boundsOf, type FieldBounds } from "../src/api/rpc/declared-bounds.ts";
 import { SERVICES } from "../src/api/services.ts";
 import { TEMPLATE_BOUNDS } from "../src/core/pods/template-size.ts";
+import { tableText, withTable, writeTable } from "./page-table.ts";
 
-const BEGIN = "<!-- The limits of requests. `npm run generate` writes this table. -->";
-const END = "<!-- The end of the limits of requests. -->";
+const PLACE = { page: "docs/api.md", shows: "The limits of requests" };
 const OWN = "gangway.v1.";
 
 /** A field with a limit. `message`: its message, without the package. */
@@ -29,20 +28,12 @@ export function limitedFields(): readonly LimitedField[] {
 /** The table, with one row for each field. */
 export function limitsTable(): string {
   const fieldRows = limitedFields().map(({ message, bounds }) => [`\`${message}.${bounds.name}\``, limitOf(bounds)]);
-  const rows = [...fieldRows, ...templateRows()];
-  const fields = Math.max(...rows.map(([field = ""]) => field.length));
-  const limits = Math.max(...rows.map(([, limit = ""]) => limit.length));
-  const line = (field: string, limit: string) => `| ${field.padEnd(fields)} | ${limit.padEnd(limits)} |`;
-  const head = [line("field", "at most"), `| ${"-".repeat(fields)} | ${"-".repeat(limits)} |`];
-  return [...head, ...rows.map(([field = "", limit = ""]) => line(field, limit))].join("\n");
+  return tableText(["field", "at most"], [...fieldRows, ...templateRows()]);
 }
 
 /** The page with the table in its place. */
 export function withLimitsTable(page: string): string {
-  const from = page.indexOf(BEGIN);
-  const to = page.indexOf(END);
-  if (from < 0 || to < from) throw new Error("docs/api.md has no place for the limits of requests");
-  return `${page.slice(0, from + BEGIN.length)}\n\n${limitsTable()}\n\n${page.slice(to)}`;
+  return withTable(page, PLACE, limitsTable());
 }
 
 /** Empty: the field cannot be large, or its parts have limits of their own. */
@@ -85,7 +76,4 @@ function countText(count: number): string {
   return count.toLocaleString("en-US");
 }
 
-if (import.meta.main) {
-  const page = new URL("../docs/api.md", import.meta.url);
-  writeFileSync(page, withLimitsTable(readFileSync(page, "utf8")));
-}
+if (import.meta.main) writeTable(PLACE, withLimitsTable);

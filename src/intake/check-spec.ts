@@ -1,7 +1,7 @@
 import type { FieldError, FieldNote, SentJob, SentSpec } from "../core/job/request/sent.ts";
 import { checkSent, ignoredMembers } from "../core/kinds/check-sent.ts";
-import { refusedKind } from "../core/kinds/from-manifest.ts";
 import type { Kind } from "../core/kinds/kind.ts";
+import { refusedKind } from "../core/kinds/manifest/from-manifest.ts";
 import { podName } from "../core/kinds/pod-name.ts";
 import type { Registry } from "../core/kinds/registry.ts";
 import { checkInputs } from "../core/pods/inputs.ts";

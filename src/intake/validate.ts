@@ -29,7 +29,7 @@ export async function validate(
   const named = spec.length === 0 && isDnsLabel(wholeName(sent));
   const templates = templateJudge.judge(sent, rules, named);
   const queue = facts === null ? [] : await checkQueue(sent, facts);
-  const { priorityClass, notes } = facts === null ? NO_CLASS : await classOfNew(sent.spec, facts);
+  const { priorityClass, notes, warnings } = facts === null ? NO_CLASS : await classOfNew(sent, facts);
   const { gpuResourceName } = rules.podConfig;
   const resources =
     facts === null ? [] : await checkResources(sent, facts, { gpuResourceName, tooLarge: templates.tooLarge });
@@ -42,13 +42,13 @@ export async function validate(
       queue,
       notes,
     ),
-    warnings: joinNotes(templates.warnings, resources, ignoredSpec(sent, rules.kinds)),
+    warnings: joinNotes(templates.warnings, warnings, resources, ignoredSpec(sent, rules.kinds)),
     priorityClass,
     made: templates.made,
   };
 }
 
-const NO_CLASS: FoundClass = { priorityClass: null, notes: [] };
+const NO_CLASS: FoundClass = { priorityClass: null, notes: [], warnings: [] };
 
 /** Returns the namespace's default queue. Null: it has none, or the namespace does not exist yet. */
 export function namespaceQueueOf(facts: IntakeFacts): string | null {

@@ -645,7 +645,7 @@ test("a job with a maximum run time and backfill can be submitted again as get p
   const { maxRuntimeMs, backfill } = store.jobs.get("default/again")!.job.spec.runPolicy;
   assert.deepEqual([maxRuntimeMs, backfill], [5_400_000, true]);
   assert.match((await gangway("submit job.yaml --max-runtime 90")).stderr, /duration with its unit/);
-  assert.match((await gangway("submit job.yaml --max-runtime 0s")).stderr, /max_runtime|maxRuntime/);
+  assert.match((await gangway("submit job.yaml --max-runtime 0s")).stderr, /--max-runtime: must be/);
 });
 
 test("a job may be preempted as often as --max-preemptions says, whatever its manifest says", async (t) => {

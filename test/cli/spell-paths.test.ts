@@ -4,8 +4,8 @@ import { pathSpeller } from "../../src/cli/manifest/spell-paths.ts";
 import { startFixture } from "../api/fixture.ts";
 import { pytorchManifest, run } from "./harness.ts";
 
-const kubeflow = pathSpeller({ replicaSpecsField: "pytorchReplicaSpecs", liftsKindSpec: true });
-const own = pathSpeller({ replicaSpecsField: "replicaSpecs", liftsKindSpec: false });
+const kubeflow = pathSpeller({ replicaSpecsField: "pytorchReplicaSpecs", liftsKindSpec: true, sources: new Map() });
+const own = pathSpeller({ replicaSpecsField: "replicaSpecs", liftsKindSpec: false, sources: new Map() });
 const cases: Record<string, readonly [kubeflow: string, own: string]> = {
   "job.spec.replica_specs[Master].template.spec.containers[0].image": [
     "spec.pytorchReplicaSpecs.Master.template.spec.containers[0].image",

@@ -43,6 +43,7 @@ function submission(job: SentJob, change: Partial<Submission> = {}): Submission 
 function startIntake(
   outcomes: readonly (Exclude<CreateOutcome, { kind: "created" }> | OutdatedCheck | "created")[] = ["created"],
   podConfig: PodConfig = PLAIN_POD_CONFIG,
+  classes = NO_CLASSES,
 ) {
   const created: NewJob[] = [];
   const asked: string[] = [];
@@ -54,7 +55,7 @@ function startIntake(
       const known = { project: "vision", defaultQueue: "team-a", ...POLICIES[namespace] };
       return {
         namespace: namespace === "nowhere" ? null : namespace === "fresh" ? "open" : known,
-        priorityClasses: NO_CLASSES,
+        priorityClasses: classes,
         queueExists: async (queue) => ["team-a", "team-b", "default"].includes(queue),
         nodeResources: async () => null,
       };
@@ -102,6 +103,34 @@ test("a repeated call gets the answer of the first one, although its queue was d
   assert.equal((await intake.submit(submission(gone, { requestId: "r1" }))).kind, "invalid");
   created.push(...before);
   assert.equal((await intake.submit(submission(gone, { requestId: "r1" }))).kind, "replayed");
+});
+
+test("Kueue's label names the priority class, unless the job names a class or a priority", async () => {
+  const high = { name: "high", value: 7, preemptionPolicy: "NEVER" } as const;
+  const low = { name: "low", value: 1, preemptionPolicy: "LOWER_PRIORITY" } as const;
+  const known = [high, low];
+  const classes: typeof NO_CLASSES = {
+    default: low,
+    find: async (name) => known.find((one) => one.name === name) ?? null,
+    names: async () => known.map(({ name }) => name),
+  };
+  const { intake, created } = startIntake(["created"], PLAIN_POD_CONFIG, classes);
+  const submit = async (label: string, spec: Partial<SentJob["spec"]> = {}) => {
+    const job = sentJob({ labels: { "kueue.x-k8s.io/priority-class": label }, spec: { ...sentJob({}).spec, ...spec } });
+    const outcome = await intake.submit(submission(job));
+    const { priority, priorityClassName } = created.at(-1)?.job.spec ?? assert.fail("no job was created");
+    return {
+      kind: outcome.kind,
+      as: [priority, priorityClassName],
+      warnings: "warnings" in outcome && outcome.warnings,
+    };
+  };
+  assert.deepEqual(await submit("high"), { kind: "created", as: [7, "high"], warnings: [] });
+  assert.deepEqual((await submit("high", { priority: 3 })).as, [3, undefined]);
+  assert.deepEqual((await submit("high", { priorityClassName: "low" })).as, [1, "low"]);
+  const field = "job.metadata.labels[kueue.x-k8s.io/priority-class]";
+  const message = "is ignored: priority class hihg does not exist; there are: high, low";
+  assert.deepEqual(await submit("hihg"), { kind: "created", as: [1, "low"], warnings: [{ field, message }] });
 });
 
 test("a job whose namespace or queue was deleted after the check is checked again", async () => {

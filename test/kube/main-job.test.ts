@@ -6,7 +6,7 @@ import { Reflector } from "../../src/adapters/cluster/reflector.ts";
 import { isDraining } from "../../src/core/job/job.ts";
 import type { SentJob } from "../../src/core/job/request/sent.ts";
 import { isTerminal } from "../../src/core/job/status.ts";
-import { fromManifest } from "../../src/core/kinds/from-manifest.ts";
+import { fromManifest } from "../../src/core/kinds/manifest/from-manifest.ts";
 import { type PodView, podView } from "../../src/core/pods/read/pod-view.ts";
 import { arrayAt, type JsonObject } from "../../src/runtime/json.ts";
 import { clock, startProxy } from "../cluster/harness.ts";

@@ -5,7 +5,7 @@ import fc from "fast-check";
 import { parseAllDocuments } from "yaml";
 import type { Job } from "../../src/core/job/job.ts";
 import type { SentJob, SentSpec } from "../../src/core/job/request/sent.ts";
-import { fromManifest } from "../../src/core/kinds/from-manifest.ts";
+import { fromManifest } from "../../src/core/kinds/manifest/from-manifest.ts";
 import { PLAIN_POD_CONFIG, type PodConfig } from "../../src/core/pods/pod-config.ts";
 import { policyInForce } from "../../src/core/pods/policy/pod-policy.ts";
 import { formatMilli, parseMilli, parseQuantity } from "../../src/core/pods/quantity.ts";

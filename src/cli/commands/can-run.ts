@@ -9,6 +9,7 @@ import { maxOf } from "../../runtime/lists.ts";
 import { GroupedNotes } from "../manifest/grouped-notes.ts";
 import { noteLine, type ReadyManifest } from "../manifest/read-manifests.ts";
 import { filenameOption, ignoreForeignOption, readReady } from "../manifest/read-ready.ts";
+import { addSettingOptions, SETTINGS_HEADING, settingValues } from "../manifest/setting-options.ts";
 import { clusterText, qualifiedName } from "../output/job-text.ts";
 import { encodeMessage, printLines } from "../output/print.ts";
 import { wrapText } from "../output/wrap.ts";
@@ -31,10 +32,20 @@ export function registerCanRun(registrar: Registrar): void {
     )
     .addOption(filenameOption())
     .addOption(ignoreForeignOption())
-    .addOption(outputOption())
-    .addHelpText("after", examples("gangway can-run -f pytorch-simple.yaml", "gangway can-run jobs/ -o json"));
-  onRun<CanRunOptions>(registrar, command, async (run, args, { filename = [], ignoreForeign = false, output }) => {
-    const ready = await readReady(run, [...args, ...filename], { ignoreForeign, otherwise: "nothing was judged" });
+    .addOption(outputOption());
+  addSettingOptions(command, { heading: SETTINGS_HEADING });
+  command.addHelpText(
+    "after",
+    examples(
+      "gangway can-run -f pytorch-simple.yaml",
+      "gangway can-run pytorch-simple.yaml --queue nlp --gpu-model h100",
+      "gangway can-run jobs/ -o json",
+    ),
+  );
+  onRun<CanRunOptions>(registrar, command, async (run, args, options) => {
+    const { filename = [], ignoreForeign = false, output } = options;
+    const rules = { ignoreForeign, settings: settingValues(options), otherwise: "nothing was judged" };
+    const ready = await readReady(run, [...args, ...filename], rules);
     let worst: number = EXIT.ok;
     using notes = new GroupedNotes(run.deps.stderr);
     for (const manifest of ready) {

@@ -1,7 +1,6 @@
 import { create } from "@bufbuild/protobuf";
-import { durationFromMs } from "@bufbuild/protobuf/wkt";
 import { Option } from "commander";
-import { type Job, type JobSpec, RunPolicySchema, SchedulingPolicySchema } from "../../gen/gangway/v1/job_pb.ts";
+import type { Job } from "../../gen/gangway/v1/job_pb.ts";
 import {
   type CreateJobResponse,
   CreateJobResponse_Outcome,
@@ -14,29 +13,19 @@ import { waitForEnd } from "../jobs/wait-for-end.ts";
 import { GroupedNotes } from "../manifest/grouped-notes.ts";
 import { noteLine, type ReadyManifest } from "../manifest/read-manifests.ts";
 import { filenameOption, ignoreForeignOption, readReady } from "../manifest/read-ready.ts";
+import { addSettingOptions, SETTINGS_HEADING, settingValues } from "../manifest/setting-options.ts";
 import { qualifiedName } from "../output/job-text.ts";
 import { encodeMessage } from "../output/print.ts";
 import { examples, onRun, type Registrar, type Run } from "../run/run-command.ts";
 import { EXIT, usageFailure } from "../shell/exit.ts";
-import {
-  checkTimeout,
-  durationOption,
-  isTable,
-  type OutputFormat,
-  outputOption,
-  parseInt32Or,
-  timeoutOption,
-} from "../shell/options.ts";
+import { checkTimeout, isTable, type OutputFormat, outputOption, timeoutOption } from "../shell/options.ts";
 
 type SubmitOptions = {
   filename?: readonly string[];
   requestId?: string;
   ignoreForeign?: boolean;
   dryRun?: boolean;
-  priorityClass?: string;
-  maxRuntime?: number;
-  backfill?: boolean;
-  maxPreemptions?: number;
+  suspended?: boolean;
   strict?: boolean;
   wait?: boolean;
   timeout?: number;
@@ -59,67 +48,35 @@ export function registerSubmit(registrar: Registrar): void {
       "submit only once: a repeated id returns the job that it created; several jobs use ID-1, ID-2, …",
     )
     .addOption(ignoreForeignOption())
-    .option("--priority-class <name>", "priority class of the jobs, in place of what their manifests say")
-    .addOption(
-      durationOption(
-        "--max-runtime <duration>",
-        "end the jobs so long after their admission, in place of what their manifests say, e.g. 90m or 12h",
-      ),
-    )
-    .option("--backfill", "let the jobs run on what is kept for a reservation, and be taken back at once for it")
-    .addOption(
-      new Option(
-        "--max-preemptions <count>",
-        "how often the jobs may be preempted, in place of what their manifests say; 0: never; the queue may say less",
-      ).argParser((text) => parseInt32Or([], text, 0)),
-    )
     .option("--dry-run", "only check the manifests, create nothing")
     .option("--strict", "refuse manifests with members that are ignored, and jobs with warnings")
     .option("--wait", "print the progress of the jobs until all have ended; exit status 1 if one did not succeed")
     .addOption(new Option("--no-wait", "do not wait; this is the default").hideHelp())
     .addOption(timeoutOption())
     .addOption(outputOption())
-    .addHelpText(
-      "after",
-      examples(
-        "gangway submit pytorch-simple.yaml",
-        "gangway submit -f examples/ --wait --timeout 5m",
-        "cat job.yaml | gangway submit -f - --dry-run --strict",
-        "gangway submit -f job.yaml --request-id 2f1c0d --output json",
-      ),
-    );
+    .option("--suspended", "create the jobs suspended; they wait once they are resumed");
+  addSettingOptions(command, { heading: SETTINGS_HEADING });
+  command.addHelpText(
+    "after",
+    examples(
+      "gangway submit pytorch-simple.yaml",
+      "gangway submit -f examples/ --wait --timeout 5m",
+      "cat job.yaml | gangway submit -f - --dry-run --strict",
+      "gangway submit -f job.yaml --request-id 2f1c0d --output json",
+      "gangway submit pytorch-simple.yaml --queue nlp --priority 10 --gpu-model h100",
+    ),
+  );
   onRun<SubmitOptions>(registrar, command, async (run, args, options) => {
     const paths = [...args, ...(options.filename ?? [])];
     checkOptions(options);
-    const ready = await readReady(run, paths, { ...options, otherwise: "nothing was submitted" });
-    for (const { job } of ready) setFromOptions(job, options);
+    const settings = settingValues(options);
+    const ready = await readReady(run, paths, { ...options, settings, otherwise: "nothing was submitted" });
     const { created, refused } = await submitAndPrint(run, ready, options);
     if (refused > 0) return EXIT.refused;
     if (options.wait !== true) return EXIT.ok;
     const report = isTable(options.output) ? run.deps.stdoutAsIs : run.deps.stderrAsIs;
     return waitForEnd(run, created, { timeoutMs: options.timeout ?? null, report: (line) => report(`${line}\n`) });
   });
-}
-
-/** With a priority class, a priority of the manifest goes, too: it would have to be that of the class. */
-function setFromOptions({ spec }: ReadyManifest["job"], options: SubmitOptions): void {
-  const { priorityClass } = options;
-  if (spec === undefined) return;
-  if (priorityClass !== undefined) {
-    spec.priorityClassName = priorityClass;
-    delete spec.priority;
-  }
-  setRunPolicy(spec, options);
-}
-
-function setRunPolicy(spec: JobSpec, { maxRuntime, backfill, maxPreemptions }: SubmitOptions): void {
-  if (maxRuntime === undefined && backfill === undefined && maxPreemptions === undefined) return;
-  spec.runPolicy ??= create(RunPolicySchema);
-  if (maxRuntime !== undefined) spec.runPolicy.maxRuntime = durationFromMs(maxRuntime);
-  if (backfill !== undefined) spec.runPolicy.backfill = backfill;
-  if (maxPreemptions === undefined) return;
-  spec.runPolicy.schedulingPolicy ??= create(SchedulingPolicySchema);
-  spec.runPolicy.schedulingPolicy.maxPreemptions = maxPreemptions;
 }
 
 function checkOptions(options: SubmitOptions): void {

@@ -2,10 +2,14 @@ import { JobService, JobView } from "../../gen/gangway/v1/job_service_pb.ts";
 import type { JobRef } from "../jobs/job-name.ts";
 import { addJobSelection, changeJobs, type JobSelectionOptions, selectJobs } from "../jobs/select-jobs.ts";
 import { partialSpec, updateJob } from "../jobs/update-job.ts";
+import { checkNoFixedSettings, refuseFixedSettings } from "../manifest/setting-options.ts";
 import { NOT_ENDED } from "../output/job-text.ts";
 import { examples, onRun, type Registrar, type Run } from "../run/run-command.ts";
 import { usageFailure } from "../shell/exit.ts";
 import { parseInt32, repeated } from "../shell/options.ts";
+
+/** Settings whose option selects jobs. */
+const SELECTS = ["queue"];
 
 type Changes = {
   readonly priority?: number;
@@ -27,7 +31,10 @@ export function registerUpdate(registrar: Registrar): void {
         "gangway update -l sweep=lr --priority 5 --yes",
       ),
     );
+  refuseFixedSettings(command, SELECTS);
   onRun<JobSelectionOptions & Changes>(registrar, command, async (run, args, options) => {
+    // Without names, --queue selects jobs.
+    checkNoFixedSettings(args.length > 0 ? options : { ...options, queue: undefined }, args[0] ?? "NAME");
     const { priority, priorityClass, label = [] } = options;
     if (priority === undefined && priorityClass === undefined && label.length === 0)
       throw usageFailure("there is nothing to change; give --priority, --priority-class or --label");

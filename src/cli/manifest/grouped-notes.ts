@@ -3,14 +3,16 @@ import { getOrCreate } from "../../runtime/get-or-create.ts";
 
 const WHERE = /^(.+?, document \d+(?:, item \d+)?): /s;
 
-/** Collects lines such as `a.yaml, document 1: spec.queue: is ignored`. Prints them as warnings when it is disposed. */
+/** Collects lines such as `a.yaml, document 1: spec.queue: is ignored`. Prints them when it is disposed. */
 export class GroupedNotes implements Disposable {
   readonly #print: (text: string) => void;
+  readonly #word: "warning" | "note";
   /** The places of each text, in the order of their first lines. */
   readonly #places = new Map<string, string[]>();
 
-  constructor(print: (text: string) => void) {
+  constructor(print: (text: string) => void, word: "warning" | "note" = "warning") {
     this.#print = print;
+    this.#word = word;
   }
 
   add(line: string): void {
@@ -20,7 +22,7 @@ export class GroupedNotes implements Disposable {
   }
 
   [Symbol.dispose](): void {
-    for (const line of this.#lines()) this.#print(`warning: ${line}\n`);
+    for (const line of this.#lines()) this.#print(`${this.#word}: ${line}\n`);
   }
 
   /** One line for each text. One that several documents have names the first of them. */

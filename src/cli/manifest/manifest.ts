@@ -1,8 +1,9 @@
 import { create } from "@bufbuild/protobuf";
 import type { FieldError, FieldNote, SentSpec } from "../../core/job/request/sent.ts";
 import { checkSent } from "../../core/kinds/check-sent.ts";
-import { fromManifest, type Manifest } from "../../core/kinds/from-manifest.ts";
 import type { Kind } from "../../core/kinds/kind.ts";
+import { fromManifest, type ManifestRules } from "../../core/kinds/manifest/from-manifest.ts";
+import type { SentMetadata } from "../../core/kinds/manifest/sent-manifest.ts";
 import type { Registry } from "../../core/kinds/registry.ts";
 import { type Job, JobSchema } from "../../gen/gangway/v1/job_pb.ts";
 import type { Json, JsonObject } from "../../runtime/json.ts";
@@ -17,10 +18,14 @@ export type ManifestJob =
       readonly kind: "job";
       readonly job: Job;
       readonly warnings: readonly FieldNote[];
+      /** What was taken from members of other systems. */
+      readonly notes: readonly FieldNote[];
       /** Renames the service's fields in a text to those of the manifest. */
       readonly spelled: (text: string) => string;
     }
   | { readonly kind: "invalid"; readonly errors: readonly FieldNote[] };
+
+export type { ManifestRules };
 
 /** The namespace for manifests that name none. `isExplicit`: the user set it with --namespace. */
 export type DefaultNamespace = { readonly name: string; readonly isExplicit: boolean };
@@ -39,7 +44,7 @@ const NAME_SHOWN_MAX = 253;
  */
 export function readManifest(
   document: Json,
-  { kinds, namespace }: { readonly kinds: Registry; readonly namespace: DefaultNamespace },
+  { kinds, namespace, ...rules }: ManifestRules & { readonly kinds: Registry; readonly namespace: DefaultNamespace },
 ): ManifestJob {
   if (!isJsonObject(document))
     return invalid([{ field: "", message: "must be an object with apiVersion, kind, metadata and spec" }]);
@@ -57,10 +62,10 @@ export function readManifest(
       },
     ]);
   }
-  const read = fromManifest(document, kinds);
+  const read = fromManifest(document, kinds, rules);
   if (read.kind === "refused")
     return invalid(read.errors.map(({ path, ...error }) => ({ field: path === "kind" ? "" : path, ...error })));
-  const { metadata, spec } = read.manifest;
+  const { metadata, spec, sources, notes } = read.manifest;
   const kind = kinds.kindOf(spec.kind);
   const errors = [...metadataErrors(metadata, namespace), ...specErrors(document, spec, kind)];
   if (errors.length > 0) return invalid(errors);
@@ -70,8 +75,9 @@ export function readManifest(
   });
   const isKubeflow = document["apiVersion"] === KUBEFLOW_VERSION;
   const replicaSpecsField = (isKubeflow && kind?.replicaSpecsField) || "replicaSpecs";
-  const spelled = pathSpeller({ replicaSpecsField, liftsKindSpec: isKubeflow });
-  return { kind: "job", job, warnings: ignoredMembers(document, { isKubeflow, kind }), spelled };
+  const spelled = pathSpeller({ replicaSpecsField, liftsKindSpec: isKubeflow, sources });
+  const warnings = [...ignoredMembers(document, { isKubeflow, kind }), ...read.manifest.warnings];
+  return { kind: "job", job, warnings, notes, spelled };
 }
 
 /** `Service web`: kind and name of an object of another API. Null for a job, and for what is no object of any API. */
@@ -93,7 +99,7 @@ function invalid(errors: readonly FieldNote[]): ManifestJob {
   return { kind: "invalid", errors };
 }
 
-function metadataErrors(metadata: Manifest["metadata"], namespace: DefaultNamespace): FieldNote[] {
+function metadataErrors(metadata: SentMetadata, namespace: DefaultNamespace): FieldNote[] {
   const errors: FieldNote[] = [];
   if (!(metadata.name || metadata.generateName)) errors.push({ field: "metadata.name", message: "is required" });
   const own = metadata.namespace ?? namespace.name;

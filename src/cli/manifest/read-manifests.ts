@@ -5,7 +5,7 @@ import type { Registry } from "../../core/kinds/registry.ts";
 import type { Job } from "../../gen/gangway/v1/job_pb.ts";
 import { arrayAt, isJsonObject } from "../../runtime/json.ts";
 import { type DocumentStep, type ManifestDocument, readDocuments } from "./documents.ts";
-import { type DefaultNamespace, foreignName, readManifest } from "./manifest.ts";
+import { type DefaultNamespace, foreignName, type ManifestRules, readManifest } from "./manifest.ts";
 import { type ManifestSource, readSources, type SourceIo } from "./sources.ts";
 
 /**
@@ -24,6 +24,8 @@ type ManifestsRead = {
   /** The first ones; the last says how many more there are. */
   readonly errors: readonly string[];
   readonly warnings: readonly string[];
+  /** What was taken from members of other systems. */
+  readonly notes: readonly string[];
   /** The documents that are no jobs, such as a Service, each with its kind and name. */
   readonly foreign: readonly string[];
 };
@@ -34,13 +36,14 @@ type ReadOptions = {
   readonly namespace: DefaultNamespace;
   /** True: objects of other APIs, such as a Service, are no errors. */
   readonly ignoresForeign?: boolean;
-};
+} & ManifestRules;
 
 /** Reads the manifests that the paths name. */
 export async function readManifests(paths: readonly string[], options: ReadOptions): Promise<ManifestsRead> {
   const ready: ReadyManifest[] = [];
   const errors = new NoteList<Line>();
   const warnings = new NoteList<Line>();
+  const notes = new NoteList<Line>();
   const foreign: string[] = [];
   const take = ({ where, value }: ManifestDocument) => {
     const other = foreignName(value);
@@ -51,6 +54,7 @@ export async function readManifests(paths: readonly string[], options: ReadOptio
     else {
       ready.push({ where, job: manifest.job, spelled: manifest.spelled });
       warnings.addAll(manifest.warnings.map((note) => line(where, note)));
+      notes.addAll(manifest.notes.map((note) => line(where, note)));
     }
   };
   for await (const step of readSteps(await readSources(paths, options.io), options.io)) {
@@ -58,7 +62,7 @@ export async function readManifests(paths: readonly string[], options: ReadOptio
     else for (const document of itemsOfList(step)) take(document);
   }
   errors.addAll(duplicates(ready));
-  return { ready, errors: textsOf(errors), warnings: textsOf(warnings), foreign };
+  return { ready, errors: textsOf(errors), warnings: textsOf(warnings), notes: textsOf(notes), foreign };
 }
 
 type Line = { readonly message: string; readonly more?: number };

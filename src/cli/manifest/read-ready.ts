@@ -2,6 +2,7 @@ import { Option } from "commander";
 import type { Run } from "../run/run-command.ts";
 import { CommandFailure, EXIT, usageFailure } from "../shell/exit.ts";
 import { GroupedNotes } from "./grouped-notes.ts";
+import type { ManifestRules } from "./manifest.ts";
 import { type ReadyManifest, readManifests } from "./read-manifests.ts";
 
 /** `-f` of commands that read manifests. */
@@ -16,7 +17,7 @@ export function ignoreForeignOption(): Option {
   return new Option("--ignore-foreign", "skip documents that are not jobs, such as a Service, and name them");
 }
 
-export type ReadReadyOptions = {
+export type ReadReadyOptions = ManifestRules & {
   /** Skips documents that are not jobs, and names them. Omitted: they are errors. */
   readonly ignoreForeign?: boolean;
   /** True: an ignored member is an error. Omitted: it is a warning. */
@@ -29,7 +30,7 @@ export type ReadReadyOptions = {
 export async function readReady(
   run: Run,
   paths: readonly string[],
-  { ignoreForeign = false, strict = false, otherwise }: ReadReadyOptions,
+  { ignoreForeign = false, strict = false, otherwise, settings, suspended }: ReadReadyOptions,
 ): Promise<readonly ReadyManifest[]> {
   if (paths.length === 0) throw usageFailure("give the manifests: files, folders, or - for stdin");
   const namespace = { name: run.namespace, isExplicit: run.isNamespaceGiven };
@@ -38,6 +39,8 @@ export async function readReady(
     kinds: await run.deps.kinds(),
     ignoresForeign: ignoreForeign,
     namespace,
+    ...(settings && { settings }),
+    ...(suspended === undefined ? {} : { suspended }),
   });
   const { ready, foreign } = read;
   const [errors, warnings] = strict ? [[...read.errors, ...read.warnings], []] : [read.errors, read.warnings];
@@ -45,6 +48,10 @@ export async function readReady(
   {
     using notes = new GroupedNotes(run.deps.stderr);
     for (const warning of warnings) notes.add(warning);
+  }
+  {
+    using notes = new GroupedNotes(run.deps.stderr, "note");
+    for (const note of read.notes) notes.add(note);
   }
   if (errors.length > 0) {
     const way = ignoreForeign || foreign.length === 0 ? "" : "; --ignore-foreign skips documents that are not jobs";

@@ -3,17 +3,27 @@ const REQUEST_PATH = /\bjob\.(spec|metadata)((?:\.[\w-]+|\[[^\]\s]*\])*)/g;
 /** From these members on, names are those of the manifest already. */
 const VERBATIM = /\.(?:template|inputs|labels|annotations|kind_spec)\b/;
 
+const MANIFEST_PATH = /\bspec((?:\.[A-Za-z]+)+)/g;
+
+/** Returns a function that names fields of a spec in a text by where their values come from, such as an annotation. */
+function sourceSpeller(sources: ReadonlyMap<string, string>): (text: string) => string {
+  return (text) => text.replaceAll(MANIFEST_PATH, (path, member: string) => sources.get(member.slice(1)) ?? path);
+}
+
 /**
  * Returns a function that renames the service's fields in a text to those of a manifest, such as
  * `spec.pytorchReplicaSpecs.Master.template`. `replicaSpecsField` is the manifest's member for the replica specs;
- * `liftsKindSpec`: the members of the kind spec are members of the spec itself.
+ * `liftsKindSpec`: the members of the kind spec are members of the spec itself. `sources`: by field of the spec in
+ * Gangway's own form, the place in the manifest that its value comes from, where that is another.
  */
 export function pathSpeller(manifest: {
   readonly replicaSpecsField: string;
   readonly liftsKindSpec: boolean;
+  readonly sources: ReadonlyMap<string, string>;
 }): (text: string) => string {
   const { replicaSpecsField, liftsKindSpec } = manifest;
-  return (text) =>
+  const bySource = sourceSpeller(manifest.sources);
+  const spelled = (text: string) =>
     text.replaceAll(REQUEST_PATH, (_, root: string, path: string) => {
       const at = path.search(VERBATIM);
       const [ours, verbatim] = at < 0 ? [path, ""] : [path.slice(0, at), path.slice(at)];
@@ -24,4 +34,5 @@ export function pathSpeller(manifest: {
       const rest = verbatim.replace(/^\.kind_spec\b/, liftsKindSpec ? "" : ".kindSpec");
       return `${root}${named}${rest}`;
     });
+  return (text) => bySource(spelled(text));
 }

@@ -1,9 +1,7 @@
+import { EXPECT_ANNOTATION } from "../../core/kinds/manifest/foreign-settings.ts";
 import { type Job, JobPhase, JobPhaseSchema } from "../../gen/gangway/v1/job_pb.ts";
 import { clusterCell, podsCell, qualifiedName, reasonCell } from "../output/job-text.ts";
 import { type Column, renderTable, type TableOptions } from "../output/table.ts";
-
-/** The annotation says how an example should end: `Succeeded` or `Failed`. */
-export const EXPECT_ANNOTATION = "gangway.dev/expect";
 
 /** Few columns: they and the reason fit 80 characters. `gangway list` shows the others. */
 const COLUMNS: readonly Column[] = [

@@ -25,3 +25,5 @@ export const LABEL = {
 
 /** The label of a manifest that names the job's queue, as Kueue's users write it. */
 export const QUEUE_LABEL = "kueue.x-k8s.io/queue-name";
+/** The label that names the job's priority class, as Kueue's users write it. */
+export const PRIORITY_CLASS_LABEL = "kueue.x-k8s.io/priority-class";

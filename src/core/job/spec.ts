@@ -7,20 +7,23 @@ import type { JsonObject } from "../../runtime/json.ts";
 export type RestartPolicy = "Always" | "OnFailure" | "Never" | "ExitCode";
 
 /** Which pods are deleted after the job has ended. Running means Running or Pending (Kubeflow common API). */
-export type CleanPodPolicy = "All" | "Running" | "None";
+export type CleanPodPolicy = (typeof CLEAN_POD_POLICIES)[number];
+export const CLEAN_POD_POLICIES = ["All", "Running", "None"] as const;
 
 /**
  * The pods that are restarted after a failure. REPLICA: the failed pod alone, as in Kubeflow. GANG: every pod of its
  * gang, which is the default of a plain Job.
  */
-export type RestartScope = "REPLICA" | "GANG";
+export type RestartScope = (typeof RESTART_SCOPES)[number];
+export const RESTART_SCOPES = ["REPLICA", "GANG"] as const;
 
 /**
  * The rule for a gang of a static kind while it has fewer members than its job has replicas. KEEP: its programs get the
  * number of all replicas, and wait for the others. RESTART: they get the number of members, and the gang restarts as a
  * whole once it has grown to all.
  */
-export type PartialPolicy = "KEEP" | "RESTART";
+export type PartialPolicy = (typeof PARTIAL_POLICIES)[number];
+export const PARTIAL_POLICIES = ["KEEP", "RESTART"] as const;
 
 export type ReplicaSpec = {
   /** The number of pods of this type. May be 0. */

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { fromManifest } from "../../../src/core/kinds/from-manifest.ts";
+import { fromManifest } from "../../../src/core/kinds/manifest/from-manifest.ts";
 import type { Json, JsonObject } from "../../../src/runtime/json.ts";
 import { isJsonObject } from "../../../src/runtime/json.ts";
 import { kindsWith } from "../../support/kinds.ts";

@@ -5,7 +5,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { SentSpec } from "../../../src/core/job/request/sent.ts";
-import { fromManifest } from "../../../src/core/kinds/from-manifest.ts";
+import { fromManifest } from "../../../src/core/kinds/manifest/from-manifest.ts";
 import { KINDS } from "../../../src/core/kinds/registry.ts";
 import { reconcile } from "../../../src/core/reconcile/reconcile.ts";
 import type { JsonObject } from "../../../src/runtime/json.ts";

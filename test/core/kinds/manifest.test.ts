@@ -3,7 +3,7 @@ import { test } from "node:test";
 import fc from "fast-check";
 import { defaultSpec } from "../../../src/core/job/request/defaults.ts";
 import { checkSent } from "../../../src/core/kinds/check-sent.ts";
-import { fromManifest } from "../../../src/core/kinds/from-manifest.ts";
+import { fromManifest } from "../../../src/core/kinds/manifest/from-manifest.ts";
 import { KINDS } from "../../../src/core/kinds/registry.ts";
 import { checkTemplate } from "../../../src/core/pods/judge/validate-template.ts";
 import type { JsonObject } from "../../../src/runtime/json.ts";
@@ -91,7 +91,7 @@ const refused = {
   "no processes per node": [pytorch({ nprocPerNode: "0" }), ["spec.kindSpec.nprocPerNode"]],
   "a replica type of another kind": [pytorch({}, { PS: { template } }), ["spec.replicaSpecs.PS"]],
   "a job with another manager": [
-    pytorch({ runPolicy: { managedBy: "kueue.x-k8s.io/multikueue" } }),
+    pytorch({ runPolicy: { managedBy: "example.com/other" } }),
     ["spec.runPolicy.managedBy"],
   ],
   "two masters": [pytorch({}, { Master: { replicas: 2, template } }), ["spec.replicaSpecs.Master.replicas"]],
@@ -169,6 +169,9 @@ test("manifests of gangway.dev/v1 accept every field by its JSON name, and enums
         priority: 5,
         placement: { gpuModels: ["h100"] },
       },
+      sources: new Map(),
+      notes: [],
+      warnings: [],
     },
   });
 });

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import fc from "fast-check";
 import { schemaErrors } from "../../../src/core/kinds/check-schema.ts";
 import { checkSent } from "../../../src/core/kinds/check-sent.ts";
-import { fromManifest } from "../../../src/core/kinds/from-manifest.ts";
+import { fromManifest } from "../../../src/core/kinds/manifest/from-manifest.ts";
 import { logLink, type PluginEntry, podKind, serviceKind } from "../../../src/core/kinds/plugin.ts";
 import { createRegistry, KINDS, OWN_ENTRY, servedName } from "../../../src/core/kinds/registry.ts";
 import { schemaFault } from "../../../src/core/kinds/schema-words.ts";

@@ -95,7 +95,9 @@ export type Metadata = Message<"gangway.v1.Metadata"> & {
 
   /**
    * At most 64 labels, with keys and values as in Kubernetes. Keys of the domain gangway.dev are reserved. The label
-   * kueue.x-k8s.io/queue-name names the job's queue if run_policy.scheduling_policy.queue is empty.
+   * kueue.x-k8s.io/queue-name names the job's queue if run_policy.scheduling_policy.queue is empty, and
+   * kueue.x-k8s.io/priority-class its priority class if the class exists, and the job names neither a class nor a
+   * priority.
    *
    * @generated from field: map<string, string> labels = 6;
    */
@@ -208,9 +210,9 @@ export type JobSpec = Message<"gangway.v1.JobSpec"> & {
 
   /**
    * The PriorityClass of PriorityClassService whose value and preemption policy the job copies. It must exist. If
-   * priority is set too, it must be the value of the class. Empty: the default class if priority is omitted too, else
-   * none; in UpdateJob: none, and the priority stays. The gang's PodGroup has a class of its own:
-   * run_policy.scheduling_policy.priority_class.
+   * priority is set too, it must be the value of the class. Empty: if priority is omitted too, the class of the label
+   * kueue.x-k8s.io/priority-class, or the default class; else none; in UpdateJob: none, and the priority stays. The
+   * gang's PodGroup has a class of its own: run_policy.scheduling_policy.priority_class.
    *
    * @generated from field: string priority_class_name = 8;
    */

@@ -1,7 +1,7 @@
-import { parseDurationMs } from "../../runtime/duration.ts";
-import { isJsonObject, type Json, type JsonObject } from "../../runtime/json.ts";
-import { NoteList } from "../job/request/notes.ts";
-import type { FieldError } from "../job/request/sent.ts";
+import { parseDurationMs } from "../../../runtime/duration.ts";
+import { isJsonObject, type Json, type JsonObject } from "../../../runtime/json.ts";
+import { NoteList } from "../../job/request/notes.ts";
+import type { FieldError } from "../../job/request/sent.ts";
 
 export type NumberBounds = { readonly wide?: boolean; readonly least?: number; readonly most?: number };
 

@@ -2,38 +2,35 @@
  * Reads a job from a manifest. It serves users who bring manifests of Kubeflow, or write those of Gangway, and who must
  * see every wrong field at once.
  */
-import { canonicalJson, isJsonObject, type Json, type JsonObject, objectAt } from "../../runtime/json.ts";
+import { canonicalJson, isJsonObject, type Json, type JsonObject, objectAt } from "../../../runtime/json.ts";
 import type {
   FieldError,
   SentReplicaSpec,
   SentRunPolicy,
   SentSchedulingPolicy,
   SentSpec,
-} from "../job/request/sent.ts";
-import type { CleanPodPolicy, PartialPolicy, RestartPolicy, RestartScope } from "../job/spec.ts";
-import { isService, type Kind } from "./kind.ts";
-import { type Registry, UNSERVED_KINDS } from "./registry.ts";
+} from "../../job/request/sent.ts";
+import { CLEAN_POD_POLICIES, PARTIAL_POLICIES, RESTART_SCOPES, type RestartPolicy } from "../../job/spec.ts";
+import { isService, type Kind } from "../kind.ts";
+import { type Registry, UNSERVED_KINDS } from "../registry.ts";
+import { foreignSettings } from "./foreign-settings.ts";
+import type { SentManifest, SentMetadata } from "./sent-manifest.ts";
 import { SentReader, sentOnly } from "./sent-reader.ts";
+import type { SettingValues } from "./settings.ts";
 
-/** The metadata that a manifest may give a job. */
-type SentMetadata = {
-  readonly name?: string;
-  readonly generateName?: string;
-  readonly namespace?: string;
-  readonly labels?: Readonly<Record<string, string>>;
-  readonly annotations?: Readonly<Record<string, string>>;
+/** What a command line says about all jobs of its manifests. */
+export type ManifestRules = {
+  /** In place of what a manifest says. Omitted: none. */
+  readonly settings?: SettingValues;
+  /** True: the job is suspended. Omitted: as the manifest says. */
+  readonly suspended?: boolean;
 };
 
-export type Manifest = { readonly metadata: SentMetadata; readonly spec: SentSpec };
-
 type ManifestOutcome =
-  | { readonly kind: "read"; readonly manifest: Manifest }
+  | { readonly kind: "read"; readonly manifest: SentManifest }
   | { readonly kind: "refused"; readonly errors: readonly FieldError[] };
 
-const PARTIAL_POLICIES: readonly PartialPolicy[] = ["KEEP", "RESTART"];
-const CLEAN_POD_POLICIES: readonly CleanPodPolicy[] = ["All", "Running", "None"];
 const RESTART_POLICIES: readonly RestartPolicy[] = ["Always", "OnFailure", "Never", "ExitCode"];
-const RESTART_SCOPES: readonly RestartScope[] = ["REPLICA", "GANG"];
 const OWN_API_VERSION = "gangway.dev/v1";
 /** The members of the spec of a manifest in Gangway's own form. */
 export const OWN_SPEC_FIELDS = [
@@ -51,7 +48,7 @@ export const OWN_SPEC_FIELDS = [
  * Reads a manifest. `kubeflow.org/v1`: the kind's own members of `spec` become the kind spec. `gangway.dev/v1`: the
  * JSON names of the API. Sets no defaults, names every wrong field, and never throws.
  */
-export function fromManifest(doc: JsonObject, kinds: Registry): ManifestOutcome {
+export function fromManifest(doc: JsonObject, kinds: Registry, rules: ManifestRules = {}): ManifestOutcome {
   const reader = new SentReader();
   const apiVersion = reader.text(doc["apiVersion"], "apiVersion");
   const own = apiVersion === OWN_API_VERSION;
@@ -62,21 +59,9 @@ export function fromManifest(doc: JsonObject, kinds: Registry): ManifestOutcome 
   if (reader.errors.length > 0) return { kind: "refused", errors: reader.errors };
   const spec = reader.object(doc["spec"], "spec") ?? reader.fail("spec", "is required") ?? {};
   const read = own ? readOwn(reader, named, spec) : readKubeflow(reader, named, spec);
-  const sent = withPartial(reader, read, metadata);
+  const manifest = foreignSettings(reader, { metadata, spec: read }, { isForeign: !own, ...rules });
   if (reader.errors.length > 0) return { kind: "refused", errors: reader.errors };
-  return { kind: "read", manifest: { metadata, spec: sent } };
-}
-
-/** The annotation of a Kubeflow manifest for `partial`, which Kubeflow's scheduling policy does not have. */
-const PARTIAL_ANNOTATION = "gangway.dev/partial";
-
-/** The spec with the annotation's value, unless the scheduling policy has one. */
-function withPartial(reader: SentReader, spec: SentSpec, { annotations = {} }: SentMetadata): SentSpec {
-  const path = `metadata.annotations.${PARTIAL_ANNOTATION}`;
-  const partial = reader.word(annotations[PARTIAL_ANNOTATION], path, PARTIAL_POLICIES);
-  const { runPolicy } = spec;
-  if (partial === undefined || runPolicy?.schedulingPolicy?.partial !== undefined) return spec;
-  return { ...spec, runPolicy: { ...runPolicy, schedulingPolicy: { ...runPolicy?.schedulingPolicy, partial } } };
+  return { kind: "read", manifest };
 }
 
 /** A kind that is served, and the name that a document gives it: the default kind serves other names too. */
@@ -139,8 +124,10 @@ function readKubeflow(reader: SentReader, { name, kind }: NamedKind, spec: JsonO
   });
 }
 
-/** Kubeflow's own controller, which manifests may name as the manager. Gangway replaces it. */
-const MANAGER = "kubeflow.org/training-operator";
+/** Kubeflow's own controller, and Kueue's for several clusters, which manifests may name. Gangway replaces both. */
+const MANAGERS = ["kubeflow.org/training-operator", "kueue.x-k8s.io/multikueue"];
+
+const MANAGER_SHOWN_MAX = 80;
 
 /** A run policy without `managedBy`. Fails if that names another manager. */
 function managedHere(reader: SentReader, policy: Json | undefined): Json | undefined {
@@ -148,8 +135,8 @@ function managedHere(reader: SentReader, policy: Json | undefined): Json | undef
   const { managedBy, ...rest } = policy;
   const path = "spec.runPolicy.managedBy";
   const manager = reader.text(managedBy, path);
-  if (manager && manager !== MANAGER) {
-    reader.fail(path, `must be ${MANAGER} or omitted, not ${manager}: Gangway manages every job that it accepts`);
+  if (manager && !MANAGERS.includes(manager)) {
+    reader.fail(path, `is managed by ${manager.slice(0, MANAGER_SHOWN_MAX)}; remove managedBy to run it here`);
   }
   return rest;
 }

@@ -1,0 +1,22 @@
+import type { FieldNote, SentSpec } from "../../job/request/sent.ts";
+
+/** The metadata that a manifest may give a job. */
+export type SentMetadata = {
+  readonly name?: string;
+  readonly generateName?: string;
+  readonly namespace?: string;
+  readonly labels?: Readonly<Record<string, string>>;
+  readonly annotations?: Readonly<Record<string, string>>;
+};
+
+/** A job as a manifest says it. */
+export type SentManifest = {
+  readonly metadata: SentMetadata;
+  readonly spec: SentSpec;
+  /** By field of the spec, such as `priority`: the member of the metadata that its value comes from. */
+  readonly sources: ReadonlyMap<string, string>;
+  /** What was taken from members of other systems. */
+  readonly notes: readonly FieldNote[];
+  /** What was changed or ignored. */
+  readonly warnings: readonly FieldNote[];
+};
