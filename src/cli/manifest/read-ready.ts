@@ -39,24 +39,23 @@ export async function readReady(
     kinds: await run.deps.kinds(),
     ignoresForeign: ignoreForeign,
     namespace,
-    ...(settings && { settings }),
-    ...(suspended === undefined ? {} : { suspended }),
+    settings,
+    suspended,
   });
   const { ready, foreign } = read;
   const [errors, warnings] = strict ? [[...read.errors, ...read.warnings], []] : [read.errors, read.warnings];
   if (ignoreForeign) for (const one of foreign) run.deps.stderr(`skipped ${one}\n`);
-  {
-    using notes = new GroupedNotes(run.deps.stderr);
-    for (const warning of warnings) notes.add(warning);
-  }
-  {
-    using notes = new GroupedNotes(run.deps.stderr, "note");
-    for (const note of read.notes) notes.add(note);
-  }
+  printNotes(run, warnings, "warning");
+  printNotes(run, read.notes, "note");
   if (errors.length > 0) {
     const way = ignoreForeign || foreign.length === 0 ? "" : "; --ignore-foreign skips documents that are not jobs";
     throw new CommandFailure(EXIT.refused, [...errors.map((error) => `error: ${error}`), otherwise + way]);
   }
   if (ready.length === 0) throw usageFailure(`there is no manifest in ${paths.join(", ")}`);
   return ready;
+}
+
+function printNotes(run: Run, lines: readonly string[], word: "warning" | "note"): void {
+  using notes = new GroupedNotes(run.deps.stderr, word);
+  for (const line of lines) notes.add(line);
 }

@@ -31,8 +31,8 @@ const KUEUE: readonly KueueMember[] = [
 /** What the command line says in place of the manifest, and whether the manifest is that of another system. */
 type Context = {
   readonly isForeign: boolean;
-  readonly settings?: SettingValues;
-  readonly suspended?: boolean;
+  readonly settings?: SettingValues | undefined;
+  readonly suspended?: boolean | undefined;
 };
 
 /**

@@ -21,9 +21,9 @@ import type { SettingValues } from "./settings.ts";
 /** What a command line says about all jobs of its manifests. */
 export type ManifestRules = {
   /** In place of what a manifest says. Omitted: none. */
-  readonly settings?: SettingValues;
+  readonly settings?: SettingValues | undefined;
   /** True: the job is suspended. Omitted: as the manifest says. */
-  readonly suspended?: boolean;
+  readonly suspended?: boolean | undefined;
 };
 
 type ManifestOutcome =

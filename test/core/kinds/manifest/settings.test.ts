@@ -44,7 +44,7 @@ function specWith(path: string, value: Json): JsonObject {
 }
 
 /** A value of a setting: as text, and as the member of a manifest in Gangway's own form. */
-function valueOf({ type }: Setting): fc.Arbitrary<{ readonly text: string; readonly json: Json }> {
+function anyValue({ type }: Setting): fc.Arbitrary<{ readonly text: string; readonly json: Json }> {
   const name = fc.stringMatching(/^[a-z][a-z0-9-]{0,8}$/);
   const number = (least: number) =>
     fc.integer({ min: least, max: 100_000 }).map((json) => ({ text: String(json), json }));
@@ -81,7 +81,7 @@ function valueOf({ type }: Setting): fc.Arbitrary<{ readonly text: string; reado
 
 const oneSetting = fc
   .constantFrom(...SETTINGS)
-  .chain((setting) => fc.record({ setting: fc.constant(setting), value: valueOf(setting), other: valueOf(setting) }));
+  .chain((setting) => fc.record({ setting: fc.constant(setting), value: anyValue(setting), other: anyValue(setting) }));
 
 function option({ name }: Setting, text: string): ManifestRules {
   const outcome = readSetting(settingOf(name)!, text);
