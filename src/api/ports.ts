@@ -1,4 +1,5 @@
 /** The functions that the services of the API need of the rest of the process. */
+
 import type {
   AccessDeletion,
   AccessRefusal,
@@ -32,6 +33,7 @@ import type { QuotaGrant, QuotaGrantOutcome } from "../core/admin/quota-grant.ts
 import type { LogFailure, LogRequest, LogTarget, OpenLog, PodForLog } from "../core/job/container-log.ts";
 import type { EventPage, EventQuery } from "../core/job/event.ts";
 import type { Job } from "../core/job/job.ts";
+import type { SilentClusters } from "../core/job/request/concerns.ts";
 import type { WatchItem, WatchRequest } from "../core/job/request/event-log.ts";
 import type { JobPage, JobQuery, ShownJob } from "../core/job/request/list.ts";
 import type {
@@ -83,6 +85,8 @@ export type JobIntake = {
 export type JobReads = {
   readonly getJob: (job: JobName | { readonly uid: string }) => Promise<ShownJob | null>;
   readonly listJobs: (query: JobQuery) => Promise<JobPage | "badCursor">;
+  /** As they were known a second ago at most. */
+  readonly silentClusters: () => Promise<SilentClusters>;
   readonly listEvents: (query: EventQuery) => Promise<EventPage | "notFound" | "badCursor">;
   /**
    * Why the planner last did not admit the job, and the time of the numbers. Null if the job does not wait, or if the

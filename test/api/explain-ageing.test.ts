@@ -18,10 +18,15 @@ function explained(effectivePriority: number | null, started = false) {
   const waiting = { ...admitted, status: { ...admitted.status, phase: "WAITING" as const }, admissions: [] };
   const job = { ...(started ? admitted : waiting), spec };
   const reads = {
+    silentClusters: async () => new Map(),
     getJob: async () => ({ job, position: started ? null : 2, effectivePriority, tokens: [] }),
     refusalOf: async () => null,
   } as unknown as Parameters<typeof explainJob>[0]["reads"];
-  return explainJob({ reads, kinds: OWN_KINDS }, create(ExplainJobRequestSchema, { name: job.name }), context);
+  return explainJob(
+    { reads, kinds: OWN_KINDS, clock: { nowMs: () => 0 } },
+    create(ExplainJobRequestSchema, { name: job.name }),
+    context,
+  );
 }
 
 test("explain says by how much the priority of a waiting job has grown, beside its position", async () => {

@@ -51,13 +51,14 @@ const cases: Record<string, { readonly job: Job; readonly says: RegExp }> = {
 for (const [name, { job, says }] of Object.entries(cases)) {
   test(`explain of a job at a service says ${name}`, async () => {
     const reads = {
+      silentClusters: async () => new Map(),
       getJob: async () => ({ job, position: null, tokens: [] }),
       refusalOf: () => assert.fail("it does not wait"),
     } as unknown as Parameters<typeof explainJob>[0]["reads"];
     const request = create(ExplainJobRequestSchema, { name: job.name });
     const access = new CallAccess(null, { identity: ANONYMOUS, rpc: "gangway.v1.JobService/ExplainJob" });
     const context = { signal: new AbortController().signal, identity: ANONYMOUS, access, violations: [] };
-    const { summary } = await explainJob({ reads, kinds }, request, context);
+    const { summary } = await explainJob({ reads, kinds, clock: { nowMs: () => 0 } }, request, context);
     assert.match(summary, says);
   });
 }

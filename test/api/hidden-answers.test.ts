@@ -49,11 +49,12 @@ async function explained(seen: readonly ["pool" | "queue" | "cluster", string][]
     const status = { ...waiting.status, waiting: { message, reason, sinceMs: 0 } };
     for (const found of [{ refusal, atMs: 0 }, null]) {
       const reads = {
+        silentClusters: async () => new Map(),
         getJob: async () => ({ job: { ...waiting, status }, position: 1, tokens: [] }),
         refusalOf: async () => found,
       } as unknown as Parameters<typeof explainJob>[0]["reads"];
       const request = create(ExplainJobRequestSchema, { namespace: waiting.namespace, name: waiting.name });
-      const answer = await explainJob({ reads, kinds }, request, context);
+      const answer = await explainJob({ reads, kinds, clock: { nowMs: () => 0 } }, request, context);
       texts.push(toJsonString(ExplainJobResponseSchema, create(ExplainJobResponseSchema, answer)));
     }
   }

@@ -223,7 +223,11 @@ export class MemoryStore {
     return { kind: "deleting", job };
   }
 
+  /** The clusters that do not answer. */
+  readonly silent = new Map<string, number | null>();
+
   readonly reads: JobReads = {
+    silentClusters: async () => this.silent,
     getJob: async (which) => {
       const all = [...this.jobs.values()].map((entry) => entry.job);
       const job = all.find((one) =>

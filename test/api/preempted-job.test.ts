@@ -43,11 +43,16 @@ test("explain of a preempted job says who has preempted it, and that its pods st
   const said = refuse({ uid: job.uid, generation: 1 }, { reason: "Backoff", message: "it may be admitted again" });
   for (const refusal of [null, said]) {
     const reads = {
+      silentClusters: async () => new Map(),
       getJob: async () => ({ job, position: 1, tokens: [] }),
       refusalOf: async () => (refusal === null ? null : { refusal, atMs: 1 }),
     } as unknown as Parameters<typeof explainJob>[0]["reads"];
     const request = create(ExplainJobRequestSchema, { name: job.name });
-    const { summary, reason } = await explainJob({ reads, kinds: OWN_KINDS }, request, context);
+    const { summary, reason } = await explainJob(
+      { reads, kinds: OWN_KINDS, clock: { nowMs: () => 0 } },
+      request,
+      context,
+    );
     assert.equal(reason, "Backoff");
     assert.match(summary ?? "", /its pods on c1 are still being removed$/);
     if (refusal === null) assert.match(summary ?? "", /it was preempted for ml\/train/);
@@ -60,11 +65,12 @@ test("explain says that a job was preempted as long as its condition is True, on
   const explained = async (status: Job["status"], message: string) => {
     const refusal = refuse({ uid: job.uid, generation: 1 }, { reason: "QuotaExhausted", message });
     const reads = {
+      silentClusters: async () => new Map(),
       getJob: async () => ({ job: { ...job, status }, position: 1, tokens: [] }),
       refusalOf: async () => ({ refusal, atMs: 1 }),
     } as unknown as Parameters<typeof explainJob>[0]["reads"];
     const request = create(ExplainJobRequestSchema, { name: job.name });
-    return (await explainJob({ reads, kinds: OWN_KINDS }, request, context)).summary ?? "";
+    return (await explainJob({ reads, kinds: OWN_KINDS, clock: { nowMs: () => 0 } }, request, context)).summary ?? "";
   };
   const { status } = job;
   const still = "; its pods on c1 are still being removed";

@@ -5,8 +5,8 @@ import { CapacityChanges, type CapacityPart, type CapacitySource } from "./capac
 /** A report of a cluster's capacity. */
 export type CapacityReport = { readonly cluster: string } & (
   | ({ readonly reachable: true } & CapacityPart)
-  /** Calls to the cluster have failed for the grace period. Silence alone is not enough. */
-  | { readonly reachable: false }
+  /** Calls to the cluster have failed for the grace period. Silence alone is not enough. `sinceMs`: since when. */
+  | { readonly reachable: false; readonly sinceMs: number }
 );
 
 type ObserverOptions = {
@@ -101,7 +101,7 @@ export class CapacityObserver {
 
   /** Reports if there is news. False: the report was not recorded and is due again. */
   async #report(): Promise<boolean> {
-    const { cluster, failingForMs, unreachableGraceMs, reports, onCapacity, onError } = this.#options;
+    const { cluster, clock, failingForMs, unreachableGraceMs, reports, onCapacity, onError } = this.#options;
     const reachable = failingForMs() < unreachableGraceMs;
     if (!this.#dirty && reachable === this.#reachable) return true;
     if (!reports()) {
@@ -111,7 +111,7 @@ export class CapacityObserver {
     try {
       if (!reachable) {
         this.#dirty = false;
-        await onCapacity({ cluster, reachable });
+        await onCapacity({ cluster, reachable, sinceMs: Math.round(clock.nowMs() - failingForMs()) });
         this.#reachable = reachable;
         return true;
       }

@@ -12,7 +12,7 @@ import type { Action, ActOutcome, AnchorEvents } from "../../core/reconcile/deci
 import type { ClaimAction } from "../../core/reconcile/objects/claim.ts";
 import type { ObservedCluster } from "../../core/reconcile/observed.ts";
 import type { Clock } from "../../runtime/clock.ts";
-import { type JsonObject, objectAt, stringAt } from "../../runtime/json.ts";
+import { arrayAt, type JsonObject, objectAt, stringAt } from "../../runtime/json.ts";
 import { maxOf, minOf } from "../../runtime/lists.ts";
 import { Actions } from "./actions.ts";
 import type { AllowedHosts } from "./allowed-hosts.ts";
@@ -244,7 +244,7 @@ function seenOf(
   const lost = parts.lostPods.ofJob(jobUid);
   return {
     cluster,
-    pods: pods.map((pod) => ({ ...pod, nodeGone: isNodeGone(pod, parts.nodes) })),
+    pods: pods.map((pod) => ({ ...pod, ...nodeFacts(pod, parts.nodes) })),
     ...(lost.length === 0 ? {} : { lost }),
     services: withOwned(parts.services.store, jobUid, uids).map((kept) => kept.view),
     configMaps: configMaps.map((kept) => kept.view),
@@ -355,9 +355,23 @@ function groupReflector(
   });
 }
 
-/** True for a pod that is being deleted and whose node is gone. False for other pods, where it is not needed. */
-function isNodeGone({ deleting, nodeName }: PodView, nodes: Reflector<JsonObject>): boolean {
-  return deleting && nodeName !== "" && nodes.synced && nodes.store.get(nodeName) === undefined;
+/** What is known of the node of a pod. That it is gone matters only for a pod that is being deleted. */
+function nodeFacts(
+  { deleting, nodeName }: PodView,
+  nodes: Reflector<JsonObject>,
+): Pick<PodView, "nodeGone" | "nodeSilent"> {
+  if (nodeName === "" || !nodes.synced) return { nodeGone: false, nodeSilent: null };
+  const node = nodes.store.get(nodeName);
+  if (node === undefined) return { nodeGone: deleting, nodeSilent: null };
+  return { nodeGone: false, nodeSilent: silenceOf(node) };
+}
+
+/** Kubernetes makes the condition Ready of a node Unknown once the node has not reported for a while. */
+function silenceOf(node: JsonObject): PodView["nodeSilent"] {
+  const ready = arrayAt(objectAt(node, "status"), "conditions").find((one) => stringAt(one, "type") === "Ready");
+  if (stringAt(ready, "status") !== "Unknown") return null;
+  const sinceMs = Date.parse(stringAt(ready, "lastTransitionTime") ?? "");
+  return { sinceMs: Number.isNaN(sinceMs) ? null : sinceMs };
 }
 
 /** The entry of the capacity that a pod belongs to. */

@@ -19,6 +19,7 @@ import type { Ask, AskedJob } from "../../core/plan/model/ask.ts";
 import { POOLS_MAX, TOKENS_MAX, WAITERS_MAX } from "../../core/quota/limits.ts";
 import type { Decision } from "../../core/reconcile/decision.ts";
 import type { Clock } from "../../runtime/clock.ts";
+import { sharedFor } from "../../runtime/shared-for.ts";
 import * as access from "./admin/access.ts";
 import { appendAudit, SERVICE, withAuditLog } from "./admin/audit.ts";
 import * as partitions from "./admin/audit-partitions.ts";
@@ -251,11 +252,16 @@ function watchStore(db: Db) {
   };
 }
 
+/** All calls of this time share one look at the clusters. */
+const SILENCE_KNOWN_MS = 1_000;
+
 function jobReads(db: Db, { clock }: StoreOptions) {
   const getJob = jobGetter(db);
+  const silentClusters = sharedFor(SILENCE_KNOWN_MS, () => capacity.silentClusters(db));
   return {
     getJob: (which: Parameters<typeof getJob>[0]) => getJob(which, clock.nowMs()),
     listJobs: (query: Parameters<typeof listJobs>[1]) => listJobs(db, query, clock.nowMs()),
+    silentClusters,
     listEvents: (query: Parameters<typeof listEvents>[1]) => listEvents(db, query),
   };
 }
@@ -338,7 +344,7 @@ function clusterStore(db: Db, options: StoreOptions) {
     readKeyUses: () => credentialKeys.readKeyUses(db, options.clock.nowMs()),
     resealCredentials: (page: { readonly key: string; readonly after: string }, reseal: Reseal) =>
       credentialKeys.resealCredentials(db, { ...page, nowMs: clock.nowMs() }, reseal),
-    markUnreachable: (cluster: string) => capacity.markUnreachable(db, cluster),
+    markUnreachable: (cluster: string) => capacity.markUnreachable(db, cluster, clock.nowMs()),
   };
 }
 

@@ -5,6 +5,7 @@ import { durationFromMs, timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { cleanPodPolicyOf } from "../../core/job/clean-pod-policy.ts";
 import { currentAdmission, isDraining, type Job } from "../../core/job/job.ts";
 import { LABEL } from "../../core/job/labels.ts";
+import type { Concern } from "../../core/job/request/concerns.ts";
 import type { JobView, ShownJob } from "../../core/job/request/list.ts";
 import {
   type JobSpec,
@@ -21,6 +22,7 @@ import {
   type AdmissionSchema,
   type AttemptsSchema,
   type FailureSchema,
+  type JobConcernSchema,
   type JobConditionSchema,
   type JobSchema,
   type JobSpecSchema,
@@ -91,7 +93,7 @@ export function toProtoAdmission(
   };
 }
 
-export function toProtoFailure(failure: Failure): MessageInitShape<typeof FailureSchema> {
+export function toProtoFailure(failure: Omit<Failure, "limit">): MessageInitShape<typeof FailureSchema> {
   return {
     code: failure.code,
     kind: failureKindToProto(failure.kind),
@@ -154,7 +156,7 @@ function toProtoScheduling(policy: SchedulingPolicy): MessageInitShape<typeof Sc
 }
 
 function toProtoStatus(
-  { job, position, tokens, alone }: JobToConvert,
+  { job, position, tokens, alone, concerns = [] }: JobToConvert,
   view: JobView,
 ): MessageInitShape<typeof JobStatusSchema> {
   const { status } = job;
@@ -179,8 +181,13 @@ function toProtoStatus(
     info: alone === undefined ? toProtoTaskInfo(status.info) : toProtoInfo(job, alone),
     plugin: alone === undefined ? undefined : toProtoPlugin(status.plugin, view),
     podProblems: status.podProblems?.problems.map(toProtoProblem) ?? [],
+    concerns: concerns.map(toProtoConcern),
     pods: alone === undefined ? [] : recordedPods({ job, kind: alone.kind }).map(toProtoPod),
   };
+}
+
+export function toProtoConcern({ reason, message, sinceMs }: Concern): MessageInitShape<typeof JobConcernSchema> {
+  return { reason, message, since: toTimestamp(sinceMs) };
 }
 
 function toProtoCondition(condition: Condition): MessageInitShape<typeof JobConditionSchema> {
@@ -207,8 +214,14 @@ function toProtoReplicaStatus(
 
 function toProtoAttempts(attempts: Attempts): MessageInitShape<typeof AttemptsSchema> {
   const again = Object.entries(attempts.byReplica).filter(([, attempt]) => attempt > 1);
-  const { user, system, preemptions = 0 } = attempts;
-  return { user, system, preemptions, replicas: Object.fromEntries(again) };
+  const { user, system, preemptions = 0, last } = attempts;
+  return {
+    user,
+    system,
+    preemptions,
+    replicas: Object.fromEntries(again),
+    ...(last && { lastFailure: toProtoFailure(last), lastFailureTime: timestampFromMs(last.atMs) }),
+  };
 }
 
 function mapValues<A, B>(map: Readonly<Record<string, A>>, convert: (value: A, key: string) => B): Record<string, B> {

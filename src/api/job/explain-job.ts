@@ -6,21 +6,24 @@ import { cleanPodPolicyOf } from "../../core/job/clean-pod-policy.ts";
 import { clusterWords } from "../../core/job/cluster-text.ts";
 import { currentAdmission, type Job } from "../../core/job/job.ts";
 import { problemsText } from "../../core/job/pod-problems.ts";
+import { type Concern, concernsOf } from "../../core/job/request/concerns.ts";
 import type { ShownJob } from "../../core/job/request/list.ts";
 import { memberCount } from "../../core/job/roles.ts";
 import { isSetAside } from "../../core/job/set-aside.ts";
 import { totalReplicas } from "../../core/job/spec.ts";
-import { type Admission, isTerminal, type JobPhase } from "../../core/job/status.ts";
+import { type Admission, type Attempts, isTerminal, type JobPhase } from "../../core/job/status.ts";
 import { isService } from "../../core/kinds/kind.ts";
 import type { Registry } from "../../core/kinds/registry.ts";
 import type { Refusal } from "../../core/plan/model/plan-types.ts";
+import { NODE_SILENT } from "../../core/pods/read/read-problem.ts";
 import type { ExplainJobRequest } from "../../gen/gangway/v1/job_service_pb.ts";
+import type { Clock } from "../../runtime/clock.ts";
 import type { JobReads } from "../ports.ts";
 import type { CallContext } from "../rpc/call.ts";
 import { notFound } from "../rpc/rpc-error.ts";
 import { toTimestamp } from "../rpc/timestamp.ts";
 import { phaseToProto } from "./convert-enums.ts";
-import { toProtoAdmission, toProtoFailure } from "./convert-job.ts";
+import { toProtoAdmission, toProtoConcern, toProtoFailure } from "./convert-job.ts";
 import { toProtoProblem } from "./convert-pods.ts";
 import { toProtoClusterRefusal, toProtoQuotaRefusal } from "./convert-refusal.ts";
 import { namespaceOf } from "./convert-sent.ts";
@@ -28,7 +31,7 @@ import { ownOf, refusalTo, sightOf, withoutOthers } from "./hide-others.ts";
 
 /** Explains why a job waits, where it runs or why it failed, from its record and the cause of its last refusal. */
 export async function explainJob(
-  { reads, kinds }: { readonly reads: JobReads; readonly kinds: Registry },
+  { reads, kinds, clock }: { readonly reads: JobReads; readonly kinds: Registry; readonly clock: Pick<Clock, "nowMs"> },
   request: ExplainJobRequest,
   { signal, access }: CallContext,
 ) {
@@ -38,20 +41,25 @@ export async function explainJob(
   const { tokens } = shown;
   const job = withoutOthers(shown.job, sightOf(access));
   const waits = job.status.phase === "WAITING";
+  const concerns = concernsOf(job, await reads.silentClusters());
   const found = waits && !isSetAside(job) ? await reads.refusalOf(job.uid, signal) : null;
   const refusal = found === null ? null : refusalTo(access, found.refusal, ownOf(job));
   const admission = currentAdmission(job);
   return {
-    summary: summaryOf({ ...shown, job }, refusal, isService(kinds.kindOf(job.spec.kind))),
+    summary: summaryOf({ ...shown, job, concerns }, refusal, {
+      hasNoPods: isService(kinds.kindOf(job.spec.kind)),
+      nowMs: clock.nowMs(),
+    }),
     phase: phaseToProto(job.status.phase),
     ...(waits ? placeOf(shown) : {}),
-    reason: reasonOf(job, refusal),
+    reason: reasonOf({ job, concerns }, refusal),
     evaluatedAt: toTimestamp(found?.atMs ?? null),
     clusters: refusal?.clusters.map(toProtoClusterRefusal) ?? [],
     quotas: refusal?.quotas.map(toProtoQuotaRefusal) ?? [],
     admission: admission === null ? undefined : toProtoAdmission(admission, tokens),
     failure: job.status.failure === null ? undefined : toProtoFailure(job.status.failure),
     retryAt: toTimestamp(refusal?.retryAtMs ?? null),
+    concerns: concerns.map(toProtoConcern),
     podProblems: job.status.podProblems?.problems.map(toProtoProblem) ?? [],
     draining: job.admissions.filter(needsCleanUp).map((undone) => toProtoAdmission(undone, [])),
   };
@@ -70,9 +78,15 @@ function needsCleanUp(admission: Admission): boolean {
 /** The phases of a job whose pods have to start. */
 const BEFORE_RUNNING: readonly JobPhase[] = ["ADMITTED", "STARTING", "RESTARTING"];
 
-function reasonOf(job: Job, refusal: Refusal | null): string {
+function reasonOf(
+  { job, concerns }: { readonly job: Job; readonly concerns: readonly Concern[] },
+  refusal: Refusal | null,
+): string {
   const { status } = job;
+  const unreachable = concerns.find(({ reason }) => reason === "ClusterUnreachable");
   if (isSetAside(job) && !isTerminal(status)) return "SetAside";
+  if (unreachable !== undefined && !isTerminal(status) && awaitsCluster(job, refusal)) return unreachable.reason;
+  if (status.phase === "WAITING" && awaitsCluster(job, refusal) && hasSilentNode(job)) return NODE_SILENT;
   if (status.phase === "WAITING") return refusal?.reason ?? status.waiting?.reason ?? "NotEvaluated";
   if (status.info?.phase === "WAITING_FOR_RESOURCES" && status.phase === "STARTING") return "WaitingForResources";
   const [problem] = status.podProblems?.problems ?? [];
@@ -80,14 +94,27 @@ function reasonOf(job: Job, refusal: Refusal | null): string {
   return status.failure?.code ?? status.conditions.findLast((condition) => condition.status === "True")?.reason ?? "";
 }
 
+/** True for a job with pods, and for one that waits for nothing but the end of pods of an earlier admission. */
+function awaitsCluster(job: Job, refusal: Refusal | null): boolean {
+  if (job.status.phase !== "WAITING") return true;
+  const reason = refusal?.reason ?? job.status.waiting?.reason ?? "";
+  return ["Draining", "Backoff"].includes(reason) && job.admissions.some(needsCleanUp);
+}
+
+function hasSilentNode({ status }: Job): boolean {
+  return status.podProblems?.problems.some(({ reason }) => reason === NODE_SILENT) === true;
+}
+
+type SummaryFacts = { readonly hasNoPods: boolean; readonly nowMs: number };
+
 /** Builds one sentence that needs no context. */
-function summaryOf(shown: ShownJob, refusal: Refusal | null, hasNoPods: boolean): string {
-  const { job } = shown;
+function summaryOf(shown: ShownJob, refusal: Refusal | null, facts: SummaryFacts): string {
+  const { job, concerns = [] } = shown;
   const name = `${job.namespace}/${job.name}`;
   const still = stillText(job);
-  const deleted = job.deleteTimeMs === null ? "" : "; it is being deleted";
-  const said = predicate(shown, refusal, hasNoPods);
-  const more = `${asideText(job, said)}${preemptedText(job, said)}${still}${deleted}`;
+  const said = predicate(shown, refusal, facts);
+  const concerned = concerns.map(({ message }) => `; ${message}`).join("");
+  const more = `${asideText(job, said)}${preemptedText(job, said)}${still}${concerned}`;
   // A message may end with a full stop of its own.
   return more === "" ? `${name} ${said}` : `${name} ${said.replace(/\.$/, "")}${more}`;
 }
@@ -146,14 +173,49 @@ function timesText(count: number): string {
   return count === 1 ? "once" : `${count} times`;
 }
 
-function countedText(count: number): string {
-  return count === 1 ? "1 failure counted" : `${count} failures counted`;
+/** `2 failures of its program and 1 of the system counted, the last 3m ago: OOMKilled (…)`. */
+function countedText({ user, system, last }: Attempts, nowMs: number): string {
+  const counts = [
+    { count: user, whose: "of its program" },
+    { count: system, whose: "of the system" },
+  ].filter(({ count }) => count > 0);
+  if (counts.length === 0) return "no failure counted yet";
+  const [first, second] = counts.map(({ count, whose }) => ({ count, text: `${count} ${failures(count)} ${whose}` }));
+  const both = second === undefined ? "" : ` and ${second.text.replace(/ failures? /, " ")}`;
+  const why = last === undefined ? "" : `, the last ${agoText(nowMs - last.atMs)}: ${last.code} (${last.message})`;
+  return `${first?.text}${both} counted${why}`;
 }
 
-function predicate(shown: ShownJob, refusal: Refusal | null, hasNoPods: boolean): string {
+function failures(count: number): string {
+  return count === 1 ? "failure" : "failures";
+}
+
+function agoText(spanMs: number): string {
+  return `${Math.max(0, Math.round(spanMs / 1000))} s ago`;
+}
+
+/** Says when the next of the failed pods starts. Empty: none waits for its time. */
+function nextStartText({ notBeforeMs }: Attempts, nowMs: number): string {
+  const later = Object.entries(notBeforeMs).filter(([, atMs]) => atMs > nowMs);
+  const [first] = later.sort(([, a], [, b]) => a - b);
+  if (first === undefined) return "";
+  const others = later.length === 1 ? "" : `, ${later.length - 1} more later`;
+  return `; ${first[0]} starts again at ${new Date(first[1]).toISOString()}${others}`;
+}
+
+/** The failures of a job that runs while failed pods wait for their next start. */
+function restartText(attempts: Attempts, nowMs: number): string {
+  return nextStartText(attempts, nowMs) === "" ? "" : `, ${failuresText(attempts, nowMs)}`;
+}
+
+function failuresText(attempts: Attempts, nowMs: number): string {
+  return `${countedText(attempts, nowMs)}${nextStartText(attempts, nowMs)}`;
+}
+
+function predicate(shown: ShownJob, refusal: Refusal | null, { hasNoPods, nowMs }: SummaryFacts): string {
   const { job, position, effectivePriority } = shown;
   const { status, spec } = job;
-  const task = hasNoPods ? taskText(job) : null;
+  const task = hasNoPods ? taskText(job, nowMs) : null;
   if (task !== null) return task;
   const admission = currentAdmission(job);
   const on = admission?.cluster ? ` on ${clusterWords({ ...admission, name: admission.cluster })}` : "";
@@ -163,16 +225,16 @@ function predicate(shown: ShownJob, refusal: Refusal | null, hasNoPods: boolean)
     case "WAITING": {
       const place = position === null ? "" : `, position ${position}${agedText(job, effectivePriority ?? null)}`;
       const why = refusal?.message || status.waiting?.message || "the planner has not evaluated it yet";
-      return `waits in queue ${queue}${place}: ${why}`;
+      return `waits in queue ${queue}${place}: ${why}${problems}`;
     }
     case "ADMITTED":
       return `was admitted${on}; its pods are about to be created${problems}`;
     case "STARTING":
       return `starts${on}: ${podsOf(job)}, at least ${minAvailable} must run together${partText(job)}${problems}`;
     case "RUNNING":
-      return `runs${on}: ${podsOf(job)}${partText(job)}${problems}`;
+      return `runs${on}: ${podsOf(job)}${restartText(status.attempts, nowMs)}${partText(job)}${problems}`;
     case "RESTARTING":
-      return `restarts failed pods${on}: ${podsOf(job)}, ${countedText(status.attempts.user)}${problems}`;
+      return `restarts failed pods${on}: ${podsOf(job)}, ${failuresText(status.attempts, nowMs)}${problems}`;
     case "SUSPENDED":
       return "is suspended: it is not admitted until it is resumed";
     case "SUCCEEDED":
@@ -191,7 +253,7 @@ function agedText({ spec: { priority } }: Job, effective: number | null): string
 }
 
 /** Describes a job without pods by its plugin's last report. Null: the job is not at its service now. */
-function taskText({ status }: Job): string | null {
+function taskText({ status }: Job, nowMs: number): string | null {
   const verb = { ADMITTED: "was admitted", STARTING: "starts", RUNNING: "runs", RESTARTING: "restarts" }[
     status.phase as string
   ];
@@ -202,7 +264,7 @@ function taskText({ status }: Job): string | null {
   const failed = plugin?.failedCalls ?? 0;
   const since = failed === 0 ? "" : `; since then its plugin has failed ${timesText(failed)}${lastFailureText(plugin)}`;
   const counted = attempts.user + attempts.system;
-  return `${verb} at its service: ${said}${why}${since}${counted === 0 ? "" : `, ${countedText(counted)}`}`;
+  return `${verb} at its service: ${said}${why}${since}${counted === 0 ? "" : `, ${countedText(attempts, nowMs)}`}`;
 }
 
 /** Says what a part of a gang does until it has the other members. */

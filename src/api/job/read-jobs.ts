@@ -1,5 +1,6 @@
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import type { ShownEvent } from "../../core/job/event.ts";
+import { concernsOf } from "../../core/job/request/concerns.ts";
 import { type JobOrder, PAGE_BYTES_MAX, type ShownJob, type JobView as View } from "../../core/job/request/list.ts";
 import { logLinks } from "../../core/kinds/log-links.ts";
 import type { Registry } from "../../core/kinds/registry.ts";
@@ -37,7 +38,8 @@ export async function getJob(
   // A uid does not tell the namespace before.
   const isSeen = found !== null && access.may("jobs.get", namespacePlace(found.job.namespace));
   if (!isSeen) throw notFound({ type: "job", name: request.uid || `${namespace}/${request.name}` });
-  const shown = { ...found, job: withoutOthers(found.job, sightOf(access)) };
+  const concerns = concernsOf(found.job, await reads.silentClusters());
+  const shown = { ...found, concerns, job: withoutOthers(found.job, sightOf(access)) };
   const kind = kinds.kindOf(shown.job.spec.kind);
   const job = { ...shown, alone: { kind, logs: logLinks(shown.job, kind, logTemplates()) } };
   return { job: toProtoJob(job, viewOf(request, shown.job.namespace, access)) };
@@ -66,7 +68,10 @@ export async function listJobs(reads: JobReads, request: ListJobsRequest, { acce
   const page = await reads.listJobs({ ...query, view, pageSize: request.pageSize || PAGE_SIZE_DEFAULT });
   if (page === "badCursor") throw badPageToken();
   const sight = sightOf(access);
-  const shown = page.jobs.map((one) => ({ ...one, job: withoutOthers(one.job, sight) }));
+  const silent = await reads.silentClusters();
+  const shown = page.jobs.map((one) => {
+    return { ...one, concerns: concernsOf(one.job, silent), job: withoutOthers(one.job, sight) };
+  });
   const jobs = firstThatFit(shown, view);
   const next = jobs.length < page.jobs.length ? page.jobs[jobs.length - 1]?.cursor : page.next;
   const rest = { nextPageToken: next ?? "", totalEstimate: page.total };

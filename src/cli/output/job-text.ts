@@ -101,7 +101,9 @@ function cleanPodsCell({ status }: Job): string {
 }
 
 function ownReason(job: Job): string {
-  const { waiting, failure, phase = 0, podProblems = [], conditions = [] } = job.status ?? {};
+  const { waiting, failure, phase = 0, podProblems = [], conditions = [], concerns = [] } = job.status ?? {};
+  const [concern] = concerns;
+  if (concern !== undefined) return sentence(concern.reason, concern.message);
   const aside = conditions.find(({ type, status }) => type === "SetAside" && status === "True");
   if (aside !== undefined && !TERMINAL.includes(phase)) return sentence("SetAside", aside.message);
   if (failure !== undefined) return sentence(failure.code, failure.message);

@@ -55,6 +55,13 @@ export function problemsText(problems: readonly SeenProblem[]): string {
   return [...texts.slice(0, TEXTS_MAX), ...(more > 0 ? [`and ${more} more`] : [])].join("; ");
 }
 
+/** What pods do with a problem that does not keep them from running: one, and several. */
+const RUNNING_REASONS: Readonly<Record<string, readonly [string, string]>> = {
+  CrashLoopBackOff: ["crashes again and again", "crash again and again"],
+  NodeSilent: ["may have stopped", "may have stopped"],
+  Terminating: ["does not end", "do not end"],
+};
+
 function whyText({ reason, message }: SeenProblem): string {
   return message === "" ? reason : `${reason} (${message.replace(/\.$/, "")})`;
 }
@@ -62,7 +69,8 @@ function whyText({ reason, message }: SeenProblem): string {
 function whoText(alike: readonly SeenProblem[]): string {
   const counts = alike.map(({ pods, replicaType }) => `${pods} ${replicaType}`).join(" and ");
   const total = alike.reduce((sum, { pods }) => sum + pods, 0);
-  return total === 1 ? `${counts} pod does not run` : `${counts} pods do not run`;
+  const verbs = RUNNING_REASONS[alike[0]?.reason ?? ""] ?? ["does not run", "do not run"];
+  return total === 1 ? `${counts} pod ${verbs[0]}` : `${counts} pods ${verbs[1]}`;
 }
 
 function rewordWaitMs({ atMs, problems }: PodProblems): number {

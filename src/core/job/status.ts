@@ -71,6 +71,9 @@ export type Incident = {
 /** One replica's place in a gang, `Worker/0`. */
 export type ReplicaKey = `${string}/${number}`;
 
+/** A failure that was counted, and when. */
+export type CountedFailure = Omit<Failure, "limit"> & { readonly atMs: number };
+
 export type Attempts = {
   /** Failures counted against `backoffLimit`. */
   readonly user: number;
@@ -78,6 +81,8 @@ export type Attempts = {
   readonly system: number;
   /** The last incident that was counted. Omitted: no pod was disrupted yet. */
   readonly incident?: Incident;
+  /** The last failure that was counted. Omitted: none was, or an older version has recorded it. */
+  readonly last?: CountedFailure;
   /** How often an admission was undone for another gang. It counts against no limit. Omitted: never. */
   readonly preemptions?: number;
   /** The attempt of each replica that was restarted. Omitted: 1. */

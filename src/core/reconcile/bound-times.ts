@@ -77,10 +77,11 @@ function boundAttempts(attempts: JobStatus["attempts"], { moment, wait }: Bounds
     const untilMs = wait(entry[1], RESTART_BACKOFF_MS_MAX);
     return untilMs === entry[1] ? entry : [entry[0], untilMs];
   });
-  const { incident } = attempts;
+  const { incident, last } = attempts;
   return changed(attempts, {
     notBeforeMs: bounded === waits ? attempts.notBeforeMs : Object.fromEntries(bounded),
     ...(incident === undefined ? {} : { incident: changed(incident, { sinceMs: moment(incident.sinceMs) }) }),
+    ...(last === undefined ? {} : { last: changed(last, { atMs: moment(last.atMs) }) }),
   });
 }
 

@@ -14,6 +14,7 @@ import { MAX_RUNTIME_EXCEEDED } from "./finish-job.ts";
 import { awaitGrace, readingOf } from "./judge-pods.ts";
 import { anchoredMaps, belongsTo } from "./objects/anchored-objects.ts";
 import type { ObjectView, ObservedCluster } from "./observed.ts";
+import { problemNow, recordProblems } from "./problems/show-problems.ts";
 
 /** Which objects of an admission that is not live are kept. */
 type Keep = {
@@ -70,9 +71,24 @@ function cleanRemains(draft: Draft, inputs: Inputs, remains: Remains): void {
     kept.map((pod) => readingOf(pod, inputs)),
   );
   const actions = deletions(remains, keep, inputs.job.namespace);
+  if (of !== undefined) showLeftovers(draft, inputs, remains.pods);
   append(draft.actions, actions);
   const waits = actions.length > 0 || remains.pods.some(({ deleting }) => deleting);
   if (waits) draft.recheckAtMs.push(inputs.nowMs + OUTSTANDING_MS);
+}
+
+/** Why pods of an admission that is over do not go, for users who ask what the job still holds. */
+function showLeftovers(draft: Draft, inputs: Inputs, pods: readonly PodView[]): void {
+  if (draft.admissions.some(({ state }) => state === "live")) return;
+  const replicaTypes = Object.keys(inputs.job.spec.replicaSpecs);
+  const each = pods.flatMap((pod) => {
+    const replicaType = replicaTypes.find((role) => role.toLowerCase() === pod.role);
+    const problem = pod.deleting && replicaType !== undefined ? problemNow(draft, pod, inputs.nowMs) : null;
+    return problem === null
+      ? []
+      : [{ replicaType: replicaType ?? "", reason: problem.reason, message: problem.message }];
+  });
+  recordProblems(draft, inputs, each);
 }
 
 /** All objects of the job that are seen in a cluster, by admission. */

@@ -148,7 +148,10 @@ export function countFailures(
       Object.entries({ ...attempts.restartsSeen, ...restarts.seen }).filter(([uid]) => !ended.has(uid)),
     ),
   };
-  return { attempts: next, last: counted.at(-1)?.failure ?? restarts.failure };
+  const last = counted.at(-1)?.failure ?? restarts.failure;
+  if (last === null) return { attempts: next, last };
+  const { code, kind, message, container, exitCode } = last;
+  return { attempts: { ...next, last: { code, kind, message, container, exitCode, atMs: inputs.nowMs } }, last };
 }
 
 /** The failures of the system after the counted ones, and the incident that the next disruption may belong to. */

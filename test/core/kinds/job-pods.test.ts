@@ -185,7 +185,14 @@ test("a pod shows when it was created, and one that waits for long is still Pend
   const scene = new Scene(pytorch());
   scene.step();
   const { pods } = scene.cluster.observe({ nowMs: scene.nowMs, lagMs: 0 });
-  const waiting = { name: "pytorch", restarts: 0, ready: false, terminated: null, lastTerminated: null };
+  const waiting = {
+    name: "pytorch",
+    restarts: 0,
+    ready: false,
+    terminated: null,
+    runningSinceMs: null,
+    lastTerminated: null,
+  };
   const containers = [{ ...waiting, waiting: { reason: "ImagePullBackOff", message: "" } }];
   const conditions = [
     { type: "PodScheduled", status: "True", reason: "", message: "", sinceMs: START_MS },
@@ -227,7 +234,14 @@ test("the former admission is shown only while its pods may exist", () => {
 test("a pod whose primary container has ended well has succeeded, although a sidecar runs", () => {
   const scene = new Scene(pytorch()).start();
   const { pods } = scene.cluster.observe({ nowMs: scene.nowMs, lagMs: 0 });
-  const container = { restarts: 0, ready: false, waiting: null, terminated: null, lastTerminated: null };
+  const container = {
+    restarts: 0,
+    ready: false,
+    waiting: null,
+    terminated: null,
+    runningSinceMs: null,
+    lastTerminated: null,
+  };
   const ended = { ...container, name: "pytorch", terminated: { exitCode: 0, reason: "Completed", message: "" } };
   const views = pods.map((pod) => ({ ...pod, containers: [{ ...container, name: "log" }, ended] }));
   assert.equal(seenPods({ job: scene.job, kind }, views, scene.nowMs)[0]?.phase, "Succeeded");

@@ -48,7 +48,8 @@ const full: JsonObject = { apiVersion: "gangway.dev/v1", kind: "PyTorchJob", met
 test("a manifest with every field is read as it is, and a duration as milliseconds", () => {
   const { maxRuntime: _text, ...asIs } = runPolicy;
   const readPolicy = { ...asIs, maxRuntimeMs: 5_400_000 };
-  const read = { kind: "read", manifest: { metadata, spec: { kind: "PyTorchJob", ...spec, runPolicy: readPolicy } } };
+  const manifest = { metadata, spec: { kind: "PyTorchJob", ...spec, runPolicy: readPolicy } };
+  const read = { kind: "read", manifest: { ...manifest, sources: new Map(), notes: [], warnings: [] } };
   assert.deepEqual(fromManifest(full, SERVED), read);
   assert.deepEqual(fromManifest({ ...full, kind: "Job", spec: { kind: "PyTorchJob", ...spec } }, SERVED), read);
   assert.deepEqual(fromManifest({ ...full, spec: { kind: "PyTorchJob", ...spec } }, SERVED), read);

@@ -20,6 +20,14 @@ describe("failures", () => {
       byReplica: { "Worker/0": 2 },
       notBeforeMs: { "Worker/0": START_MS + 10_000 },
       restartsSeen: {},
+      last: {
+        code: "ExitCode",
+        kind: "USER",
+        message: "pod j-worker-0 ended with exit code 1 in container pytorch",
+        container: "pytorch",
+        exitCode: 1,
+        atMs: START_MS,
+      },
     });
     scene.cluster.collect();
     const waiting = scene.step();

@@ -76,6 +76,13 @@ export class Scene {
     this.cluster.setPod(this.cluster.pods().find((pod) => pod.name === name)!, podStatus(phase, this.container, of));
   }
 
+  /** The node of a pod stops to report to its cluster. */
+  silentNode(name: string): void {
+    const thing = this.cluster.pods().find((pod) => pod.name === name)!;
+    const json = { ...thing.json, spec: { ...objectAt(thing.json, "spec"), nodeName: "gpu-1" } };
+    this.cluster.change(thing, { json, silentMs: this.nowMs });
+  }
+
   /** The scheduler finds no node for a pod. */
   refuse(name: string, message: string): void {
     const condition = { type: "PodScheduled", status: "False", reason: "Unschedulable", message };

@@ -107,6 +107,8 @@ type Thing = {
   deleting: boolean;
   /** When the deletion was requested. */
   deletedMs?: number;
+  /** Since when the node of a pod has not reported. */
+  silentMs?: number;
   /** A pod whose node is gone: only a forced deletion removes it. */
   lost?: boolean;
 };
@@ -233,7 +235,11 @@ export class TinyCluster {
     const of = (kind: Thing["kind"]) => things.filter((thing) => thing.kind === kind);
     return {
       cluster: this.name,
-      pods: of("pod").map((thing) => ({ ...podView(withDeletion(thing)), nodeGone: thing.lost === true })),
+      pods: of("pod").map((thing) => ({
+        ...podView(withDeletion(thing)),
+        nodeGone: thing.lost === true,
+        nodeSilent: thing.silentMs === undefined ? null : { sinceMs: thing.silentMs },
+      })),
       lost: this.#taken,
       services: of("service").map(objectView),
       configMaps: [...of("anchor"), ...of("configMap")].map(configMapView),

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { after, before, beforeEach, test } from "node:test";
+import { silentClusters } from "../../../src/adapters/store/admin/cluster-capacity.ts";
 import type { Db } from "../../../src/adapters/store/db/db.ts";
 import { type CapacityEntry, capacityOf, type EntryChange } from "../../../src/core/plan/model/capacity-entry.ts";
 import { DEFAULT_POLICY } from "../../../src/core/plan/model/queue-policy.ts";
@@ -178,10 +179,15 @@ onEachDatabase((openDb) => {
     assert.deepEqual(await report([{ key: N1, entry: empty }]), { epoch, changed: true });
     assert.equal((await store.clusters.recordCapacity({ cluster: "east", reachable: false })).changed, true);
     assert.equal(await store.clusters.markUnreachable("east"), false);
+    assert.equal((await silentClusters(db)).get("east"), NOW, "since the first report");
     const planned = (await snapshotOf(db)).clusters.find(({ name }) => name === "east");
     assert.equal(planned?.reachable, false);
     assert.deepEqual(planned?.capacity, { ...CAPACITY, seen: [] });
     assert.deepEqual(await report([]), { epoch, changed: true }, "it is reachable again");
+    assert.equal((await silentClusters(db)).has("east"), false);
+    await store.clusters.recordCapacity({ cluster: "east", reachable: false, sinceMs: NOW - 40_000 });
+    assert.equal((await silentClusters(db)).get("east"), NOW - 40_000);
+    assert.deepEqual(await report([]), { epoch, changed: true });
   });
 
   test("registering a cluster again changes its settings and keeps its observed capacity", async () => {

@@ -3,6 +3,8 @@
  * entry has the number of its last change: numbers rise within a cluster, in the order of the commits. A complete
  * report begins a new epoch.
  */
+
+import type { SilentClusters } from "../../../core/job/request/concerns.ts";
 import {
   type CapacityEntry,
   capacityOf,
@@ -17,7 +19,8 @@ import { holdsLease, observerLease } from "../fleet/leases.ts";
 /** An observer's report of a cluster: see `CapacityReport`. */
 export type SeenCapacity = { readonly cluster: string } & (
   | { readonly reachable: true; readonly since: number | null; readonly changes: readonly EntryChange[] }
-  | { readonly reachable: false }
+  /** `sinceMs`: when it last answered. Omitted: now. */
+  | { readonly reachable: false; readonly sinceMs?: number }
 );
 
 /**
@@ -41,7 +44,7 @@ export async function recordCapacity(
   { nowMs, leaseEpoch }: { readonly nowMs: number; readonly leaseEpoch?: number },
 ): Promise<RecordedCapacity> {
   const { cluster } = seen;
-  if (!seen.reachable) return { epoch: null, changed: await markUnreachable(db, cluster) };
+  if (!seen.reachable) return { epoch: null, changed: await markUnreachable(db, cluster, seen.sinceMs ?? nowMs) };
   const { since } = seen;
   const changes = storableChanges(seen.changes);
   return db.tx(async (tx) => {
@@ -63,6 +66,7 @@ const RAISE = `
 update clusters c
    set capacity_epoch = c.capacity_epoch + case when $2::bigint is null then 1 else 0 end,
        capacity_sequence = c.capacity_sequence + $3::bigint, capacity_ms = $4, reachable = true,
+       silent_ms = null,
        capacity = null, observed_ms = null
   from (select name, reachable from clusters where name = $1 for no key update) before
  where c.name = before.name and c.forgotten_ms is null and ($2::bigint is null or c.capacity_epoch = $2)
@@ -108,12 +112,22 @@ delete from cluster_capacity e using floor
  where e.cluster = floor.name and e.entry is null and e.sequence <= floor.capacity_floor`;
 
 /** Marks a cluster that its observer cannot reach: no gang is admitted there until it can. True: it was reachable. */
-export async function markUnreachable(executor: Executor, cluster: string): Promise<boolean> {
-  const rows = await executor.query("update clusters set reachable = false where name = $1 and reachable returning 1", [
-    cluster,
-  ]);
+export async function markUnreachable(executor: Executor, cluster: string, sinceMs: number): Promise<boolean> {
+  const rows = await executor.query(MARK_UNREACHABLE, [cluster, sinceMs]);
   return rows.length === 1;
 }
+
+const MARK_UNREACHABLE = `
+update clusters set reachable = false, silent_ms = $2 where name = $1 and reachable returning 1`;
+
+/** The clusters that do not answer, and since when. Null: they have not answered yet. */
+export async function silentClusters(executor: Executor): Promise<SilentClusters> {
+  const rows = await executor.query<{ name: string; sinceMs: number | null }>(SILENT_CLUSTERS);
+  return new Map(rows.map(({ name, sinceMs }) => [name, sinceMs]));
+}
+
+const SILENT_CLUSTERS = `
+select name, silent_ms as "sinceMs" from clusters where not reachable and forgotten_ms is null`;
 
 /** A place in the changes of a cluster's capacity. */
 export type CapacityPlace = { readonly epoch: number; readonly sequence: number };

@@ -1,4 +1,5 @@
 import type { Job } from "../job.ts";
+import type { Concern } from "./concerns.ts";
 import type { JobFilter } from "./filter.ts";
 
 /** A job for display: its record, its position and its tokens at the time of the read. */
@@ -8,6 +9,8 @@ export type ShownJob = {
   readonly position: number | null;
   /** The priority that decides about the position; null or omitted unless the job waits. */
   readonly effectivePriority?: number | null;
+  /** What is wrong with it, or under way, that its phase does not show. Omitted: nobody looked. */
+  readonly concerns?: readonly Concern[];
   /** Tokens that the job's current admission holds, by pool. */
   readonly tokens: readonly { readonly pool: string; readonly amount: number; readonly fence: bigint }[];
 };

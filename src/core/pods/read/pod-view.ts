@@ -21,6 +21,8 @@ export type ContainerView = {
   readonly waiting: { readonly reason: string; readonly message: string } | null;
   /** Set once the container's present run has ended. */
   readonly terminated: ContainerEnd | null;
+  /** When its present run began. Null: it does not run, or that is not known. */
+  readonly runningSinceMs: number | null;
   /** The end of the container's previous run. Null: there was none. */
   readonly lastTerminated: ContainerEnd | null;
 };
@@ -57,6 +59,8 @@ export type PodView = {
   readonly endedFirst: boolean;
   /** True if the cluster is known to have no node of the name that the pod is bound to. */
   readonly nodeGone: boolean;
+  /** Set if its node has stopped to report to its cluster. `sinceMs`: null if that is not known. */
+  readonly nodeSilent: { readonly sinceMs: number | null } | null;
   readonly phase: PodPhase;
   readonly ready: boolean;
   /** The reason, such as `Evicted` or `NodeLost`. May be empty. */
@@ -108,6 +112,7 @@ export function podView(pod: JsonObject): PodView {
     deletionTimeMs: timeAt(metadata, "deletionTimestamp"),
     endedFirst: hasEndedFirst(metadata, status),
     nodeGone: false,
+    nodeSilent: null,
     phase: podPhase(stringAt(status, "phase")),
     ready: isTrue(conditions, "Ready"),
     reason: reasonAt(status),
@@ -173,6 +178,7 @@ function containerView(container: unknown): ContainerView {
     ready: isJsonObject(container) && container["ready"] === true,
     waiting: isJsonObject(waiting) ? { reason: reasonAt(waiting), message: wordsAt(waiting, "message") } : null,
     terminated: endAt(state),
+    runningSinceMs: timeAt(objectAt(state, "running"), "startedAt"),
     lastTerminated: endAt(objectAt(container, "lastState")),
   };
 }

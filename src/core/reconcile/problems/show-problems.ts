@@ -4,6 +4,7 @@
  */
 import { groupProblems, nextProblems } from "../../job/pod-problems.ts";
 import type { GangAdmission } from "../../job/status.ts";
+import type { PodView } from "../../pods/read/pod-view.ts";
 import { type Problem, readProblem } from "../../pods/read/read-problem.ts";
 import { type Arrangement, isDelayed, type Slot } from "../arrange-gang.ts";
 import { type Draft, finishDraft, type Inputs } from "../decision-draft.ts";
@@ -22,13 +23,22 @@ export function showProblems(
   inputs: Inputs,
   of: { readonly admission: GangAdmission; readonly arranged: JudgedArrangement },
 ): void {
-  const { nowMs, job } = inputs;
+  const { nowMs } = inputs;
   const lacking = whyMissing(draft, inputs, of);
   const each = of.arranged.slots.flatMap((slot) => {
     const found = problemIn(draft, slot, { lacking, nowMs });
     return found === null ? [] : [{ replicaType: slot.role, reason: found.reason, message: found.message }];
   });
   if (of.admission.belowMinSinceMs !== null) noteStartProblem(draft, of.admission.number, each);
+  recordProblems(draft, inputs, each);
+}
+
+/** Writes problems of pods into the status, or removes those that are over. */
+export function recordProblems(
+  draft: Draft,
+  { nowMs, job }: Inputs,
+  each: readonly (Problem & { readonly replicaType: string })[],
+): void {
   const { next, rewordAtMs } = nextProblems(draft.status.podProblems, groupProblems(each), {
     nowMs,
     writesAnyway: () => finishDraft(draft, job).record !== null,
@@ -36,6 +46,15 @@ export function showProblems(
   if (rewordAtMs !== null) draft.recheckAtMs.push(rewordAtMs);
   if (next === undefined) forgetProblems(draft);
   else draft.status = { ...draft.status, podProblems: next };
+}
+
+/** The problem of a pod now. Looks again when one begins or ends by itself. */
+export function problemNow(draft: Draft, pod: PodView, nowMs: number): Problem | null {
+  const reading = readProblem(pod, nowMs);
+  if (reading.kind === "later") draft.recheckAtMs.push(reading.atMs);
+  if (reading.kind !== "problem") return null;
+  if (reading.untilMs !== undefined) draft.recheckAtMs.push(reading.untilMs);
+  return reading;
 }
 
 export function forgetProblems(draft: Draft): void {
@@ -85,11 +104,7 @@ function problemIn(
   { lacking, nowMs }: { readonly lacking: Missing | null; readonly nowMs: number },
 ): Problem | null {
   const [pod = null] = slot.pod === null ? slot.stale : [slot.pod];
-  if (pod !== null) {
-    const reading = readProblem(pod, nowMs);
-    if (reading.kind === "later") draft.recheckAtMs.push(reading.atMs);
-    return reading.kind === "problem" ? reading : null;
-  }
+  if (pod !== null) return problemNow(draft, pod, nowMs);
   if (slot.foreign) {
     const message = `a pod that does not belong to this job has the name ${slot.name}`;
     return { reason: "NameTaken", message };

@@ -27,7 +27,63 @@ const creating = (agoS: number, ...containers: JsonObject[]) =>
 const deleting = (agoS: number, spec: JsonObject = {}) =>
   pod({ metadata: { deletionTimestamp: at(agoS) }, spec, status: { phase: "Running" } });
 
+const crashing = (of: { readonly restarts: number; readonly ranS: number; readonly exitCode: number }) =>
+  pod({
+    status: {
+      phase: "Running",
+      conditions: [scheduled(900)],
+      containerStatuses: [
+        {
+          name: "main",
+          ready: true,
+          restartCount: of.restarts,
+          state: { running: { startedAt: at(of.ranS) } },
+          lastState: { terminated: { exitCode: of.exitCode, finishedAt: at(of.ranS + 5) } },
+        },
+      ],
+    },
+  });
+
 const NO_NODE = "0/5 nodes are available: 5 Insufficient nvidia.com/gpu.";
+const crashes: Record<string, { readonly pod: JsonObject; readonly says: string; readonly inS?: number }> = {
+  "a container crashes again and again, and runs just now": {
+    pod: crashing({ restarts: 5, ranS: 20, exitCode: 1 }),
+    says: "CrashLoopBackOff: container main: restarted 5 times, the last run ended with 1",
+    inS: 580,
+  },
+  "it was restarted once": { pod: crashing({ restarts: 1, ranS: 20, exitCode: 1 }), says: "none" },
+  "its last run succeeded": { pod: crashing({ restarts: 5, ranS: 20, exitCode: 0 }), says: "none" },
+  "it has run for ten minutes": { pod: crashing({ restarts: 5, ranS: 601, exitCode: 1 }), says: "none" },
+};
+for (const [name, { pod: json, says, inS }] of Object.entries(crashes)) {
+  test(`crashes: ${name}`, () => {
+    const reading = readProblem(podView(json), NOW_MS);
+    assert.equal(reading.kind === "problem" ? `${reading.reason}: ${reading.message}` : reading.kind, says);
+    if (inS !== undefined) {
+      assert.ok(reading.kind === "problem" && reading.untilMs !== undefined);
+      assert.ok(Math.abs(reading.untilMs - NOW_MS - inS * 1000) < 1000);
+      assert.equal(readProblem(podView(json), reading.untilMs).kind, "none");
+    }
+  });
+}
+
+test("a pod whose node is silent has that problem, also while it is deleted, unless it has ended", () => {
+  const nodeSilent = { sinceMs: Date.UTC(2026, 0, 2) };
+  for (const json of [
+    crashing({ restarts: 0, ranS: 20, exitCode: 0 }),
+    deleting(900),
+    creating(10, waits("main", "")),
+  ]) {
+    const reading = readProblem({ ...podView(json), nodeSilent }, NOW_MS);
+    assert.ok(reading.kind === "problem");
+    assert.equal(reading.reason, "NodeSilent");
+    const since = "is silent since 2026-01-02T00:00:00.000Z; nobody knows whether the pod still runs";
+    assert.equal(reading.message, `node gpu-1 ${since}`);
+  }
+  const ended = podView(pod({ status: { phase: "Succeeded" } }));
+  assert.equal(readProblem({ ...ended, nodeSilent }, NOW_MS).kind, "none");
+});
+
 const cases: Record<string, { readonly pod: JsonObject; readonly says: string | RegExp | { readonly inS: number } }> = {
   "no node takes the pod": {
     pod: pod({

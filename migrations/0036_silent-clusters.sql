@@ -1,0 +1,2 @@
+-- Since when a cluster does not answer. Null: it answers, or it has not answered yet.
+alter table clusters add column silent_ms bigint;
