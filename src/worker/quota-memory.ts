@@ -17,6 +17,9 @@ type Refusal = { readonly ceilings: Resources; readonly message: string };
 /** An action that is not tried, and why it has to wait. `isQuota` false: its server has asked us to wait. */
 export type HeldAction = { readonly action: Action; readonly why: string; readonly isQuota: boolean };
 
+/** How an API server begins the refusal of a pod. */
+const NAMED_POD = /^pods "[^"]*" is forbidden: /;
+
 /** The most namespaces that are remembered. A namespace that is not remembered is simply asked again. */
 const NAMESPACES_MAX = 10_000;
 
@@ -79,7 +82,9 @@ export class QuotaMemory {
   refused(action: Action, { ceilings, message }: Refusal, monotonicMs: number): void {
     const key = keyOf(action);
     if (!this.#known.has(key)) this.#makeRoom(monotonicMs);
-    this.#known.set(key, { ...learn(this.#known.get(key) ?? null, ceilings, monotonicMs), message });
+    const backoff = learn(this.#known.get(key) ?? null, ceilings, monotonicMs);
+    // Other jobs of the namespace are told the message: it must not name this one's pod.
+    this.#known.set(key, { ...backoff, message: message.replace(NAMED_POD, "pods are forbidden here: ") });
   }
 
   /** Notes that a pod was created after the backoff had lapsed: the quota has room again. */

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { create } from "@bufbuild/protobuf";
-import { reasonCell, tokensText } from "../../src/cli/output/job-text.ts";
-import { JobPhase, JobSchema, TaskPhase } from "../../src/gen/gangway/v1/job_pb.ts";
+import { create, type MessageInitShape } from "@bufbuild/protobuf";
+import { podsCell, reasonCell, tokensText } from "../../src/cli/output/job-text.ts";
+import { CleanPodPolicy, JobPhase, JobSchema, TaskPhase } from "../../src/gen/gangway/v1/job_pb.ts";
 
 const cases: Record<string, { readonly phase: JobPhase; readonly says: string }> = {
   "shown while it runs": { phase: JobPhase.RUNNING, says: "running: 3 rows" },
@@ -31,3 +31,23 @@ test("a job whose members gave tokens back says so while the others run", () => 
   assert.equal(says(JobPhase.RUNNING), "3 ended pods gave back their tokens");
   assert.equal(says(JobPhase.SUCCEEDED), "");
 });
+
+const { ALL, RUNNING, NONE } = CleanPodPolicy;
+const left: Record<string, { readonly status: MessageInitShape<typeof JobSchema>["status"]; readonly says: string }> = {
+  "while it runs": { status: { phase: JobPhase.RUNNING, cleanPodPolicy: ALL }, says: "3/4" },
+  "that all are kept of": { status: { phase: JobPhase.SUCCEEDED, cleanPodPolicy: NONE }, says: "3/4" },
+  "that keeps those that have ended": { status: { phase: JobPhase.FAILED, cleanPodPolicy: RUNNING }, says: "1/4" },
+  "that keeps none": { status: { phase: JobPhase.SUCCEEDED, cleanPodPolicy: ALL }, says: "0/4" },
+  "that was cancelled": { status: { phase: JobPhase.CANCELLED, cleanPodPolicy: NONE }, says: "1/4" },
+  "whose pods are gone": {
+    status: { phase: JobPhase.SUCCEEDED, cleanPodPolicy: NONE, admission: { goneTime: { seconds: 1n } } },
+    says: "0/4",
+  },
+};
+for (const [name, { status, says }] of Object.entries(left)) {
+  test(`the pods of a job ${name} are ${says}`, () => {
+    const replicaStatuses = { Worker: { active: 2, succeeded: 0 }, Master: { succeeded: 1, failed: 1 } };
+    const job = create(JobSchema, { status: { ...status, totalReplicas: 4, replicaStatuses } as typeof status });
+    assert.equal(podsCell(job), says);
+  });
+}

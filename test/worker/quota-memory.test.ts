@@ -77,3 +77,12 @@ test("an action that is held back has the words of what held it at that time", (
   assert.equal(quotas.whyHeld(createPod(), 3_000), null);
   assert.equal(quotas.whyHeld(deletePod, 0), null);
 });
+
+test("what a quota refused one pod for is told to other jobs without the name of that pod", () => {
+  const quotas = new QuotaMemory();
+  const message = `pods "secret-worker-0" is forbidden: ${overQuota.kind === "failed" ? overQuota.message : ""}`;
+  learned(quotas, { ...overQuota, message } as ActOutcome, 1_000);
+  const why = quotas.whyHeld(createPod(), 1_500) ?? "";
+  assert.match(why, /pods are forbidden here: exceeded quota: q, requested/);
+  assert.doesNotMatch(why, /secret/);
+});

@@ -85,6 +85,7 @@ export function toProtoAdmission(
     cluster: admission.cluster ?? "",
     simulated: admission.simulated ?? false,
     admitTime: timestampFromMs(admission.admitTimeMs),
+    goneTime: toTimestamp(admission.goneMs),
     members: { ...admission.members },
     ...(admission.partial === undefined ? {} : { partial: partialPolicyToProto(admission.partial) }),
     returned: mapValues(admission.returned ?? {}, (indexes) => indexes.length),

@@ -58,12 +58,23 @@ export function clusterText({ cluster, simulated }: Pick<Admission, "cluster" | 
   return clusterName({ name: cluster, simulated });
 }
 
-/** `3/4`: pods that run or have succeeded, of all pods; `-` for a job without pods. */
+/** `3/4`: pods that run or have succeeded and still exist, of all pods; `-` for a job without pods. */
 export function podsCell(job: Job): string {
   if (job.status?.totalReplicas === 0) return "-";
-  const replicas = Object.values(job.status?.replicaStatuses ?? {});
-  const up = replicas.reduce((sum, replica) => sum + replica.active + replica.succeeded, 0);
-  return `${up}/${job.status?.totalReplicas ?? 0}`;
+  return `${upCount(job)}/${job.status?.totalReplicas ?? 0}`;
+}
+
+/** Of an ended job, the pods that its clean-pod policy leaves. */
+function upCount({ metadata, status }: Job): number {
+  const { phase = 0, replicaStatuses = {}, cleanPodPolicy, admission } = status ?? {};
+  const counts = Object.values(replicaStatuses);
+  const succeeded = counts.reduce((sum, count) => sum + count.succeeded, 0);
+  const active = counts.reduce((sum, count) => sum + count.active, 0);
+  if (!TERMINAL.includes(phase)) return active + succeeded;
+  const isGone = admission?.goneTime !== undefined || metadata?.deleteTime !== undefined;
+  if (isGone || cleanPodPolicy === CleanPodPolicy.ALL) return 0;
+  const leavesActive = cleanPodPolicy === CleanPodPolicy.NONE && phase !== JobPhase.CANCELLED;
+  return leavesActive ? active + succeeded : succeeded;
 }
 
 /** In these phases the last report of a plugin is outdated. */

@@ -9,6 +9,7 @@ import { type Admission, type Eviction, isTerminal } from "../../job/status.ts";
 import { elasticRolesOf } from "../../kinds/kind.ts";
 import type { Registry } from "../../kinds/registry.ts";
 import type { PlannedAdmission, Refusal } from "../model/plan-types.ts";
+import { recordedMessage } from "./recorded-message.ts";
 
 /** A job before and after a part of a plan was applied to it, and the event that says so. */
 type AppliedPlan = { readonly before: Job; readonly after: Job; readonly event: JobEvent };
@@ -73,8 +74,9 @@ function grow(job: Job, planned: PlannedAdmission) {
 }
 
 /** Applies a refusal to the job that it was planned for: its status says why the job waits. */
-export function applyRefusal(job: Job, { reason, message }: Refusal, nowMs: number): AppliedPlan {
-  const status = { ...job.status, waiting: { reason, message, sinceMs: nowMs } };
+export function applyRefusal(job: Job, refusal: Refusal, nowMs: number): AppliedPlan {
+  const { reason, message } = refusal;
+  const status = { ...job.status, waiting: { reason, message: recordedMessage(refusal), sinceMs: nowMs } };
   return {
     before: job,
     after: { ...job, status, version: job.version + 1 },
