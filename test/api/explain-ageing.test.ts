@@ -23,7 +23,7 @@ function explained(effectivePriority: number | null, started = false) {
     refusalOf: async () => null,
   } as unknown as Parameters<typeof explainJob>[0]["reads"];
   return explainJob(
-    { reads, kinds: OWN_KINDS, clock: { nowMs: () => 0 } },
+    { reads, kinds: OWN_KINDS, simulate: async () => null, clock: { nowMs: () => 0 } },
     create(ExplainJobRequestSchema, { name: job.name }),
     context,
   );

@@ -58,7 +58,11 @@ for (const [name, { job, says }] of Object.entries(cases)) {
     const request = create(ExplainJobRequestSchema, { name: job.name });
     const access = new CallAccess(null, { identity: ANONYMOUS, rpc: "gangway.v1.JobService/ExplainJob" });
     const context = { signal: new AbortController().signal, identity: ANONYMOUS, access, violations: [] };
-    const { summary } = await explainJob({ reads, kinds, clock: { nowMs: () => 0 } }, request, context);
+    const { summary } = await explainJob(
+      { reads, kinds, simulate: async () => null, clock: { nowMs: () => 0 } },
+      request,
+      context,
+    );
     assert.match(summary, says);
   });
 }

@@ -54,7 +54,11 @@ async function explained(seen: readonly ["pool" | "queue" | "cluster", string][]
         refusalOf: async () => found,
       } as unknown as Parameters<typeof explainJob>[0]["reads"];
       const request = create(ExplainJobRequestSchema, { namespace: waiting.namespace, name: waiting.name });
-      const answer = await explainJob({ reads, kinds, clock: { nowMs: () => 0 } }, request, context);
+      const answer = await explainJob(
+        { reads, kinds, simulate: async () => null, clock: { nowMs: () => 0 } },
+        request,
+        context,
+      );
       texts.push(toJsonString(ExplainJobResponseSchema, create(ExplainJobResponseSchema, answer)));
     }
   }

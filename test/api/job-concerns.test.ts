@@ -23,7 +23,7 @@ async function explained(job: Job, nowMs: number, silent: ReadonlyMap<string, nu
   } as unknown as Parameters<typeof explainJob>[0]["reads"];
   const request = create(ExplainJobRequestSchema, { name: job.name });
   const { summary, reason } = await explainJob(
-    { reads, kinds: OWN_KINDS, clock: { nowMs: () => nowMs } },
+    { reads, kinds: OWN_KINDS, simulate: async () => null, clock: { nowMs: () => nowMs } },
     request,
     context,
   );

@@ -49,7 +49,7 @@ test("explain of a preempted job says who has preempted it, and that its pods st
     } as unknown as Parameters<typeof explainJob>[0]["reads"];
     const request = create(ExplainJobRequestSchema, { name: job.name });
     const { summary, reason } = await explainJob(
-      { reads, kinds: OWN_KINDS, clock: { nowMs: () => 0 } },
+      { reads, kinds: OWN_KINDS, simulate: async () => null, clock: { nowMs: () => 0 } },
       request,
       context,
     );
@@ -70,7 +70,15 @@ test("explain says that a job was preempted as long as its condition is True, on
       refusalOf: async () => ({ refusal, atMs: 1 }),
     } as unknown as Parameters<typeof explainJob>[0]["reads"];
     const request = create(ExplainJobRequestSchema, { name: job.name });
-    return (await explainJob({ reads, kinds: OWN_KINDS, clock: { nowMs: () => 0 } }, request, context)).summary ?? "";
+    return (
+      (
+        await explainJob(
+          { reads, kinds: OWN_KINDS, simulate: async () => null, clock: { nowMs: () => 0 } },
+          request,
+          context,
+        )
+      ).summary ?? ""
+    );
   };
   const { status } = job;
   const still = "; its pods on c1 are still being removed";

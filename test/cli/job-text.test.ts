@@ -2,7 +2,13 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { podsCell, reasonCell, tokensText } from "../../src/cli/output/job-text.ts";
-import { CleanPodPolicy, JobPhase, JobSchema, TaskPhase } from "../../src/gen/gangway/v1/job_pb.ts";
+import {
+  type AdmissionSchema,
+  CleanPodPolicy,
+  JobPhase,
+  JobSchema,
+  TaskPhase,
+} from "../../src/gen/gangway/v1/job_pb.ts";
 
 const cases: Record<string, { readonly phase: JobPhase; readonly says: string }> = {
   "shown while it runs": { phase: JobPhase.RUNNING, says: "running: 3 rows" },
@@ -51,3 +57,14 @@ for (const [name, { status, says }] of Object.entries(left)) {
     assert.equal(podsCell(job), says);
   });
 }
+
+test("a gang that was admitted in part says that it grows, unless it gave tokens back or has ended", () => {
+  const says = (admission: MessageInitShape<typeof AdmissionSchema>, phase: JobPhase = JobPhase.RUNNING) =>
+    reasonCell(create(JobSchema, { status: { phase, totalReplicas: 8, admission } }));
+  const members = { Worker: 4 };
+  const grows = "it has 4 of 8 pods, and grows once others fit, without preempting; explain says what is in the way";
+  assert.equal(says({ members }), grows);
+  assert.equal(says({ members: { Worker: 8 } }), "");
+  assert.equal(says({ members }, JobPhase.FAILED), "");
+  assert.equal(says({ members, returned: { Worker: 1 } }), "1 ended pod gave back its tokens");
+});

@@ -18,7 +18,7 @@ import type { Refusal } from "../../core/plan/model/plan-types.ts";
 import { NODE_SILENT } from "../../core/pods/read/read-problem.ts";
 import type { ExplainJobRequest } from "../../gen/gangway/v1/job_service_pb.ts";
 import type { Clock } from "../../runtime/clock.ts";
-import type { JobReads } from "../ports.ts";
+import type { JobReads, SimulateJob } from "../ports.ts";
 import type { CallContext } from "../rpc/call.ts";
 import { notFound } from "../rpc/rpc-error.ts";
 import { toTimestamp } from "../rpc/timestamp.ts";
@@ -27,11 +27,19 @@ import { toProtoAdmission, toProtoConcern, toProtoFailure } from "./convert-job.
 import { toProtoProblem } from "./convert-pods.ts";
 import { toProtoClusterRefusal, toProtoQuotaRefusal } from "./convert-refusal.ts";
 import { namespaceOf } from "./convert-sent.ts";
+import { growthText } from "./explain-growth.ts";
 import { ownOf, refusalTo, sightOf, withoutOthers } from "./hide-others.ts";
+
+type ExplainPorts = {
+  readonly reads: JobReads;
+  readonly kinds: Registry;
+  readonly simulate: SimulateJob;
+  readonly clock: Pick<Clock, "nowMs">;
+};
 
 /** Explains why a job waits, where it runs or why it failed, from its record and the cause of its last refusal. */
 export async function explainJob(
-  { reads, kinds, clock }: { readonly reads: JobReads; readonly kinds: Registry; readonly clock: Pick<Clock, "nowMs"> },
+  { reads, kinds, simulate, clock }: ExplainPorts,
   request: ExplainJobRequest,
   { signal, access }: CallContext,
 ) {
@@ -45,11 +53,11 @@ export async function explainJob(
   const found = waits && !isSetAside(job) ? await reads.refusalOf(job.uid, signal) : null;
   const refusal = found === null ? null : refusalTo(access, found.refusal, ownOf(job));
   const admission = currentAdmission(job);
+  const kind = kinds.kindOf(job.spec.kind);
+  const growth = await growthText(shown.job, { simulate, kind, access, signal });
+  const facts = { hasNoPods: isService(kind), growth, nowMs: clock.nowMs() };
   return {
-    summary: summaryOf({ ...shown, job, concerns }, refusal, {
-      hasNoPods: isService(kinds.kindOf(job.spec.kind)),
-      nowMs: clock.nowMs(),
-    }),
+    summary: summaryOf({ ...shown, job, concerns }, refusal, facts),
     phase: phaseToProto(job.status.phase),
     ...(waits ? placeOf(shown) : {}),
     reason: reasonOf({ job, concerns }, refusal),
@@ -105,7 +113,7 @@ function hasSilentNode({ status }: Job): boolean {
   return status.podProblems?.problems.some(({ reason }) => reason === NODE_SILENT) === true;
 }
 
-type SummaryFacts = { readonly hasNoPods: boolean; readonly nowMs: number };
+type SummaryFacts = { readonly hasNoPods: boolean; readonly growth: string; readonly nowMs: number };
 
 /** Builds one sentence that needs no context. */
 function summaryOf(shown: ShownJob, refusal: Refusal | null, facts: SummaryFacts): string {
@@ -212,7 +220,7 @@ function failuresText(attempts: Attempts, nowMs: number): string {
   return `${countedText(attempts, nowMs)}${nextStartText(attempts, nowMs)}`;
 }
 
-function predicate(shown: ShownJob, refusal: Refusal | null, { hasNoPods, nowMs }: SummaryFacts): string {
+function predicate(shown: ShownJob, refusal: Refusal | null, { hasNoPods, growth, nowMs }: SummaryFacts): string {
   const { job, position, effectivePriority } = shown;
   const { status, spec } = job;
   const task = hasNoPods ? taskText(job, nowMs) : null;
@@ -220,6 +228,7 @@ function predicate(shown: ShownJob, refusal: Refusal | null, { hasNoPods, nowMs 
   const admission = currentAdmission(job);
   const on = admission?.cluster ? ` on ${clusterWords({ ...admission, name: admission.cluster })}` : "";
   const problems = podProblemsText(status);
+  const part = `${partText(job)}${growth}`;
   const { queue, minAvailable } = spec.runPolicy.schedulingPolicy;
   switch (status.phase) {
     case "WAITING": {
@@ -230,9 +239,9 @@ function predicate(shown: ShownJob, refusal: Refusal | null, { hasNoPods, nowMs 
     case "ADMITTED":
       return `was admitted${on}; its pods are about to be created${problems}`;
     case "STARTING":
-      return `starts${on}: ${podsOf(job)}, at least ${minAvailable} must run together${partText(job)}${problems}`;
+      return `starts${on}: ${podsOf(job)}, at least ${minAvailable} must run together${part}${problems}`;
     case "RUNNING":
-      return `runs${on}: ${podsOf(job)}${restartText(status.attempts, nowMs)}${partText(job)}${problems}`;
+      return `runs${on}: ${podsOf(job)}${restartText(status.attempts, nowMs)}${part}${problems}`;
     case "RESTARTING":
       return `restarts failed pods${on}: ${podsOf(job)}, ${failuresText(status.attempts, nowMs)}${problems}`;
     case "SUSPENDED":

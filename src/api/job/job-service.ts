@@ -61,7 +61,7 @@ export function jobService({
     updateJob: (request, context) => updateJob({ intake, reads }, request, context),
     cancelJob: (request, context) => cancelJob(intake, request, context),
     deleteJob: (request, context) => deleteJob(intake, request, context),
-    explainJob: (request, context) => explainJob({ reads, kinds, clock }, request, context),
+    explainJob: (request, context) => explainJob({ reads, kinds, simulate, clock }, request, context),
     simulateJob: (request, context) => simulateJob({ intake, simulate }, request, context),
     listJobEvents: (request, context) => listJobEvents(reads, request, context),
     listJobPods: (request, { signal }) => listJobPods({ reads, pods, kinds, clock }, request, signal),

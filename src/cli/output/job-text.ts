@@ -120,9 +120,19 @@ function ownReason(job: Job): string {
   if (failure !== undefined) return sentence(failure.code, failure.message);
   if (podProblems.length > 0) return problemCell(podProblems);
   if (waiting === undefined && STOPPED_PHASES.includes(phase)) return "";
-  if (waiting === undefined) return job.status?.totalReplicas === 0 ? taskCell(job.status.info) : "";
+  if (waiting === undefined) return job.status?.totalReplicas === 0 ? taskCell(job.status.info) : growthCell(job);
   const place = waiting.position > 0 ? `#${waiting.position} ` : "";
   return place + sentence(waiting.reason, waiting.message);
+}
+
+/** Says of a gang that was admitted in part to how many pods it would grow. */
+function growthCell({ status }: Job): string {
+  const { phase = 0, admission, totalReplicas = 0 } = status ?? {};
+  if (admission === undefined || TERMINAL.includes(phase) || returnedCount(admission) > 0) return "";
+  const members = Object.values(admission.members).reduce((sum, count) => sum + count, 0);
+  if (members === 0 || members >= totalReplicas) return "";
+  const all = `it has ${members} of ${totalReplicas} pods`;
+  return `${all}, and grows once others fit, without preempting; explain says what is in the way`;
 }
 
 /** `Unschedulable (4 pods): …`: why most of the pods that do not run are stuck. */

@@ -200,3 +200,17 @@ test("the kind sets omitted members of a job, and spells its replica types", () 
     schedulingPolicy: { minAvailable: 4, queue: "team", scheduleTimeoutSeconds: 600 },
   });
 });
+
+test("a TFJob with dynamic workers beside a chief or master is warned of", () => {
+  const { warn } = OWN_KINDS.kindOf("TFJob")!;
+  const warned = (roles: readonly string[], enableDynamicWorker: boolean) =>
+    warn?.({
+      kind: "TFJob",
+      replicaSpecs: Object.fromEntries(roles.map((role) => [role, { template }])),
+      kindSpec: { enableDynamicWorker },
+    }).map(({ path }) => path);
+  assert.deepEqual(warned(["chief", "Worker"], true), ["spec.kindSpec.enableDynamicWorker"]);
+  assert.deepEqual(warned(["Master", "PS", "Worker"], true), ["spec.kindSpec.enableDynamicWorker"]);
+  assert.deepEqual(warned(["PS", "Worker"], true), []);
+  assert.deepEqual(warned(["Chief", "Worker"], false), []);
+});

@@ -1,5 +1,6 @@
 import type { JsonObject } from "../../../runtime/json.ts";
 import { replicaName } from "../../job/names.ts";
+import type { FieldError, SentSpec } from "../../job/request/sent.ts";
 import { memberCount, rolesOf } from "../../job/roles.ts";
 import { portOf } from "../containers.ts";
 import { exampleManifest } from "../example.ts";
@@ -50,6 +51,7 @@ export const tfJob: Kind = {
     },
   }),
   validate: () => [],
+  warn: dynamicWarning,
   example: exampleManifest({
     apiVersion: "kubeflow.org/v1",
     kind: "TFJob",
@@ -68,6 +70,17 @@ export const tfJob: Kind = {
     kindSpec["enableDynamicWorker"] === true ? [{ name: "Worker", min: 0, max: null }] : [],
   verdict,
 };
+
+/** Dynamic workers are told of themselves and the parameter servers alone, so TensorFlow finds no chief. */
+function dynamicWarning({ kindSpec = {}, replicaSpecs }: SentSpec): readonly FieldError[] {
+  const chief = Object.keys(replicaSpecs).find((role) => CHIEFS.includes(boundedRoleName(ROLES)(role)));
+  if (kindSpec["enableDynamicWorker"] !== true || chief === undefined) return [];
+  const name = chief.toLowerCase();
+  const message =
+    `beside ${chief}, TF_CONFIG of the workers names no ${name}, and that of the ${name} names nobody, ` +
+    "as with Kubeflow: TensorFlow cannot train in such a cluster; leave out one of the two";
+  return [{ path: "spec.kindSpec.enableDynamicWorker", message }];
+}
 
 function hasChief(roles: readonly string[]): boolean {
   return roles.some((role) => CHIEFS.includes(role));
