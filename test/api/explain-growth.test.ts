@@ -54,8 +54,8 @@ test("a gang that was admitted in part says to how many pods it grows, and what 
     text,
     `; it would grow to ${total} pods: the rest needs 1 of gpu/h100; ` +
       "queue default uses 8 of 8 (held by default/other); " +
-      'growth never preempts; "gangway cancel j -n ns", then "gangway rerun j -n ns --min-available 3" waits for all, ' +
-      "and may preempt",
+      'growth never preempts; "gangway cancel j -n ns", then "gangway rerun j -n ns --min-available 3"' +
+      " waits for all, and may preempt",
   );
   assert.deepEqual(
     Object.entries(part?.spec.replicaSpecs ?? {}).map(([role, { replicas }]) => [role, replicas]),
