@@ -130,7 +130,7 @@ test("an error names the option or the annotation that the value came from", asy
     "can-run a.yaml --queue nowhere": [3, `a.yaml, document 1:\nerror: invalid argument\n  --queue: ${missing}`],
     "submit queued.yaml": [3, `metadata.annotations.gangway.dev/queue: ${missing}`],
     "submit queued.yaml --queue elsewhere": [3, "--queue: queue elsewhere does not exist"],
-    "submit wrong.yaml": [3, 'metadata.annotations.gangway.dev/priority: is "high": must be a whole number'],
+    "submit wrong.yaml": [3, "metadata.annotations.gangway.dev/priority: must be a whole number"],
     "submit a.yaml --priority high": [2, "whole number from"],
     "submit a.yaml --min-available 0": [2, "Must be a whole number from 1 to 2147483647."],
     "submit a.yaml --schedule-timeout soon": [2, "Must be whole seconds, or a duration with its unit"],

@@ -1,6 +1,7 @@
 /** The options of commands that set a setting of a job, such as `--gpu-model`. */
 import { create } from "@bufbuild/protobuf";
 import { type Command, InvalidArgumentError, Option } from "commander";
+import { notShown } from "../../core/job/request/shown-value.ts";
 import {
   readSetting,
   replacedBy,
@@ -45,7 +46,9 @@ function optionOf(setting: Setting): Option {
   return new Option(`--${name} <${placeholderOf(setting)}>`, help).argParser((text) => {
     const outcome = readSetting(setting, text);
     if (outcome.kind === "value") return outcome.value;
-    throw new InvalidArgumentError(`${outcome.message[0]?.toUpperCase()}${outcome.message.slice(1)}.`);
+    // The argument's error names the value.
+    const allowed = outcome.message.replace(notShown(text.trim()), "");
+    throw new InvalidArgumentError(`${allowed[0]?.toUpperCase()}${allowed.slice(1)}.`);
   });
 }
 

@@ -3,6 +3,8 @@ import { arrayAt, isJsonObject, numberAt, objectAt, stringAt } from "../../runti
 import { compileLinear } from "../../runtime/linear-pattern.ts";
 import { NoteList } from "../job/request/notes.ts";
 import type { FieldError } from "../job/request/sent.ts";
+import { notShown } from "../job/request/shown-value.ts";
+import { nameHelp } from "../pods/nearest-name.ts";
 
 /** The largest integer of Kubernetes' int32 fields. */
 const INT32_MAX = 2 ** 31 - 1;
@@ -27,7 +29,7 @@ function checkValue(place: SchemaPlace, value: Json | undefined): void {
   const types = typesOf(schema);
   if (types.length > 0 && !types.some((type) => hasType(value, type))) {
     const allowed = () => stringAt(schema, "x-allowed") ?? types.map(spoken).join(" or ");
-    errors.add(() => ({ path, message: `must be ${allowed()}` }));
+    errors.add(() => ({ path, message: `must be ${allowed()}${notShown(value)}` }));
     return;
   }
   const wrong = scalarError(schema, value);
@@ -39,16 +41,16 @@ function checkValue(place: SchemaPlace, value: Json | undefined): void {
 function scalarError(schema: JsonObject, value: Json): string | null {
   const allowed = arrayAt(schema, "enum");
   if (allowed.length > 0 && !allowed.includes(value)) {
-    return `must be one of ${allowed.map((one) => (one === "" ? '""' : String(one))).join(", ")}`;
+    return `must be one of ${allowed.map((one) => (one === "" ? '""' : String(one))).join(", ")}${notShown(value)}`;
   }
   if (typeof value === "number") return numberError(schema, value);
   const pattern = stringAt(schema, "pattern");
   if (typeof value === "string" && pattern !== undefined && compileLinear(pattern)?.test(value) !== true) {
-    return `must be ${stringAt(schema, "x-allowed") ?? `text that matches ${pattern}`}`;
+    return `must be ${stringAt(schema, "x-allowed") ?? `text that matches ${pattern}`}${notShown(value)}`;
   }
   const minLength = numberAt(schema, "minLength") ?? 0;
   if (typeof value !== "string" || value.length >= minLength) return null;
-  return minLength === 1 ? "must not be empty" : `must have at least ${minLength} characters`;
+  return minLength === 1 ? "must not be empty" : `must have at least ${minLength} characters${notShown(value)}`;
 }
 
 function numberError(schema: JsonObject, value: number): string | null {
@@ -57,9 +59,10 @@ function numberError(schema: JsonObject, value: number): string | null {
   const maximum = numberAt(schema, "maximum") ?? end;
   if (value >= minimum && value <= maximum) return null;
   const allowed = stringAt(schema, "x-allowed");
-  if (allowed !== undefined) return `must be ${allowed}`;
-  if (maximum === end && value < minimum) return `must be at least ${minimum}`;
-  return minimum === -end ? `must be at most ${maximum}` : `must be from ${minimum} to ${maximum}`;
+  const not = notShown(value);
+  if (allowed !== undefined) return `must be ${allowed}${not}`;
+  if (maximum === end && value < minimum) return `must be at least ${minimum}${not}`;
+  return minimum === -end ? `must be at most ${maximum}${not}` : `must be from ${minimum} to ${maximum}${not}`;
 }
 
 function checkItems({ schema, path, errors }: SchemaPlace, value: readonly Json[]): void {
@@ -79,12 +82,16 @@ function checkMembers({ schema, path, errors }: SchemaPlace, value: JsonObject):
   }
   const properties = objectAt(schema, "properties");
   const isClosed = schema["additionalProperties"] === false;
-  const unknown = () => `is not a field of ${stringAt(schema, "title") ?? path}`;
+  const help = nameHelp();
+  const unknown = (name: string) => {
+    const meant = help(name, Object.keys(properties));
+    return `is not a field of ${stringAt(schema, "title") ?? path}${meant === null ? "" : `: did you mean ${meant}?`}`;
+  };
   for (const [name, member] of Object.entries(value)) {
     const inner = Object.hasOwn(properties, name) ? properties[name] : undefined;
     const at = `${path}.${name}`;
     if (isJsonObject(inner)) checkValue({ schema: inner, path: at, errors }, member);
-    else if (isClosed && (member ?? null) !== null) errors.add(() => ({ path: at, message: unknown() }));
+    else if (isClosed && (member ?? null) !== null) errors.add(() => ({ path: at, message: unknown(name) }));
   }
 }
 

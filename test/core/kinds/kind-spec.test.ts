@@ -34,42 +34,42 @@ const refused: Readonly<Record<string, Case>> = {
   "processes per node that are not a number": [
     "PyTorchJob",
     { kindSpec: { nprocPerNode: "many" } },
-    ["kindSpec.nprocPerNode must be auto, cpu, gpu or a positive number"],
+    ['kindSpec.nprocPerNode must be auto, cpu, gpu or a positive number, not "many"'],
   ],
   "zero processes per node": [
     "PyTorchJob",
     { kindSpec: { nprocPerNode: 0 } },
-    ["kindSpec.nprocPerNode must be auto, cpu, gpu or a positive number"],
+    ["kindSpec.nprocPerNode must be auto, cpu, gpu or a positive number, not 0"],
   ],
   "a list of processes per node": [
     "PyTorchJob",
     { kindSpec: { nprocPerNode: [1] } },
-    ["kindSpec.nprocPerNode must be auto, cpu, gpu or a positive number"],
+    ["kindSpec.nprocPerNode must be auto, cpu, gpu or a positive number, not a list"],
   ],
   "an elastic policy that is a flag": [
     "PyTorchJob",
     { kindSpec: { elasticPolicy: true } },
-    [`${POLICY} must be an object`],
+    [`${POLICY} must be an object, not true`],
   ],
   "an elastic policy's numbers, each at its place": [
     "PyTorchJob",
     elastic({ minReplicas: 0, maxReplicas: 1.5, maxRestarts: -1, rdzvPort: 70_000, nProcPerNode: "4" }),
     [
-      `${POLICY}.minReplicas must be at least 1`,
-      `${POLICY}.maxReplicas must be a whole number`,
-      `${POLICY}.maxRestarts must be at least 0`,
-      `${POLICY}.rdzvPort must be from 1 to 65535`,
-      `${POLICY}.nProcPerNode must be a whole number`,
+      `${POLICY}.minReplicas must be at least 1, not 0`,
+      `${POLICY}.maxReplicas must be a whole number, not 1.5`,
+      `${POLICY}.maxRestarts must be at least 0, not -1`,
+      `${POLICY}.rdzvPort must be from 1 to 65535, not 70000`,
+      `${POLICY}.nProcPerNode must be a whole number, not "4"`,
     ],
   ],
   "an elastic policy's words": [
     "PyTorchJob",
     elastic({ rdzvBackend: "zeus", rdzvHost: "", rdzvId: 7, standalone: "yes" }),
     [
-      `${POLICY}.rdzvBackend must be one of c10d, etcd, etcd-v2`,
+      `${POLICY}.rdzvBackend must be one of c10d, etcd, etcd-v2, not "zeus"`,
       `${POLICY}.rdzvHost must not be empty`,
-      `${POLICY}.rdzvId must be text`,
-      `${POLICY}.standalone must be true or false`,
+      `${POLICY}.rdzvId must be text, not 7`,
+      `${POLICY}.standalone must be true or false, not "yes"`,
     ],
   ],
   "settings of a rendezvous without a key": [
@@ -115,7 +115,7 @@ const refused: Readonly<Record<string, Case>> = {
   "an unknown success policy": [
     "TFJob",
     { kindSpec: { successPolicy: "Most" } },
-    ['kindSpec.successPolicy must be one of "", AllWorkers'],
+    ['kindSpec.successPolicy must be one of "", AllWorkers, not "Most"'],
   ],
   "a member of another kind": [
     "TFJob",
@@ -125,12 +125,12 @@ const refused: Readonly<Record<string, Case>> = {
   "zero slots per worker": [
     "MPIJob",
     { kindSpec: { slotsPerWorker: 0 } },
-    ["kindSpec.slotsPerWorker must be at least 1"],
+    ["kindSpec.slotsPerWorker must be at least 1, not 0"],
   ],
   "more slots than 32 bits can hold": [
     "MPIJob",
     { kindSpec: { slotsPerWorker: 2 ** 31 } },
-    ["kindSpec.slotsPerWorker must be from 1 to 2147483647"],
+    ["kindSpec.slotsPerWorker must be from 1 to 2147483647, not 2147483648"],
   ],
   "two launchers": [
     "MPIJob",
@@ -165,7 +165,7 @@ const refused: Readonly<Record<string, Case>> = {
   "a backend that Caffe2 does not know": [
     "Caffe2Job",
     { kindSpec: { backend: "gloo" } },
-    ["kindSpec.backend must be one of none, redis, nfs"],
+    ['kindSpec.backend must be one of none, redis, nfs, not "gloo"'],
   ],
   "another container than the kind's": [
     "PaddleJob",

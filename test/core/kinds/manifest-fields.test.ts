@@ -120,11 +120,11 @@ test("a duration needs its unit", () => {
 
 test("an error names the values that are allowed", () => {
   const wrong: readonly (readonly [path: string, value: number, message: string])[] = [
-    ["spec.runPolicy.maxRuntime", 5, "must be a duration with its unit, such as 90s, 10m or 1h30m"],
-    ["spec.runPolicy.schedulingPolicy.maxPreemptions", 99_999_999_999, "must be from 0 to 2147483647"],
-    ["spec.runPolicy.schedulingPolicy.minAvailable", 99_999_999_999, "must be from 1 to 2147483647"],
-    ["spec.runPolicy.activeDeadlineSeconds", 1e17, "must be from 1 to 3153600000"],
-    ["spec.replicaSpecs.Worker.replicas", 99_999_999_999, "must be from 0 to 10000"],
+    ["spec.runPolicy.maxRuntime", 5, "must be a duration with its unit, such as 90s, 10m or 1h30m, not 5"],
+    ["spec.runPolicy.schedulingPolicy.maxPreemptions", 99_999_999_999, "must be from 0 to 2147483647, not 99999999999"],
+    ["spec.runPolicy.schedulingPolicy.minAvailable", 99_999_999_999, "must be from 1 to 2147483647, not 99999999999"],
+    ["spec.runPolicy.activeDeadlineSeconds", 1e17, "must be from 1 to 3153600000, not 100000000000000000"],
+    ["spec.replicaSpecs.Worker.replicas", 99_999_999_999, "must be from 0 to 10000, not 99999999999"],
   ];
   for (const [path, value, message] of wrong) {
     assert.deepEqual(readingErrors(withField(full, path.split("."), value)), [{ path, message }]);
@@ -175,7 +175,7 @@ const kinds: Record<string, { doc: JsonObject; errors: readonly [path: string, m
   "replicas of a job without pods, of a wrong type": {
     doc: { ...full, kind: "EtlJob", spec: { replicaSpecs: 1 } },
     errors: [
-      ["spec.replicaSpecs", /^must be an object$/],
+      ["spec.replicaSpecs", /^must be an object, not 1$/],
       ["spec.replicaSpecs", /^is required$/],
     ],
   },

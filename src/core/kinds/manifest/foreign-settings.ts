@@ -99,7 +99,7 @@ function readAt(
 ): Json | undefined {
   const outcome = readSetting(setting, text);
   if (outcome.kind === "value") return outcome.value;
-  return reader.fail(path, `is "${text.slice(0, NAME_SHOWN_MAX)}": ${outcome.message}`);
+  return reader.fail(path, outcome.message);
 }
 
 function unknownWarnings(keys: readonly string[]): readonly FieldNote[] {

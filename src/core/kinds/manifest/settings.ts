@@ -5,6 +5,7 @@
 import { parseDurationMs } from "../../../runtime/duration.ts";
 import { isJsonObject, type Json, type JsonObject } from "../../../runtime/json.ts";
 import type { SentSpec } from "../../job/request/sent.ts";
+import { notShown } from "../../job/request/shown-value.ts";
 import { CLEAN_POD_POLICIES, PARTIAL_POLICIES, RESTART_SCOPES } from "../../job/spec.ts";
 import { SentReader } from "./sent-reader.ts";
 
@@ -208,7 +209,7 @@ function readText(reader: SentReader, type: SettingType, text: string): Json | u
     case "duration":
       return reader.durationMs(text, "");
     case "flag":
-      if (text !== "true" && text !== "false") return reader.fail("", "must be true or false");
+      if (text !== "true" && text !== "false") return reader.fail("", `must be true or false${notShown(text)}`);
       return text === "true";
     case "word":
       return reader.word(text, "", type.words);
@@ -223,18 +224,19 @@ function readText(reader: SentReader, type: SettingType, text: string): Json | u
 
 const INT32_MAX = 2 ** 31 - 1;
 
-function readNumber(reader: SentReader, text: string, least: number): number | undefined {
+function readNumber(reader: SentReader, text: string, least: number, sent = text): number | undefined {
   const number = WHOLE_NUMBER.test(text) ? Number(text) : Number.NaN;
   if (number >= least && number <= INT32_MAX) return number;
-  return reader.fail("", `must be a whole number from ${least} to ${INT32_MAX}`);
+  return reader.fail("", `must be a whole number from ${least} to ${INT32_MAX}${notShown(sent)}`);
 }
 
 /** A number without a unit is seconds, as in the manifest. */
 function readSeconds(reader: SentReader, text: string, least: number): number | undefined {
   if (WHOLE_NUMBER.test(text)) return readNumber(reader, text, least);
   const spanMs = parseDurationMs(text);
-  if (spanMs !== null && spanMs % 1000 === 0) return readNumber(reader, String(spanMs / 1000), least);
-  return reader.fail("", "must be whole seconds, or a duration with its unit, such as 90s, 10m or 1h30m");
+  if (spanMs !== null && spanMs % 1000 === 0) return readNumber(reader, String(spanMs / 1000), least, text);
+  const allowed = "must be whole seconds, or a duration with its unit, such as 90s, 10m or 1h30m";
+  return reader.fail("", `${allowed}${notShown(text)}`);
 }
 
 function listOf(text: string): string[] {
@@ -246,7 +248,7 @@ function mapOf(reader: SentReader, text: string): JsonObject | undefined {
   const pairs: [string, string][] = [];
   for (const item of listOf(text)) {
     const at = item.indexOf("=");
-    if (at <= 0) return reader.fail("", "must be KEY=VALUE, with commas between several");
+    if (at <= 0) return reader.fail("", `must be KEY=VALUE, with commas between several${notShown(text)}`);
     pairs.push([item.slice(0, at).trim(), item.slice(at + 1).trim()]);
   }
   return Object.fromEntries(pairs);

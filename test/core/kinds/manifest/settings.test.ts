@@ -144,8 +144,8 @@ const refused: Readonly<Record<string, string>> = {
   "schedule-timeout: 1500ms": "must be whole seconds, or a duration with its unit, such as 90s, 10m or 1h30m",
   "active-deadline: 0s": "must be a whole number from 1 to 2147483647",
   "max-runtime: 90": "must be a duration with its unit, such as 90s, 10m or 1h30m",
-  "partial: WAIT": "must be one of KEEP, RESTART, not WAIT",
-  "restart-scope: pod": "must be one of REPLICA, GANG, not pod",
+  "partial: WAIT": "must be one of KEEP, RESTART",
+  "restart-scope: pod": "must be one of REPLICA, GANG",
   "backfill: yes": "must be true or false",
   "cluster-selector: region": "must be KEY=VALUE, with commas between several",
   "queue: ": "must not be empty",
@@ -155,7 +155,9 @@ for (const [pair, message] of Object.entries(refused)) {
   test(`refused at its annotation: ${pair}`, () => {
     const [name = "", text = ""] = pair.split(": ");
     const errors = errorsOf(kubeflow({ annotations: { [`gangway.dev/${name}`]: text } }));
-    assert.deepEqual(errors, [`metadata.annotations.gangway.dev/${name}: is "${text}": ${message}`]);
+    assert.deepEqual(errors, [
+      `metadata.annotations.gangway.dev/${name}: ${message}${text === "" ? "" : `, not "${text}"`}`,
+    ]);
   });
 }
 
@@ -229,7 +231,7 @@ test("Kueue's limits give way to the manifest's own, to annotations and to optio
 test("a wrong limit of Kueue is refused at its place", () => {
   assert.deepEqual(errorsOf(kubeflow({ labels: { "kueue.x-k8s.io/max-exec-time-seconds": "soon" } })), [
     "metadata.labels.kueue.x-k8s.io/max-exec-time-seconds: " +
-      'is "soon": must be a duration with its unit, such as 90s, 10m or 1h30m',
+      'must be a duration with its unit, such as 90s, 10m or 1h30m, not "soon"',
   ]);
 });
 
