@@ -24,7 +24,7 @@ const needsPerson = "needs a person with a browser, and an issuer";
 
 export const EXCEPTIONS: readonly Exception[] = [
   ...[
-    "bin/gangway login --issuer https://login.example.com --client-id gangway",
+    'bin/gangway login --issuer https://login.example.com --client-id gangway --scope "openid groups offline_access"',
     "bin/gangway login",
     "bin/gangway logout",
   ].map((command): Exception => ({ page: "docs/access.md", command, kind: "notRun", reason: needsPerson })),
@@ -101,6 +101,30 @@ export const EXCEPTIONS: readonly Exception[] = [
       command,
       kind: "notRun",
       reason: "needs Docker and a person with a browser; test/deploy/compose.test.ts checks the file",
+    }),
+  ),
+  ...[
+    "docker build -f deploy/Dockerfile -t registry.example.com/gangway:0.1.0 .",
+    "docker push registry.example.com/gangway:0.1.0",
+    "kubectl apply -f deploy/kubernetes/namespace.yaml",
+    "kubectl create secret tls gangway-tls -n gangway --cert server.crt --key server.key",
+    "kubectl apply -k deploy/kubernetes",
+    "kubectl -n gangway rollout status deployment",
+    "kubectl create namespace gangway-clients",
+    "kubectl label namespace gangway-clients gangway.dev/client=allowed",
+    "kubectl create serviceaccount admin -n gangway-clients",
+    "(umask 077 && kubectl create token admin -n gangway-clients --audience gangway > admin.token)",
+    "kubectl -n gangway port-forward deployment/gangway-api 7443:7443",
+    "bin/gangway context set k8s --address 127.0.0.1:7443 --ca-file ca.crt --tls-server-name gangway.gangway.svc " +
+      "--token-file admin.token",
+    "bin/gangway whoami",
+    "bin/gangway cluster list",
+  ].map(
+    (command): Exception => ({
+      page: "docs/operating.md",
+      command,
+      kind: "notRun",
+      reason: "needs a registry, Docker, and a cluster with kubelets; test/deploy checks the manifests",
     }),
   ),
   ...[
