@@ -91,11 +91,22 @@ function reasonOf(
   refusal: Refusal | null,
 ): string {
   const { status } = job;
-  const unreachable = concerns.find(({ reason }) => reason === "ClusterUnreachable");
   if (isSetAside(job) && !isTerminal(status)) return "SetAside";
-  if (unreachable !== undefined && !isTerminal(status) && awaitsCluster(job, refusal)) return unreachable.reason;
-  if (status.phase === "WAITING" && awaitsCluster(job, refusal) && hasSilentNode(job)) return NODE_SILENT;
+  const silence = awaitsCluster(job, refusal) ? silentReason(job, concerns) : null;
+  if (silence !== null) return silence;
   if (status.phase === "WAITING") return refusal?.reason ?? status.waiting?.reason ?? "NotEvaluated";
+  return runningReason(job);
+}
+
+/** The reason of a job whose pods nobody hears of. Null: they are heard of, or it has ended. */
+function silentReason(job: Job, concerns: readonly Concern[]): string | null {
+  if (isTerminal(job.status)) return null;
+  const unreachable = concerns.find(({ reason }) => reason === "ClusterUnreachable");
+  if (unreachable !== undefined) return unreachable.reason;
+  return job.status.phase === "WAITING" && hasSilentNode(job) ? NODE_SILENT : null;
+}
+
+function runningReason({ status }: Job): string {
   if (status.info?.phase === "WAITING_FOR_RESOURCES" && status.phase === "STARTING") return "WaitingForResources";
   const [problem] = status.podProblems?.problems ?? [];
   if (problem !== undefined && BEFORE_RUNNING.includes(status.phase)) return problem.reason;
