@@ -8,6 +8,7 @@ import { availableParallelism } from "node:os";
 import { dirname, join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
+import { bringDeveloperPackages } from "../deploy/developer-packages.ts";
 import { hasRealCluster, hasStores, pythonWithGrpc } from "./docs/needs.ts";
 import { controlPlaneBuilt } from "./kube/build.ts";
 import { hasOpenssl } from "./support/certificates.ts";
@@ -21,6 +22,10 @@ import { otelSdkIsInstalled } from "./telemetry/otel-sdk-installed.ts";
 
 const here = dirname(fileURLToPath(import.meta.url));
 const root = dirname(here);
+
+await bringDeveloperPackages();
+// npm sets these for every script, because it leaves out what only developers need. No test runs in production.
+for (const name of ["NODE_ENV", "npm_config_omit"]) delete process.env[name];
 
 const postgres = await postgresServer();
 
