@@ -15,6 +15,7 @@ const CHILD = "child";
 const SERVICES = ["up", "serve"];
 /** The commands that use parts of the service, which the bundle does not have. */
 const NOT_BUNDLED = [...SERVICES, "migrate"];
+const HELP = ["-h", "--help"];
 const root = dirname(__dirname);
 /** A clone runs its sources. An installed package has only compiled files: Node strips no types under node_modules. */
 const main = [join(root, "src", "main.ts"), join(root, "dist", "main.js")].find((file) => existsSync(file));
@@ -31,6 +32,9 @@ if (Number.parseInt(process.versions.node, 10) >= NEEDED) {
 
 /** Runs the command line from the bundle, else module by module. */
 async function start() {
+  // The first start compiles what it loads, which takes seconds on a busy machine. Who starts it sees it begin.
+  const [, , word, ...flags] = process.argv;
+  if (word === "up" && !flags.some((flag) => HELP.includes(flag))) process.stderr.write("loading gangway …\n");
   const cache = process.env.XDG_CACHE_HOME || (homedir() && join(homedir(), ".cache"));
   const compiled = process.env.NODE_COMPILE_CACHE || (cache && join(cache, "gangway", "compiled"));
   if (!process.argv.some((word) => NOT_BUNDLED.includes(word))) {

@@ -58,6 +58,7 @@ async function main(): Promise<number> {
       const config = await serviceConfig(process.cwd());
       const { runUp } = await import("./cli/service/up.ts");
       const start = async (chosen: UpOptions, progress: (text: string) => void) => {
+        progress("loading the service");
         const { startEmbedded } = await import("./compose/embedded.ts");
         return startEmbedded(chosen, config, await kinds(), progress);
       };

@@ -1,5 +1,6 @@
 /** Connects the whole service in one process, for `gangway up`. */
 
+import { existsSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { checkAddress } from "../api/server.ts";
 import type { RunningService } from "../cli/service/up.ts";
@@ -43,6 +44,7 @@ export async function startEmbedded(
   const directory = resolve(options.data ?? config.dataDirectory);
   const { database: server, redis } = config;
   await using parts = new AsyncDisposableStack();
+  progress(openingText(server, directory));
   // The lock comes first: it keeps a second process away from everything in the directory.
   const openDatabase = await reserve(directory, server, parts);
   const file = join(directory, "gangway.log");
@@ -52,7 +54,6 @@ export async function startEmbedded(
   const started = await startProcessTelemetry({ config, kinds, file, clock: measuring, parts });
   const { telemetry } = started;
   const tls = followTls(config.tls, { clock: systemClock(), telemetry, parts });
-  progress(server === null ? `opening the database in ${directory}` : "migrating the database");
   const { warnings, migrated, ...opened } = await openDatabase(telemetry);
   const db = observed(opened.db, { clock: systemClock(), telemetry });
   const clock = await startClock(db, { leaseMs: config.leaseMs, telemetry, isAlone: server === null });
@@ -109,6 +110,12 @@ export async function startEmbedded(
       telemetry.serviceStopped();
     },
   };
+}
+
+function openingText(server: DatabaseConfig | null, directory: string): string {
+  if (server !== null) return "migrating the database";
+  if (existsSync(join(directory, "db"))) return `opening the database in ${directory}`;
+  return `making a database in ${directory}, which takes some seconds`;
 }
 
 type MigratedDatabase = OpenedDatabase & { readonly migrated: readonly string[] };
