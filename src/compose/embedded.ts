@@ -20,7 +20,7 @@ import { describeParts } from "./in-use.ts";
 import { startPlanner } from "./planner.ts";
 import { startServer } from "./server.ts";
 import { holdSimulation, startSimulations } from "./simulated-clusters.ts";
-import { observed, startHealth, startProcessTelemetry } from "./telemetry.ts";
+import { logFormatOf, observed, startHealth, startProcessTelemetry } from "./telemetry.ts";
 import { followTls } from "./tls.ts";
 import { startQuota } from "./tokens.ts";
 import { notesFile, startWatchdog, takeNotes } from "./watchdog.ts";
@@ -87,6 +87,7 @@ export async function startEmbedded(
     leaseMs: config.leaseMs,
     target: server === null ? { file: notes } : { server },
     logFile: file,
+    logFormat: logFormatOf(config, file),
     telemetry,
     parts,
   });

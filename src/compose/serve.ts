@@ -18,7 +18,7 @@ import { describeParts } from "./in-use.ts";
 import { startPlanner } from "./planner.ts";
 import { startServer } from "./server.ts";
 import { endSimulation, NO_SIMULATIONS } from "./simulated-clusters.ts";
-import { observed, startHealth, startProcessTelemetry } from "./telemetry.ts";
+import { logFormatOf, observed, startHealth, startProcessTelemetry } from "./telemetry.ts";
 import { followTls } from "./tls.ts";
 import { type Quota, startQuota } from "./tokens.ts";
 import { startWatchdog } from "./watchdog.ts";
@@ -56,7 +56,7 @@ export async function startServe(options: ServeOptions, config: Config, kinds: R
   if (has("worker") && followed !== null) {
     const { sections, processName } = base;
     const watched = { shared: sections.shared, processName, leaseMs: config.leaseMs, telemetry, parts };
-    startWatchdog({ ...watched, target: { server }, logFile: null });
+    startWatchdog({ ...watched, target: { server }, logFile: null, logFormat: logFormatOf(config, null) });
     startWorker(base, followed.clusters, quota, config);
   }
   if (has("planner") && quota !== null) startPlanner(base, quota.planner, config);

@@ -5,6 +5,7 @@ import { type NotingDb, notingShortages } from "../adapters/store/db/shortage.ts
 import type { Config } from "../config/config.ts";
 import type { Registry } from "../core/kinds/registry.ts";
 import type { Clock } from "../runtime/clock.ts";
+import type { LogFormat } from "../runtime/log-format.ts";
 import type { ServerTls } from "../runtime/server-tls.ts";
 import { ShortageError, shortageWords } from "../runtime/unavailable-error.ts";
 import type { Telemetry } from "../telemetry/events.ts";
@@ -23,12 +24,18 @@ export async function startProcessTelemetry(of: {
 }) {
   const { config, kinds, file, clock, parts } = of;
   const { logLevel: level, metricsListen, otel } = config;
-  const started = await startTelemetry({ level, file, clock, kinds, metrics: metricsListen !== null, otel });
+  const format = logFormatOf(config, file);
+  const started = await startTelemetry({ level, file, format, clock, kinds, metrics: metricsListen !== null, otel });
   parts.defer(started.close);
   // A probe sees that the process is not ready, and a scrape its last numbers, until it ends.
   const atEnd = { close: async () => {} };
   parts.defer(() => atEnd.close());
   return { ...started, atEnd };
+}
+
+/** Lines are for people in a terminal, and for programs in a file and a pipe, unless the configuration says. */
+export function logFormatOf({ logFormat }: Pick<Config, "logFormat">, file: string | null): LogFormat {
+  return logFormat ?? (file === null && process.stdout.isTTY ? "text" : "json");
 }
 
 /** A database whose shortages are counted, and shown in `/readyz`. */

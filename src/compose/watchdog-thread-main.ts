@@ -16,6 +16,7 @@ import {
   watchSections,
 } from "../core/blame/watch-sections.ts";
 import { readCode } from "../runtime/running-code.ts";
+import { logText } from "../telemetry/log-text.ts";
 import type { WatchdogData } from "./watchdog.ts";
 
 /** A section that runs for so long may soon be noted: the connection is opened before. */
@@ -27,7 +28,7 @@ const STAT_USER_TICKS = 11;
 const STAT_SYSTEM_TICKS = 12;
 const CONNECTIONS = 1;
 
-const { shared, worker, target, limits, logFile } = workerData as WatchdogData;
+const { shared, worker, target, limits, logFile, logFormat } = workerData as WatchdogData;
 
 let db: Promise<Db> | null = null;
 let watched: Watched | null = null;
@@ -72,7 +73,8 @@ function mainThread(): Pick<Look, "cpuMs" | "sleeps"> {
 
 /** Writes one line as the log's own. The log itself belongs to the main thread, which may be blocked. */
 function log(section: Section, facts: Readonly<Record<string, unknown>>, msg: string): void {
-  const line = `${JSON.stringify({ level: 50, time: Date.now(), worker, ...section, ...facts, msg })}\n`;
+  const json = JSON.stringify({ level: 50, time: Date.now(), worker, ...section, ...facts, msg });
+  const line = `${logFormat === "text" ? logText(json) : json}\n`;
   try {
     if (logFile === null) writeSync(process.stdout.fd ?? 1, line);
     else appendFileSync(logFile, line);

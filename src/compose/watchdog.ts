@@ -10,6 +10,7 @@ import { Worker } from "node:worker_threads";
 import type { DatabaseConfig } from "../config/config.ts";
 import { fillBytesOf, type WatchLimits } from "../core/blame/watch-sections.ts";
 import { isJsonObject } from "../runtime/json.ts";
+import type { LogFormat } from "../runtime/log-format.ts";
 import type { Telemetry } from "../telemetry/events.ts";
 import type { ServiceStore } from "./member.ts";
 
@@ -24,6 +25,7 @@ export type WatchdogData = {
   readonly limits: WatchLimits;
   /** Null: lines go to standard output, as those of the log. */
   readonly logFile: string | null;
+  readonly logFormat: LogFormat;
 };
 
 /** A step whose own code blocks for more than half of the lease counts against its job. */
@@ -38,17 +40,18 @@ export function startWatchdog(of: {
   readonly leaseMs: number;
   readonly target: NotesTarget;
   readonly logFile: string | null;
+  readonly logFormat: LogFormat;
   readonly telemetry: Pick<Telemetry, "loopFailed">;
   readonly parts: AsyncDisposableStack;
 }): void {
-  const { shared, processName: worker, leaseMs, target, logFile, telemetry, parts } = of;
+  const { shared, processName: worker, leaseMs, target, logFile, logFormat, telemetry, parts } = of;
   // After two leases others have taken the buckets, and health checks have failed.
   const limits = {
     blockedMs: blockedMsOf(leaseMs),
     endMs: 2 * leaseMs,
     fillBytes: fillBytesOf(getHeapStatistics().heap_size_limit),
   };
-  const workerData: WatchdogData = { shared, worker, target, limits, logFile };
+  const workerData: WatchdogData = { shared, worker, target, limits, logFile, logFormat };
   const thread = new Worker(new URL(`./watchdog-thread-main${extname(import.meta.url)}`, import.meta.url), {
     workerData,
   });

@@ -15,6 +15,7 @@ import { PLAIN_POD_CONFIG, type PodConfig } from "../core/pods/pod-config.ts";
 import { POD_SECURITY_LEVELS, type PodSecurityLevel } from "../core/pods/policy/control.ts";
 import type { PendingLimits } from "../core/pods/read/read-pending.ts";
 import { readPodConfig } from "../core/pods/read-pod-config.ts";
+import { LOG_FORMATS, type LogFormat } from "../runtime/log-format.ts";
 import { type ClientConfig, type Environment, given, namesOf, readClientConfig } from "./client-config.ts";
 import { parsedYaml, readable, readSettingsFile, readSettingsText, type SettingsFile } from "./config-files.ts";
 import { readRedisTls, readTls, type TlsConfig } from "./config-tls.ts";
@@ -73,6 +74,8 @@ export type Config = ClientConfig & {
   /** The namespaces in which Gangway itself runs. No job may use them. */
   readonly reservedNamespaces: readonly string[];
   readonly logLevel: string;
+  /** Null: as the output suggests. */
+  readonly logFormat: LogFormat | null;
   /** Null: health is not served. */
   readonly httpListen: string | null;
   /** Null: metrics are neither kept nor served. */
@@ -135,6 +138,7 @@ export function readConfig(workingDirectory: string, env: Environment = process.
     podSecurity: readPodSecurity(env),
     reservedNamespaces: namesOf(textOf(env, "GANGWAY_RESERVED_NAMESPACES")),
     logLevel: choiceOf(env, "GANGWAY_LOG_LEVEL"),
+    logFormat: readLogFormat(env),
     httpListen: given(env, "GANGWAY_HTTP_LISTEN"),
     metricsListen: given(env, "GANGWAY_METRICS_LISTEN"),
     otel: readOtel(env),
@@ -176,6 +180,14 @@ function readPodSecurity(env: Environment): PodSecurityLevel | null {
   const level = POD_SECURITY_LEVELS.find((one) => one === text);
   if (level !== undefined) return level;
   throw new Error(`GANGWAY_POD_SECURITY is "${text}"; allowed are ${POD_SECURITY_LEVELS.join(", ")}`);
+}
+
+function readLogFormat(env: Environment): LogFormat | null {
+  const text = given(env, "GANGWAY_LOG_FORMAT");
+  if (text === null) return null;
+  const format = LOG_FORMATS.find((one) => one === text);
+  if (format !== undefined) return format;
+  throw new Error(`GANGWAY_LOG_FORMAT is "${text}"; allowed are ${LOG_FORMATS.join(", ")}`);
 }
 
 type NameWith<Member extends keyof Variable> = {

@@ -119,6 +119,11 @@ export const VARIABLES = {
     values: ["trace", "debug", "info", "warn", "error", "silent"],
     meaning: "The least severe log lines that are written.",
   },
+  GANGWAY_LOG_FORMAT: {
+    meaning:
+      "How log lines are written: `text` for people, one line each, or `json`. If unset: `text` for those of " +
+      "`gangway serve` in a terminal, `json` in a pipe or a file.",
+  },
   GANGWAY_HTTP_LISTEN: { meaning: "The HOST:PORT at which `/livez` and `/readyz` are served." },
   GANGWAY_METRICS_LISTEN: { meaning: "The HOST:PORT at which `/metrics` is served for Prometheus." },
   GANGWAY_CREDENTIALS_KEY: {

@@ -4,7 +4,9 @@ import type { AuditEntry } from "../core/admin/audit.ts";
 import { REDIS_STATES, type RedisState } from "../core/quota/redis-state.ts";
 import type { ClockEvents } from "../runtime/decision-clock.ts";
 import { FOREIGN_BYTES_MAX, foreignText } from "../runtime/foreign-text.ts";
+import type { LogFormat } from "../runtime/log-format.ts";
 import { openLog } from "./log-output.ts";
+import { formatted } from "./log-text.ts";
 import type { Meter } from "./metrics.ts";
 import { type QuotaTelemetry, quotaTelemetry } from "./quota-telemetry.ts";
 
@@ -142,13 +144,16 @@ export type TelemetryOptions = {
   readonly level: string;
   /** The file of the log, which is created if it does not exist. Null: standard output. */
   readonly file: string | null;
+  /** Omitted: lines are JSON. */
+  readonly format?: LogFormat;
   /** Omitted or null: nothing is measured. */
   readonly meter?: Meter | null;
   /** Fields that join a line to its trace. Omitted: nothing is traced. */
   readonly traceIds?: (() => Readonly<Record<string, string>>) | undefined;
 };
 
-export function createTelemetry({ level, file, meter = null, traceIds }: TelemetryOptions): Telemetry {
+export function createTelemetry(options: TelemetryOptions): Telemetry {
+  const { level, file, format = "json", meter = null, traceIds } = options;
   const log: Logger = pino(
     {
       level,
@@ -156,10 +161,13 @@ export function createTelemetry({ level, file, meter = null, traceIds }: Telemet
       serializers: { error: shownError },
       ...(traceIds === undefined ? null : { mixin: traceIds }),
     },
-    openLog(file, {
-      onDropped: (reason) => meter?.record("logLinesDropped", 1, { reason }),
-      onResumed: (dropped) => log.warn(dropped, "log lines dropped before this one"),
-    }),
+    formatted(
+      openLog(file, {
+        onDropped: (reason) => meter?.record("logLinesDropped", 1, { reason }),
+        onResumed: (dropped) => log.warn(dropped, "log lines dropped before this one"),
+      }),
+      format,
+    ),
   );
   return telemetryOn(log, meter);
 }

@@ -1,5 +1,6 @@
 import type { Registry } from "../core/kinds/registry.ts";
 import type { Clock } from "../runtime/clock.ts";
+import type { LogFormat } from "../runtime/log-format.ts";
 import { createTelemetry, type Telemetry } from "./events.ts";
 import { createInstrumentation, type Instrumentation } from "./instrumentation.ts";
 import { allMeters, type Meter } from "./metrics.ts";
@@ -10,6 +11,8 @@ export type TelemetrySettings = {
   readonly level: string;
   /** The file of the log. Null: standard output. */
   readonly file: string | null;
+  /** Omitted: lines are JSON. */
+  readonly format?: LogFormat;
   readonly clock: Clock;
   readonly kinds: Registry;
   /** Keeps metrics for Prometheus. */
@@ -31,6 +34,7 @@ export type StartedTelemetry = {
 export async function startTelemetry({
   level,
   file,
+  format = "json",
   clock,
   kinds,
   metrics,
@@ -41,7 +45,7 @@ export async function startTelemetry({
   const meters = [prometheus, exported?.meter].filter((meter) => meter !== null && meter !== undefined);
   const meter = allMeters(meters);
   const tracing = exported?.tracing ?? null;
-  const telemetry = createTelemetry({ level, file, meter, traceIds: tracing?.ids });
+  const telemetry = createTelemetry({ level, file, format, meter, traceIds: tracing?.ids });
   return {
     telemetry,
     instrumentation: createInstrumentation({ clock, telemetry, kinds, tracing, meter }),

@@ -1,5 +1,5 @@
 import { maxOf } from "../../runtime/lists.ts";
-import { visibleText } from "./terminal.ts";
+import { visibleText } from "../../runtime/visible-text.ts";
 
 /** A column of a table. */
 export type Column = {

@@ -1,5 +1,6 @@
 /** Protects the terminal from text that others wrote: names, labels, messages and logs reach it as text alone. */
 import { yaml } from "../../runtime/lazy-yaml.ts";
+import { UNSAFE, visibleText } from "../../runtime/visible-text.ts";
 import type { CliDeps } from "../shell/deps.ts";
 
 /** Dependencies of commands. `stdout` and `stderr` show control characters, such as those that move the cursor. */
@@ -8,24 +9,6 @@ export type TerminalDeps = CliDeps & {
   readonly stdoutAsIs: (text: string) => void;
   readonly stderrAsIs: (text: string) => void;
 };
-
-/**
- * Characters that act on a terminal, or that nobody sees: control characters except tab and newline, those that reverse
- * the direction of text or break a line, those without width, tags, and selectors of variants except the two that emoji
- * need. In JSON they occur only within strings, where their escape means the same.
- */
-const UNSAFE = /(?![\t\n])\p{Cc}|\p{Cf}|\p{Zl}|\p{Zp}|(?!\ufe0e|\ufe0f)\p{DI}/gu;
-
-/** Replaces each such character by its escape: `\u001b` for the one that begins terminal sequences. */
-export function visibleText(text: string): string {
-  return text.replaceAll(UNSAFE, (found) =>
-    Array.from({ length: found.length }, (_, at) => escapeAt(found, at)).join(""),
-  );
-}
-
-function escapeAt(text: string, at: number): string {
-  return `\\u${text.charCodeAt(at).toString(16).padStart(4, "0")}`;
-}
 
 /** A value as YAML, with escapes for such characters. It reads back to the same value. */
 export function yamlText(value: unknown): string {
