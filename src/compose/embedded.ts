@@ -20,6 +20,7 @@ import { describeParts } from "./in-use.ts";
 import { startPlanner } from "./planner.ts";
 import { startServer } from "./server.ts";
 import { holdSimulation, startSimulations } from "./simulated-clusters.ts";
+import { startSurvey } from "./survey.ts";
 import { logFormatOf, observed, startHealth, startProcessTelemetry } from "./telemetry.ts";
 import { followTls } from "./tls.ts";
 import { startQuota } from "./tokens.ts";
@@ -79,6 +80,7 @@ export async function startEmbedded(
   const simulations = await startSimulations(base, { directory, besideReal: options.simulate });
   const followed = await followClusters(base, { config, listens: true, simulations });
   startPlanner(base, quota.planner, config);
+  startSurvey(base);
   const notes = notesFile(directory);
   await takeNotes(notes, base.store.blame);
   startWatchdog({

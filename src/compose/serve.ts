@@ -18,6 +18,7 @@ import { describeParts } from "./in-use.ts";
 import { startPlanner } from "./planner.ts";
 import { startServer } from "./server.ts";
 import { endSimulation, NO_SIMULATIONS } from "./simulated-clusters.ts";
+import { startSurvey } from "./survey.ts";
 import { logFormatOf, observed, startHealth, startProcessTelemetry } from "./telemetry.ts";
 import { followTls } from "./tls.ts";
 import { type Quota, startQuota } from "./tokens.ts";
@@ -60,6 +61,7 @@ export async function startServe(options: ServeOptions, config: Config, kinds: R
     startWorker(base, followed.clusters, quota, config);
   }
   if (has("planner") && quota !== null) startPlanner(base, quota.planner, config);
+  startSurvey(base);
   const api =
     has("api") && followed !== null && quota !== null
       ? await startServer(base, followed, quota, { ...options, ...protection, tls }, config)

@@ -62,6 +62,7 @@ export function createPlanner(ports: PlannerPorts, options: PlannerOptions): Run
     const plannerEpoch = ports.lease.epoch();
     if (plannerEpoch === null) {
       ports.fleet.rest();
+      ports.onRested?.();
       return null;
     }
     try {

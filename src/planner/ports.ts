@@ -167,6 +167,8 @@ export type PlannerPorts = {
   readonly onChecked?: (check: StateCheck & { readonly tookMs: number }) => void;
   /** Called with each decision. */
   readonly onPlanned?: (decision: Pick<FleetDecision, "planMs" | "depths" | "reservations">) => void;
+  /** Called when a round finds that another planner leads. */
+  readonly onRested?: () => void;
   /** The planner's lease: its epoch while this planner surely holds it, else null. */
   readonly lease: { readonly epoch: () => number | null };
   /** A hint to the worker that owns a job to look at it now. A lost hint only costs time. */

@@ -1,5 +1,5 @@
 import type { Job } from "../core/job/job.ts";
-import type { JobPhase } from "../core/job/status.ts";
+import { isTerminal, type JobPhase, type JobStatus } from "../core/job/status.ts";
 import { type Registry, servedName } from "../core/kinds/registry.ts";
 import type { Action, Decision } from "../core/reconcile/decision.ts";
 import type { Telemetry } from "./events.ts";
@@ -40,21 +40,29 @@ export function countActions({ telemetry, kinds }: CountPorts, job: Job, acted: 
 
 /** Counts the changes of a record: jobs that restart, end or are deleted, and pods whose failure it counts. */
 export function countRecord({ telemetry, kinds }: CountPorts, job: Job, decision: Decision): void {
-  const kind = servedName(kinds, job);
-  const cluster = job.admissions.at(-1)?.cluster ?? null;
-  if (decision.forget) telemetry.jobChanged({ kind, cluster, change: "deleted" });
+  const of = { kind: servedName(kinds, job), cluster: job.admissions.at(-1)?.cluster ?? null };
+  if (decision.forget) telemetry.jobChanged({ ...of, change: "deleted" });
   if (decision.record === null) return;
-  const { phase, attempts, replicaStatuses, info } = decision.record.status;
-  if (info !== undefined && info.phase !== job.status.info?.phase) {
-    telemetry.taskPhaseReached({ kind, phase: info.phase.toLowerCase() });
+  const { status } = decision.record;
+  if (status.info !== undefined && status.info.phase !== job.status.info?.phase) {
+    telemetry.taskPhaseReached({ kind: of.kind, phase: status.info.phase.toLowerCase() });
   }
+  countPhase(telemetry, of, { before: job.status, after: status });
+  const failed = failures(status.replicaStatuses) - failures(job.status.replicaStatuses);
+  if (failed > 0) telemetry.objectsChanged({ ...of, object: "pod", change: "failed", count: failed });
+}
+
+function countPhase(
+  telemetry: Telemetry,
+  of: { readonly kind: string; readonly cluster: string | null },
+  { before, after }: { readonly before: JobStatus; readonly after: JobStatus },
+): void {
+  const { phase, attempts, failure } = after;
   const change = CHANGES[phase];
-  const restarts = sumOf(attempts.byReplica) > sumOf(job.status.attempts.byReplica);
-  if (change !== undefined && (phase !== job.status.phase || (phase === "RESTARTING" && restarts))) {
-    telemetry.jobChanged({ kind, cluster, change });
-  }
-  const failed = failures(replicaStatuses) - failures(job.status.replicaStatuses);
-  if (failed > 0) telemetry.objectsChanged({ kind, cluster, object: "pod", change: "failed", count: failed });
+  const restarts = sumOf(attempts.byReplica) > sumOf(before.attempts.byReplica);
+  if (change === undefined || (phase === before.phase && !(phase === "RESTARTING" && restarts))) return;
+  telemetry.jobChanged({ ...of, change });
+  if (isTerminal(after)) telemetry.jobEnded({ phase, reason: failure?.code ?? "" });
 }
 
 /** Counts the jobs that an intake creates. */

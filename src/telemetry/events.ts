@@ -5,6 +5,7 @@ import { REDIS_STATES, type RedisState } from "../core/quota/redis-state.ts";
 import type { ClockEvents } from "../runtime/decision-clock.ts";
 import { FOREIGN_BYTES_MAX, foreignText } from "../runtime/foreign-text.ts";
 import type { LogFormat } from "../runtime/log-format.ts";
+import { boundedLabel, boundedReadings } from "./bounded-labels.ts";
 import { openLog } from "./log-output.ts";
 import { formatted } from "./log-text.ts";
 import type { Meter } from "./metrics.ts";
@@ -66,6 +67,8 @@ export type Telemetry = ClockEvents & {
     readonly depths: ReadonlyMap<string, number>;
     readonly reservations: number;
   }) => void;
+  /** This process' planner does not lead: what it knew of queues may be wrong by now. */
+  readonly plannerRested: () => void;
   /** The planner's state was compared with the store. `wrong`: entities of which it has missed a change. */
   readonly plannerStateChecked: (facts: { readonly wrong: readonly string[]; readonly tookMs: number }) => void;
   readonly gangAdmitted: (facts: { readonly queue: string; readonly waitedMs: number }) => void;
@@ -78,7 +81,8 @@ export type Telemetry = ClockEvents & {
     readonly tookMs: number;
   }) => void;
   readonly stepEnded: (facts: { readonly result: string; readonly tookMs: number; readonly lagMs: number }) => void;
-  readonly bucketsHeld: (held: number) => void;
+  /** The buckets that this worker holds have changed: so many were `taken` from free ones, or have `left`. */
+  readonly bucketsHeld: (held: number, moved?: { readonly change: "taken" | "left"; readonly buckets: number }) => void;
   /** Code of a step or of a plugin has run without a pause. */
   readonly codeRan: (facts: { readonly of: string; readonly tookMs: number }) => void;
   /** Code has blocked this process: of a step for its job, of the plugin `name`, or for an answer of the cluster. */
@@ -106,6 +110,8 @@ export type Telemetry = ClockEvents & {
     readonly cluster: string | null;
     readonly change: string;
   }) => void;
+  /** A job has ended in this phase; `reason` is why it has failed, else empty. */
+  readonly jobEnded: (facts: { readonly phase: string; readonly reason: string }) => void;
   /** Objects of a job were created or deleted, attempts to do so failed, or pods failed. */
   readonly objectsChanged: (facts: {
     readonly kind: string;
@@ -193,6 +199,11 @@ export function shownError(error: unknown): unknown {
 /** How many entities of a wrong state one line names. */
 const WRONG_LOGGED = 20;
 
+/** A metric by queue names so many queues by themselves. */
+const QUEUES_MAX = 1_000;
+/** Plugins and programs of users can name reasons of their own. */
+const REASONS_MAX = 100;
+
 const NO_METER: Meter = { record: () => {}, read: () => {} };
 
 function telemetryOn(log: Logger, measuring: Meter | null): Telemetry {
@@ -261,8 +272,17 @@ function clockEvents(log: Logger, meter: Meter): ClockEvents {
 }
 
 function measurements(meter: Meter) {
-  let waiting: ReadonlyMap<string, number> = new Map();
-  meter.read("queueDepth", () => [...waiting].map(([queue, value]) => ({ value, labels: { queue } })));
+  let planned: { readonly depths: ReadonlyMap<string, number>; readonly reservations: number } | null = null;
+  const bound = { label: "queue", most: QUEUES_MAX };
+  meter.read("queueDepth", () =>
+    boundedReadings(
+      [...(planned?.depths ?? [])].map(([queue, value]) => ({ value, labels: { queue } })),
+      bound,
+    ),
+  );
+  meter.read("reservations", () => (planned === null ? [] : [{ value: planned.reservations, labels: {} }]));
+  const queueLabel = boundedLabel(QUEUES_MAX);
+  const reasonLabel = boundedLabel(REASONS_MAX);
   return {
     callLimited: ({ limit }) => meter.record("callsLimited", 1, { limit }),
     callDenied: ({ rpc }) => meter.record("callsDenied", 1, { method: rpc }),
@@ -271,11 +291,14 @@ function measurements(meter: Meter) {
     callEnded: ({ method, code, tookMs }) => meter.record("apiCallDuration", seconds(tookMs), { method, code }),
     planned: ({ planMs, depths, reservations }) => {
       meter.record("planDuration", seconds(planMs));
-      meter.record("reservations", reservations, {});
-      waiting = depths;
+      planned = { depths, reservations };
     },
-    gangAdmitted: ({ queue, waitedMs }) => meter.record("admissionWait", seconds(waitedMs), { queue }),
-    gangPreempted: (labels) => meter.record("preemptions", 1, labels),
+    plannerRested: () => {
+      planned = null;
+    },
+    gangAdmitted: ({ queue, waitedMs }) =>
+      meter.record("admissionWait", seconds(waitedMs), { queue: queueLabel(queue) }),
+    gangPreempted: ({ reason, queue }) => meter.record("preemptions", 1, { reason, queue: queueLabel(queue) }),
     ledgerCommitted: ({ kind, outcome, tookMs }) => {
       meter.record("ledgerCommits", 1, { kind, outcome });
       meter.record("ledgerCommitDuration", seconds(tookMs), { kind });
@@ -284,7 +307,10 @@ function measurements(meter: Meter) {
       meter.record("reconcileDuration", seconds(tookMs), { result });
       meter.record("reconcileLag", seconds(lagMs));
     },
-    bucketsHeld: (held) => meter.record("bucketsHeld", held),
+    bucketsHeld: (held, moved) => {
+      meter.record("bucketsHeld", held);
+      if (moved !== undefined) meter.record("bucketMoves", moved.buckets, { change: moved.change });
+    },
     codeRan: ({ of, tookMs }) => meter.record("codeDuration", seconds(tookMs), { of }),
     suspectsLeft: (left) => meter.record("suspects", left),
     kubernetesCalled: ({ cluster, verb, resource, code, tookMs }) => {
@@ -292,6 +318,7 @@ function measurements(meter: Meter) {
       meter.record("kubernetesCallDuration", seconds(tookMs), { cluster, verb });
     },
     jobChanged: ({ kind, cluster, change }) => meter.record("jobChanges", 1, { kind, cluster: cluster ?? "", change }),
+    jobEnded: ({ phase, reason }) => meter.record("jobsEnded", 1, { phase, reason: reasonLabel(reason) }),
     objectsChanged: ({ count, cluster, ...labels }) =>
       meter.record("objectChanges", count, { ...labels, cluster: cluster ?? "" }),
     pluginCalled: ({ tookMs, ...labels }) => meter.record("pluginCallDuration", seconds(tookMs), labels),

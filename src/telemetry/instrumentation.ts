@@ -1,7 +1,9 @@
 import { status as grpcStatus } from "@grpc/grpc-js";
+import type { FleetSurvey } from "../core/admin/fleet-survey.ts";
 import type { Job } from "../core/job/job.ts";
 import { type ActedLike, countActions, countCreated } from "./count-changes.ts";
 import type { Telemetry } from "./events.ts";
+import { showSurvey } from "./fleet-gauges.ts";
 import type { Meter } from "./metrics.ts";
 import { observeKubeClient } from "./observe-kube-client.ts";
 import {
@@ -36,7 +38,10 @@ export type Instrumentation = {
   /** For the intake's ports: the trace that new jobs are joined to. */
   readonly intakePorts: { readonly traceParent?: () => string | undefined };
   /** For the planner's ports. */
-  readonly plannerPorts: { readonly onPlanned?: Telemetry["planned"] };
+  readonly plannerPorts: {
+    readonly onPlanned?: Telemetry["planned"];
+    readonly onRested?: Telemetry["plannerRested"];
+  };
   /** For the worker's ports. */
   readonly workerPorts: {
     readonly traceStep?: <T>(job: Job, run: () => Promise<T>) => Promise<T>;
@@ -54,6 +59,8 @@ export type Instrumentation = {
   };
   /** Measures the silence of these clusters at each scrape. */
   readonly clusters: (clusters: () => readonly HeardCluster[]) => void;
+  /** Shows the last survey of the fleet at each scrape. Null: nothing is measured. */
+  readonly showSurvey: ((survey: () => FleetSurvey | null) => void) | null;
 };
 
 const identity = <T>(value: T): T => value;
@@ -71,6 +78,7 @@ const OFF: Instrumentation = {
   workerOptions: {},
   apiPorts: {},
   clusters: () => {},
+  showSurvey: null,
 };
 
 /** Instruments a process. A null `meter` measures nothing; a null `tracing` makes no spans. */
@@ -85,7 +93,7 @@ export function createInstrumentation(ports: ObservePorts & { readonly meter: Me
     kubeClient: (cluster) => ({ wrapClient: (client) => observeKubeClient(client as never, cluster, ports) }),
     intake: (intake) => countCreated(ports, tracing === null ? intake : traceIntake(tracing, intake)),
     intakePorts: tracing === null ? {} : { traceParent: tracing.traceParent },
-    plannerPorts: { onPlanned: telemetry.planned },
+    plannerPorts: { onPlanned: telemetry.planned, onRested: telemetry.plannerRested },
     workerPorts: {
       onActed: (job, acted) => countActions(ports, job, acted),
       ...(tracing === null ? {} : { traceStep: traceStep(tracing) }),
@@ -102,6 +110,7 @@ export function createInstrumentation(ports: ObservePorts & { readonly meter: Me
           return heardMs === null ? [] : [{ value, labels: { cluster: name } }];
         }),
       ),
+    showSurvey: meter === null ? null : (survey) => showSurvey(meter, survey),
   };
 }
 

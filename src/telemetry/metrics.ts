@@ -6,6 +6,48 @@ export const METRICS = {
     help: "How long unary calls of the API took, by method and gRPC code",
     labels: ["method", "code"],
   },
+  queueUsed: {
+    kind: "gauge",
+    name: "gangway_queue_used",
+    help: "How much of each flavor a queue uses, also by queues below it beyond their guarantees",
+    labels: ["queue", "flavor"],
+  },
+  queueNominal: {
+    kind: "gauge",
+    name: "gangway_queue_nominal",
+    help: "How much of each flavor a queue may use without borrowing: its quota and its grant",
+    labels: ["queue", "flavor"],
+  },
+  queueBorrowed: {
+    kind: "gauge",
+    name: "gangway_queue_borrowed",
+    help: "How much of what a queue uses of each flavor is beyond its quota and what queues below lend to it",
+    labels: ["queue", "flavor"],
+  },
+  flavorAllocatable: {
+    kind: "gauge",
+    name: "gangway_flavor_allocatable",
+    help: "How much of each flavor the schedulable nodes of a cluster have, such as GPUs, as last observed",
+    labels: ["cluster", "flavor"],
+  },
+  flavorFree: {
+    kind: "gauge",
+    name: "gangway_flavor_free",
+    help: "How much of that no pod requests, of Gangway or of others",
+    labels: ["cluster", "flavor"],
+  },
+  jobs: {
+    kind: "gauge",
+    name: "gangway_jobs",
+    help: "Jobs that have not ended, by phase, and those that wait by reason",
+    labels: ["phase", "reason"],
+  },
+  jobsEnded: {
+    kind: "counter",
+    name: "gangway_jobs_ended_total",
+    help: "Jobs that have ended, by phase, and failed ones by reason",
+    labels: ["phase", "reason"],
+  },
   queueDepth: {
     kind: "gauge",
     name: "gangway_queue_depth",
@@ -95,6 +137,12 @@ export const METRICS = {
     name: "gangway_buckets_held",
     help: "Buckets of jobs that this worker holds, of 1024",
     labels: [],
+  },
+  bucketMoves: {
+    kind: "counter",
+    name: "gangway_bucket_moves_total",
+    help: "Buckets of jobs that this worker has taken, and that have left it",
+    labels: ["change"],
   },
   kubernetesCalls: {
     kind: "counter",

@@ -48,8 +48,8 @@ export type WorkerOptions = {
   readonly onError: (error: unknown, what: string) => void;
   /** Called after every step. Omitted: steps are not measured. */
   readonly onStep?: (facts: StepFacts) => void;
-  /** Called with the number of buckets that are held, whenever it changes. */
-  readonly onBuckets?: (held: number) => void;
+  /** Called with the number of buckets that are held, whenever it changes, and how many were taken or have left. */
+  readonly onBuckets?: (held: number, moved: { readonly change: "taken" | "left"; readonly buckets: number }) => void;
   /** A step whose own code blocks this worker for longer counts against its job. Omitted: none does. */
   readonly blockedMsMax?: number;
   /** Called with how many jobs are still to be stepped one at a time, after two workers have ended. */
@@ -133,11 +133,11 @@ class WorkerLoop {
       onTaken: (buckets) => {
         append(this.#taken, buckets);
         this.#suspects.taken(buckets.flatMap((bucket) => this.#share.leaseOf(bucket) ?? []));
-        options.onBuckets?.(this.#share.buckets().length);
+        options.onBuckets?.(this.#share.buckets().length, { change: "taken", buckets: buckets.length });
       },
       onLost: (buckets) => {
         this.#forget(buckets);
-        options.onBuckets?.(this.#share.buckets().length);
+        options.onBuckets?.(this.#share.buckets().length, { change: "left", buckets: buckets.size });
       },
     });
     const onError = (error: unknown, jobUid: string) => this.#failed(error, jobUid);

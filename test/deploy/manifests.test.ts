@@ -13,7 +13,7 @@ import { systemClock } from "../../src/runtime/clock.ts";
 import { parseListenAddress } from "../../src/runtime/listen-address.ts";
 import { startHttp } from "../../src/telemetry/http.ts";
 import { Certificates, hasOpenssl } from "../support/certificates.ts";
-import { type Doc, deploy, envOf, filesOf, kustomization, manifests, workloads } from "./manifests.ts";
+import { type Doc, deploy, documents, envOf, filesOf, kustomization, manifests, workloads, yaml } from "./manifests.ts";
 
 const gangway = fileURLToPath(new URL("../../bin/gangway", import.meta.url));
 const serving = workloads().filter(({ kind }) => kind === "Deployment");
@@ -56,8 +56,30 @@ test("every manifest is of a kind and version that clusters have, and every file
     "stores.env",
     "authentication.yaml",
     "access.yaml",
+    // Applied by itself, because a cluster without the Prometheus operator does not know its kinds.
+    "monitoring",
   ].sort();
   assert.deepEqual([...filesOf("kubernetes")].sort(), applied);
+});
+
+test("pod monitors scrape the metrics port of every process once, as it is served", () => {
+  const { resources, namespace } = yaml("kubernetes/monitoring/kustomization.yaml");
+  assert.deepEqual([...filesOf("kubernetes/monitoring")].sort(), ["kustomization.yaml", ...resources]);
+  assert.equal(namespace, kustomization().namespace);
+  const monitors = documents("kubernetes/monitoring/pod-monitor.yaml");
+  const selects = ({ selector }: Doc, labels: Record<string, string>) =>
+    subset(selector.matchLabels, labels) &&
+    (selector.matchExpressions ?? []).every((one: Doc) => one.values.includes(labels[one.key]));
+  for (const { name, kind, pod, container } of workloads()) {
+    const own = monitors.filter(({ spec }) => selects(spec, pod.metadata.labels));
+    assert.equal(own.length, kind === "Deployment" ? 1 : 0, name);
+    for (const { apiVersion, spec } of own) {
+      assert.equal(apiVersion, "monitoring.coreos.com/v1");
+      const [endpoint] = spec.podMetricsEndpoints;
+      assert.ok(container.ports.some((port: Doc) => port.name === endpoint.port));
+      assert.equal(endpoint.scheme ?? "http", envOf(container).has("GANGWAY_TLS_CERT_FILE") ? "https" : "http", name);
+    }
+  }
 });
 
 test("each role runs with probes, a disruption budget and an account of its own", () => {

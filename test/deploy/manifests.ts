@@ -10,14 +10,15 @@ export type Doc = any;
 /** Every object of the Kubernetes manifests, each with the file that it is in. */
 export function manifests(): readonly { readonly file: string; readonly doc: Doc }[] {
   const { resources } = kustomization() as { resources: readonly string[] };
-  return resources.flatMap((file) =>
-    parseAllDocuments(readFileSync(`${deploy}kubernetes/${file}`, "utf8"), { strict: true, merge: false }).map(
-      (one) => {
-        if (one.errors.length > 0) throw one.errors[0];
-        return { file, doc: one.toJS() as Doc };
-      },
-    ),
-  );
+  return resources.flatMap((file) => documents(`kubernetes/${file}`).map((doc) => ({ file, doc })));
+}
+
+/** Every object of a file. */
+export function documents(file: string): readonly Doc[] {
+  return parseAllDocuments(readFileSync(deploy + file, "utf8"), { strict: true, merge: false }).map((one) => {
+    if (one.errors.length > 0) throw one.errors[0];
+    return one.toJS() as Doc;
+  });
 }
 
 export function kustomization(): Doc {

@@ -9,8 +9,8 @@ import { OWN_KINDS } from "../support/kinds.ts";
 function measured() {
   const counts = new Map<string, number>();
   const record = (metric: string, value: number, labels: MetricLabels = {}) => {
-    const { kind, cluster, object, change } = labels as Record<string, string | undefined>;
-    const key = [metric, kind, cluster, object, change].filter(Boolean).join(" ");
+    const { kind, cluster, object, change, phase, reason } = labels as Record<string, string | undefined>;
+    const key = [metric, kind, cluster, object, change, phase, reason].filter(Boolean).join(" ");
     counts.set(key, (counts.get(key) ?? 0) + value);
   };
   const meter = { record, read: () => {} } as Meter;
@@ -43,6 +43,7 @@ test("a job's restarts, end and objects are counted once each, by kind and clust
   assert.deepEqual(Object.fromEntries(counts), {
     "jobChanges PyTorchJob c1 failed": 1,
     "jobChanges PyTorchJob c1 restarted": 1,
+    "jobsEnded FAILED BackoffLimitExceeded": 1,
     "objectChanges PyTorchJob c1 pod created": 4,
     "objectChanges PyTorchJob c1 pod deleted": 4,
     "objectChanges PyTorchJob c1 pod failed": 2,

@@ -18,3 +18,14 @@ test("the depth of each queue is shown until the queue is deleted", async () => 
   planned({ ml: 0 });
   assert.deepEqual(await shown(), ['gangway_queue_depth{queue="ml"} 0']);
 });
+
+test("a planner that does not lead any more shows no queues, and no reservation", async () => {
+  const prometheus = await createPrometheus();
+  const telemetry = createTelemetry({ level: "silent", file: null, meter: prometheus });
+  const shown = async () =>
+    (await prometheus.scrape()).body.split("\n").filter((line) => /^gangway_(queue_depth|reservations)\b/.test(line));
+  telemetry.planned({ planMs: 1, depths: new Map([["ml", 2]]), reservations: 1 });
+  assert.deepEqual(await shown(), ['gangway_queue_depth{queue="ml"} 2', "gangway_reservations 1"]);
+  telemetry.plannerRested();
+  assert.deepEqual(await shown(), ["gangway_reservations 0"]);
+});

@@ -48,6 +48,7 @@ import { takeLease } from "./fleet/leases.ts";
 import * as members from "./fleet/members.ts";
 import * as notes from "./fleet/step-notes.ts";
 import { changeJob, type DecideChange } from "./jobs/change-job.ts";
+import { countJobs } from "./jobs/count-jobs.ts";
 import { createJob, earlierRequest } from "./jobs/create-job.ts";
 import { createJobs } from "./jobs/create-jobs.ts";
 import { dueJobs } from "./jobs/due-jobs.ts";
@@ -115,6 +116,7 @@ export function createStore(database: Db, options: StoreOptions) {
     priorityClasses: priorityClasses(db, options),
     clusters: clusterStore(db, options),
     members: memberStore(db),
+    survey: surveyStore(db),
     robots: robotStore(db, options),
     access: accessStore(db, options),
   };
@@ -357,6 +359,15 @@ function memberStore(db: Db) {
     forgetAll: () => members.forgetMembers(db),
     takeLease: (name: string, holder: string) => takeLease(db, name, holder),
     noteCorrection: (noted: Parameters<typeof noteCorrection>[1]) => noteCorrection(db, noted),
+  };
+}
+
+/** What the gauges of the whole fleet are made from. */
+function surveyStore(db: Db) {
+  return {
+    queues: () => queues.listQueues(db),
+    clusters: () => clusters.listClusters(db),
+    jobs: () => countJobs(db),
   };
 }
 

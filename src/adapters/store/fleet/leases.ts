@@ -7,6 +7,8 @@ export type LeaseEpoch = { readonly name: string; readonly epoch: number };
 export const PLANNER_LEASE = "planner";
 /** The lease of the one process that gives changes their positions. */
 export const SEQUENCER_LEASE = "sequencer";
+/** The lease of the one process whose metrics show the whole fleet. */
+export const SURVEY_LEASE = "survey";
 /** The lease of the one process that may record a cluster's capacity. */
 export function observerLease(cluster: string): string {
   return `observer/${cluster}`;
