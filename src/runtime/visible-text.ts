@@ -7,6 +7,10 @@
  */
 export const UNSAFE = /(?![\t\n])\p{Cc}|\p{Cf}|\p{Zl}|\p{Zp}|(?!\ufe0e|\ufe0f)\p{DI}/gu;
 
+export function hasUnsafe(text: string): boolean {
+  return text.search(UNSAFE) >= 0;
+}
+
 /** Replaces each such character by its escape: `\u001b` for the one that begins terminal sequences. */
 export function visibleText(text: string): string {
   return text.replaceAll(UNSAFE, (found) =>

@@ -1,6 +1,6 @@
 /** Protects the terminal from text that others wrote: names, labels, messages and logs reach it as text alone. */
 import { yaml } from "../../runtime/lazy-yaml.ts";
-import { UNSAFE, visibleText } from "../../runtime/visible-text.ts";
+import { hasUnsafe, UNSAFE, visibleText } from "../../runtime/visible-text.ts";
 import type { CliDeps } from "../shell/deps.ts";
 
 /** Dependencies of commands. `stdout` and `stderr` show control characters, such as those that move the cursor. */
@@ -13,13 +13,13 @@ export type TerminalDeps = CliDeps & {
 /** A value as YAML, with escapes for such characters. It reads back to the same value. */
 export function yamlText(value: unknown): string {
   const text = yaml().stringify(value);
-  if (text.search(UNSAFE) < 0) return text;
+  if (!hasUnsafe(text)) return text;
   const { Document, visit } = yaml();
   const document = new Document(value);
   visit(document, {
     Scalar: (_, node) => {
       // Only between double quotes YAML knows escapes.
-      if (typeof node.value === "string" && node.value.search(UNSAFE) >= 0) node.type = "QUOTE_DOUBLE";
+      if (typeof node.value === "string" && hasUnsafe(node.value)) node.type = "QUOTE_DOUBLE";
     },
   });
   return document.toString().replaceAll(UNSAFE, yamlEscape);
