@@ -156,6 +156,15 @@ export const EXCEPTIONS: readonly Exception[] = [
     reason:
       "uses the data of a service that has stopped, and the test has none; test/store/db/restored.test.ts does it",
   })),
+  ...[
+    "kubectl label namespace monitoring gangway.dev/metrics=allowed",
+    "kubectl apply -k deploy/kubernetes/monitoring",
+  ].map((command) => ({
+    page: "deploy/METRICS.md",
+    command,
+    kind: "notRun" as const,
+    reason: "needs the Prometheus operator; test/deploy/monitoring.test.ts and manifests.test.ts check the files",
+  })),
   { page: "CONTRIBUTING.md", command: "npm ci", kind: "notRun", reason: "the test runs in a clone where it has run" },
   { page: "CONTRIBUTING.md", command: "npm run check", kind: "notRun", reason: "runs beside the tests, in .ci" },
   { page: "CONTRIBUTING.md", command: "npm run lint", kind: "notRun", reason: "runs beside the tests, in .ci" },
