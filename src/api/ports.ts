@@ -22,6 +22,7 @@ import type {
 } from "../core/admin/cluster.ts";
 import type { KeyRecord, RotationOutcome } from "../core/admin/credential-keys.ts";
 import type { NamespaceChange, NamespaceOutcome, NamespaceRecord } from "../core/admin/namespace.ts";
+import type { NodePage, NodeQuery } from "../core/admin/nodes/node-page.ts";
 import type {
   PriorityClassChange,
   PriorityClassOutcome,
@@ -188,6 +189,8 @@ export type Admin = {
   readonly listTenants: () => Promise<readonly TenantRecord[]>;
   readonly getCluster: (name: string) => Promise<ClusterRecord | null>;
   readonly listClusters: () => Promise<readonly ClusterRecord[]>;
+  /** `notFound`: there is no cluster of the name that the query has. */
+  readonly listNodes: (query: NodeQuery) => Promise<NodePage | "notFound" | "badCursor">;
   readonly setCordoned: (name: string, cordoned: boolean) => Promise<ChangeOutcome<ClusterRecord>>;
 };
 

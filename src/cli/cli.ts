@@ -52,6 +52,7 @@ const COMMAND_GROUPS: Readonly<Record<string, Readonly<Record<string, LoadComman
   },
   "Manage clusters:": {
     cluster: async () => (await import("./commands/cluster.ts")).registerCluster,
+    "nodes node": async () => (await import("./commands/nodes.ts")).registerNodes,
     keys: async () => (await import("./commands/keys.ts")).registerKeys,
   },
   "Manage access:": {

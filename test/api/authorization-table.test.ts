@@ -182,7 +182,7 @@ const EXPECTED: Readonly<Record<string, Expected | readonly Expected[] | "open" 
   "ResourceManager/ReconcileQuota": tokens({ pool: "ex:team:adhoc" }, "pools.reconcile"),
   "ClusterService/GetCluster": ofCluster("clusters.get"),
   "ClusterService/ListClusters": list("clusters.get"),
-  "ClusterService/GetCapacity": ofCluster("clusters.get"),
+  "ClusterService/GetCapacity": [ofCluster("clusters.get"), list("clusters.get")],
   "ClusterService/CheckCluster": ofCluster("clusters.check"),
   "ClusterService/CordonCluster": ofCluster("clusters.drain"),
   "ClusterService/UncordonCluster": ofCluster("clusters.drain"),

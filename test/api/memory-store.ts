@@ -14,6 +14,7 @@ import type { CreateOutcome, EndOutcome, NewJob } from "../../src/core/job/reque
 import type { SentJob } from "../../src/core/job/request/sent.ts";
 import { isTerminal } from "../../src/core/job/status.ts";
 import type { TenantRecord } from "../../src/core/job/tenant-limits.ts";
+import type { CapacityEntry } from "../../src/core/plan/model/capacity-entry.ts";
 import type { PlanGang } from "../../src/core/plan/model/plan-gang.ts";
 import type { Refusal } from "../../src/core/plan/model/plan-types.ts";
 import { DEFAULT_POLICY } from "../../src/core/plan/model/queue-policy.ts";
@@ -23,6 +24,7 @@ import { treeProblem } from "../../src/core/quota/check-tree.ts";
 import type { IntakeStore } from "../../src/intake/ports.ts";
 import { canonicalJson } from "../../src/runtime/json.ts";
 import { planGang } from "../core/plan/plan-world.ts";
+import { listMemoryNodes } from "../support/memory-nodes.ts";
 
 type Entry = { readonly type: "ADDED" | "MODIFIED" | "DELETED"; readonly job: Job; readonly cursor: string };
 const BUFFER_MAX = 100;
@@ -48,6 +50,8 @@ export class MemoryStore {
   readonly namespaces = new Map<string, NamespaceRecord>();
   readonly tenants = new Map<string, TenantRecord>();
   readonly clusters = new Map<string, ClusterRecord>();
+  /** The nodes of a cluster with the members on them. Omitted: those of its record, without members. */
+  readonly nodeEntries = new Map<string, readonly CapacityEntry[]>();
   readonly refusals = new Map<string, { refusal: Refusal; atMs: number }>();
   readonly events: ShownEvent[] = [];
   readonly #watchers = new Set<(gang: Entry) => void>();
@@ -433,6 +437,12 @@ export class MemoryStore {
     },
     listTenants: async () => [...this.tenants.values()],
     getCluster: async (name) => this.clusters.get(name) ?? null,
+    listNodes: async (query) =>
+      listMemoryNodes(query, {
+        clusters: this.clusters,
+        entries: this.nodeEntries,
+        jobs: [...this.jobs.values()].map(({ job }) => job),
+      }),
     listClusters: async () => [...this.clusters.values()],
     setCordoned: async (name, cordoned) => {
       const there = this.clusters.get(name);

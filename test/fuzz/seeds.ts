@@ -278,7 +278,12 @@ export const SEEDS: Readonly<Record<string, Seed>> = {
   "ClusterService.GetCluster": named(CLUSTERS),
   "ClusterService.CordonCluster": named(CLUSTERS),
   "ClusterService.UncordonCluster": named(CLUSTERS),
-  "ClusterService.GetCapacity": named(CLUSTERS),
+  "ClusterService.GetCapacity": (maker) => ({
+    ...named(["", ...CLUSTERS])(maker),
+    ...page(maker),
+    orderBy: maker.chance.pick(["", "cluster", "name", "held desc", "free desc"]),
+    newerThan: known(maker, "version", 0.5),
+  }),
   "ClusterService.CheckCluster": named(CLUSTERS),
   "ClusterService.DeleteCluster": named(CLUSTERS),
   "ClusterService.ListCredentialKeys": () => ({}),

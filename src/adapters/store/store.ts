@@ -67,6 +67,7 @@ import { entriesAfter, watchSnapshot } from "./jobs/watch-log.ts";
 import type { QuotaBounds } from "./ledger/quota-limits.ts";
 import { type FirstOfQueue, firstWaiting } from "./planning/first-waiting.ts";
 import { gangUpdates } from "./planning/gang-updates.ts";
+import { nodeLister } from "./planning/list-nodes.ts";
 import { readFleet } from "./planning/read-fleet.ts";
 import { gangInLine, gangsNow, refusalOf } from "./planning/read-refusal.ts";
 import { recordAdmissions } from "./planning/record-admissions.ts";
@@ -297,6 +298,7 @@ function admin(db: Db, options: StoreOptions) {
     listTenants: () => tenants.listTenants(db, clock.nowMs()),
     getCluster: (name: string) => clusters.getCluster(db, name),
     listClusters: () => clusters.listClusters(db),
+    listNodes: nodeLister(db, clock),
     setCordoned: (name: string, cordoned: boolean) =>
       clusters.setCordoned(db, name, { cordoned, nowMs: clock.nowMs() }),
     /** Creates a queue. If the name is taken, that queue stays as it is. */

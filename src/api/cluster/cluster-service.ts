@@ -1,16 +1,18 @@
 import type { ClusterRecord } from "../../core/admin/cluster.ts";
+import type { Registry } from "../../core/kinds/registry.ts";
 import type { ClusterService } from "../../gen/gangway/v1/cluster_service_pb.ts";
 import type { Admin, ClusterAdmin } from "../ports.ts";
 import { changedRecord, existingRecord } from "../rpc/admin-outcome.ts";
 import type { CallContext } from "../rpc/call.ts";
 import type { ServiceHandlers } from "../rpc/handler.ts";
-import { toTimestamp } from "../rpc/timestamp.ts";
-import { clusterRef, toProtoCluster, toProtoNode } from "./convert-cluster.ts";
+import { clusterRef, toProtoCluster } from "./convert-cluster.ts";
 import { keyHandlers } from "./credential-keys.ts";
+import { getCapacity } from "./get-capacity.ts";
 import { registration, wordsFor } from "./register-cluster.ts";
 
 type ClusterPorts = {
   readonly admin: Admin;
+  readonly kinds: Registry;
   readonly clusters: ClusterAdmin;
   /** Gives the counters the new limits and wakes the planner. A cluster's new flavors are new pools. */
   readonly limitsChanged: () => Promise<void>;
@@ -41,10 +43,6 @@ export function clusterService(ports: ClusterPorts): ServiceHandlers<typeof Clus
     },
     cordonCluster: ({ name }, context) => setCordoned(name, true, context),
     uncordonCluster: ({ name }, context) => setCordoned(name, false, context),
-    getCapacity: async ({ name }) => {
-      const record = existingRecord(await admin.getCluster(name), clusterRef(name));
-      const nodes = record.capacity?.nodes.map(toProtoNode) ?? [];
-      return { cluster: record.name, nodes, observeTime: toTimestamp(record.observedMs) };
-    },
+    getCapacity: (request, context) => getCapacity(ports, request, context),
   };
 }

@@ -2,13 +2,12 @@ import type { MessageInitShape } from "@bufbuild/protobuf";
 import { durationFromMs, timestampFromMs } from "@bufbuild/protobuf/wkt";
 import type { ClusterCheck, ClusterRecord } from "../../core/admin/cluster.ts";
 import { flavorNodes, flavorProblem } from "../../core/admin/flavor-nodes.ts";
-import type { ClusterCapacity, ClusterFlavor, NodeCapacity } from "../../core/plan/model/snapshot.ts";
+import type { ClusterCapacity, ClusterFlavor } from "../../core/plan/model/snapshot.ts";
 import { exactMilli, isBytes, type Resources } from "../../core/pods/resources.ts";
 import {
   type ClusterCheckSchema,
   type ClusterSchema,
   GangScheduler,
-  type NodeSchema,
   ClusterCheck_Severity as Severity,
 } from "../../gen/gangway/v1/cluster_service_pb.ts";
 import { toTimestamp } from "../rpc/timestamp.ts";
@@ -73,17 +72,6 @@ function toProtoFlavor(flavor: ClusterFlavor, capacity: ClusterCapacity | null) 
   };
 }
 
-export function toProtoNode(node: NodeCapacity): MessageInitShape<typeof NodeSchema> {
-  return {
-    name: node.name,
-    labels: { ...node.labels },
-    taints: node.taints.map(({ key, value, effect }) => `${key}=${value}:${effect}`),
-    unschedulable: node.unschedulable,
-    allocatable: toQuantities(node.allocatable),
-    free: toQuantities(node.free),
-  };
-}
-
 export function toProtoCheck(check: ClusterCheck): MessageInitShape<typeof ClusterCheckSchema> {
   const severity = { ERROR: Severity.ERROR, WARNING: Severity.WARNING };
   return {
@@ -97,7 +85,7 @@ export function toProtoCheck(check: ClusterCheck): MessageInitShape<typeof Clust
  * Converts amounts in thousandths to Kubernetes quantities: 1500 of cpu is `1500m`, memory is shown as `64Gi`. Negative
  * amounts are shown as 0.
  */
-function toQuantities(resources: Readonly<Record<string, number | bigint>>): Record<string, string> {
+export function toQuantities(resources: Readonly<Record<string, number | bigint>>): Record<string, string> {
   return Object.fromEntries(Object.entries(resources).map(([name, milli]) => [name, toQuantity(name, milli)]));
 }
 

@@ -1,7 +1,13 @@
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import type { ShownEvent } from "../../core/job/event.ts";
 import { concernsOf } from "../../core/job/request/concerns.ts";
-import { type JobOrder, PAGE_BYTES_MAX, type ShownJob, type JobView as View } from "../../core/job/request/list.ts";
+import {
+  type JobOrder,
+  orderProblem,
+  PAGE_BYTES_MAX,
+  type ShownJob,
+  type JobView as View,
+} from "../../core/job/request/list.ts";
 import { logLinks } from "../../core/kinds/log-links.ts";
 import type { Registry } from "../../core/kinds/registry.ts";
 import type { LogTemplate } from "../../core/pods/pod-config.ts";
@@ -15,7 +21,7 @@ import {
 import type { JobReads } from "../ports.ts";
 import type { CallContext } from "../rpc/call.ts";
 import { type CallAccess, namespacePlace } from "../rpc/call-access.ts";
-import { badPageToken, notFound } from "../rpc/rpc-error.ts";
+import { badPageToken, invalidFields, notFound } from "../rpc/rpc-error.ts";
 import { Encoded } from "../rpc/service-definition.ts";
 import { toProtoJob } from "./convert-job.ts";
 import { jobFilter, namespaceOf } from "./convert-sent.ts";
@@ -65,6 +71,8 @@ export async function listJobs(reads: JobReads, request: ListJobsRequest, { acce
     order: (request.orderBy || "create_time") as JobOrder,
     after: request.pageToken || null,
   };
+  const problem = orderProblem(query.order, query.filter.phases);
+  if (problem !== null) throw invalidFields([{ field: "order_by", message: problem }]);
   const page = await reads.listJobs({ ...query, view, pageSize: request.pageSize || PAGE_SIZE_DEFAULT });
   if (page === "badCursor") throw badPageToken();
   const sight = sightOf(access);

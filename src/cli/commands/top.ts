@@ -8,8 +8,11 @@ import { printPainted } from "../output/print.ts";
 import { type UseRow, type UseSection, useLines } from "../output/use-bars.ts";
 import { CallError } from "../rpc/call-error.ts";
 import { examples, onRun, type Registrar, type Run } from "../run/run-command.ts";
+import { refuseUnknownCommand } from "../run/unknown-words.ts";
 import { CommandFailure, EXIT, usageFailure } from "../shell/exit.ts";
 import { durationOption } from "../shell/options.ts";
+import { registerTopJobs } from "./top/jobs.ts";
+import { registerTopNodes } from "./top/nodes.ts";
 
 type TopOptions = { readonly once?: boolean; readonly watch?: boolean; readonly interval?: number };
 
@@ -23,16 +26,20 @@ const ROWS_MAX = 10_000;
 export function registerTop(registrar: Registrar): void {
   const command = registrar.program
     .command("top")
-    .summary("Show what is used of clusters, pools and queues")
+    .summary("Show what is used of clusters, pools and queues, of nodes, and by jobs")
     .description(
       "Show what is used of clusters, pools and queues, as bars. A terminal shows them anew every two seconds, until " +
-        "Ctrl-C; a file or a pipe gets them once.",
+        "Ctrl-C; a file or a pipe gets them once. `top jobs` and `top nodes` print a table once.",
     )
+    .allowExcessArguments()
     .option("--once", "show them once")
     .option("-w, --watch", "show them anew also in a file or a pipe")
     .addOption(durationOption("--interval <duration>", "time between two looks, e.g. 500ms or 10s (default: 2s)"))
-    .addHelpText("after", examples("gangway top", "gangway top --once", "gangway top --interval 10s"));
-  onRun<TopOptions>(registrar, command, async (run, _args, options) => {
+    .addHelpText("after", examples("gangway top", "gangway top --once", "gangway top jobs -A", "gangway top nodes"));
+  registerTopJobs({ ...registrar, program: command });
+  registerTopNodes({ ...registrar, program: command });
+  onRun<TopOptions>(registrar, command, async (run, [word], options) => {
+    if (word !== undefined) refuseUnknownCommand(command, word);
     const { once = false, watch = false, interval = INTERVAL_MS } = options;
     if (once && watch) throw usageFailure("--once and --watch cannot be combined");
     if (interval < INTERVAL_MS_MIN) throw usageFailure(`--interval must be at least ${INTERVAL_MS_MIN}ms`);

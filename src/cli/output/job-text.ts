@@ -279,3 +279,9 @@ export function tokensText(tokens: readonly Pick<Token, "pool" | "amount">[]): s
   for (const { pool, amount } of tokens) sums.set(pool, (sums.get(pool) ?? 0n) + amount);
   return [...sums].map(([pool, amount]) => `${amount} ${pool}`).join(", ");
 }
+
+/** The same of one pool is its name: `gpu/h100`. */
+export function heldText(tokens: readonly Pick<Token, "pool" | "amount">[]): string {
+  const pools = [...new Set(tokens.map(({ pool }) => pool))];
+  return pools.length > 1 ? tokensText(tokens) : (pools[0] ?? "");
+}

@@ -18,7 +18,7 @@ function manifestOf(job: JsonObject): JsonObject {
 
 /** The items of a list; null for a message that is no list. */
 export function itemsOf(schema: DescMessage, json: JsonObject): readonly Json[] | null {
-  if (!/^List\w+Response$/.test(schema.name)) return null;
+  if (!/^(List\w+|GetCapacity)Response$/.test(schema.name)) return null;
   const list = schema.fields.find((field) => field.fieldKind === "list");
   return arrayAt(json, list?.jsonName ?? "");
 }

@@ -1,6 +1,6 @@
 /** The values of options and arguments: words of this program, and names that the service or the contexts have. */
 import type { Command, Option } from "commander";
-import { ClusterService } from "../../gen/gangway/v1/cluster_service_pb.ts";
+import { ClusterService, NodeView } from "../../gen/gangway/v1/cluster_service_pb.ts";
 import { JobPhase } from "../../gen/gangway/v1/job_pb.ts";
 import { JobService } from "../../gen/gangway/v1/job_service_pb.ts";
 import { NamespaceService } from "../../gen/gangway/v1/namespace_service_pb.ts";
@@ -57,6 +57,10 @@ const jobs = named(async (client, namespace) => {
 });
 const queues = named(async (client) => (await client.call(QueueService.method.listQueues, {})).queues);
 const clusters = named(async (client) => (await client.call(ClusterService.method.listClusters, {})).clusters);
+const nodes = named(async (client) => {
+  const request = { pageSize: NAMES_MAX, view: NodeView.BASIC };
+  return (await client.call(ClusterService.method.getCapacity, request)).nodes;
+});
 const namespaces = named(async (client) => (await client.call(NamespaceService.method.listNamespaces, {})).namespaces);
 const pools = named(
   async (client) => (await client.call(ResourceManager.method.listPools, { pageSize: NAMES_MAX })).pools,
@@ -89,6 +93,7 @@ const ARGUMENTS: readonly { readonly of: RegExp; readonly values: Values }[] = [
   { of: /^names? of (the )?jobs?/, values: jobs },
   { of: /^name of the queue/, values: queues },
   { of: /^name of the cluster/, values: clusters },
+  { of: /^names? of nodes/, values: nodes },
   { of: /^name of the namespace/, values: namespaces },
   { of: /^name of the pool/, values: pools },
   { of: /^name of the priority class/, values: priorityClasses },

@@ -13,6 +13,8 @@ type OtherObject = {
   readonly command: string;
   /** True: the command itself lists and shows. Omitted: its subcommands do. */
   readonly shows?: true;
+  /** The option with which `get` shows named objects as rows. Omitted: its command does so. */
+  readonly getsWith?: string;
   /** True: it has only a list. */
   readonly onlyLists?: true;
   /** The subcommand that deletes. Omitted: there is none. */
@@ -34,11 +36,14 @@ const OBJECTS: readonly OtherObject[] = [
   { words: ["robot", "robots"], command: "robot", onlyLists: true, deletes: "revoke" },
   { words: ["context", "contexts"], command: "context", onlyLists: true, deletes: "delete" },
   { words: ["kind", "kinds"], command: "kinds", shows: true },
+  { words: ["node", "nodes", "no"], command: "nodes", shows: true, getsWith: "--rows" },
   { words: ["pod", "pods", "po"], command: "pods", shows: true },
   { words: ["event", "events", "ev"], command: "events", shows: true },
 ];
 
 const READS: readonly string[] = ["get", "list", "ls", "describe", "explain"];
+/** Those of them that show an object in full. */
+const DESCRIBES: readonly string[] = ["describe", "explain"];
 const CHANGES: readonly string[] = ["delete", "cancel", "suspend", "resume", "update", "edit", "scale", "rerun"];
 
 /** The called verb, and where the words have it. */
@@ -73,7 +78,9 @@ export async function wordsOfObject(
   // Alone, a word in the singular can be the name of a job.
   if (names.length === 0 && !isPlural(named.word)) return argv;
   const rest = after.filter((_, place) => !places.includes(place));
-  return [...argv.slice(0, at), ...subcommandOf(named.object, names.length), ...rest, ...names];
+  const { getsWith } = named.object;
+  const asRows = getsWith !== undefined && names.length > 0 && !DESCRIBES.includes(verb) ? [getsWith] : [];
+  return [...argv.slice(0, at), ...subcommandOf(named.object, names.length), ...asRows, ...rest, ...names];
 }
 
 type NamedObject = { readonly word: string; readonly object: OtherObject; readonly names: readonly string[] };
@@ -88,7 +95,7 @@ function objectOf(text: string): NamedObject | null {
 
 /** True for `queues`, and for short words such as `ns`. */
 function isPlural(word: string): boolean {
-  return /^(ns|po|ev|pc)$/i.test(word) || (/s$/i.test(word) && !/class$/i.test(word));
+  return /^(ns|no|po|ev|pc)$/i.test(word) || (/s$/i.test(word) && !/class$/i.test(word));
 }
 
 /** Takes the object off `queue/nlp` beside `queue/text`. The names of pools may have slashes of their own. */

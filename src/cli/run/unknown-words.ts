@@ -8,6 +8,7 @@ import { CommandFailure, EXIT } from "../shell/exit.ts";
 /** Commands that change nothing. Groups are among them: alone they print their help. */
 const READS: readonly string[] = [
   ...["get", "list", "ls", "watch", "wait", "explain", "describe", "events", "pods", "pod", "top", "logs", "kinds"],
+  ...["nodes", "node", "jobs", "job"],
   ...["can-run", "can-i", "whoami", "version", "completion", "help", "audit", "tree", "capacity", "check"],
   ...["allocations", "grants", "queue", "priority-class", "namespace", "limits", "quota", "cluster", "keys"],
   ...["robot", "role", "binding", "context"],
@@ -40,8 +41,9 @@ const ELSEWHERE: Readonly<Record<string, string>> = {
   config: 'services are chosen with "gangway context"',
   auth: 'permissions are asked for with "gangway can-i VERB RESOURCE"',
   "api-resources": 'the kinds of jobs are listed with "gangway kinds"',
-  cordon: 'clusters are cordoned with "gangway cluster cordon NAME"',
-  uncordon: 'clusters are uncordoned with "gangway cluster uncordon NAME"',
+  cordon: 'clusters are cordoned with "gangway cluster cordon NAME", and nodes with kubectl',
+  uncordon: 'clusters are uncordoned with "gangway cluster uncordon NAME", and nodes with kubectl',
+  drain: 'nodes are drained with kubectl; "gangway nodes NAME" shows the jobs that hold a node',
   exec: "Gangway runs nothing in pods; kubectl does, on the cluster of the job",
 };
 

@@ -185,7 +185,10 @@ export const RPC_TABLE: Readonly<Record<string, RpcEntry>> = {
 
   "gangway.v1.ClusterService/GetCluster": reading([ofCluster("clusters.get", "name")]),
   "gangway.v1.ClusterService/ListClusters": reading([anywhere("clusters.get")]),
-  "gangway.v1.ClusterService/GetCapacity": reading([ofCluster("clusters.get", "name")]),
+  "gangway.v1.ClusterService/GetCapacity": reading([
+    { ...ofCluster("clusters.get", "name"), when: { kind: "set", fields: ["name"] } },
+    { ...anywhere("clusters.get"), when: { kind: "unset", field: "name" } },
+  ]),
   "gangway.v1.ClusterService/CheckCluster": reading([ofCluster("clusters.check", "name")]),
   "gangway.v1.ClusterService/CordonCluster": audited([ofCluster("clusters.drain", "name")]),
   "gangway.v1.ClusterService/UncordonCluster": audited([ofCluster("clusters.drain", "name")]),

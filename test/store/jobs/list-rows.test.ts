@@ -106,6 +106,11 @@ onEachDatabase((openDb) => {
     });
   }
 
+  test("a page of the jobs that hold the most reads those that are admitted, and no others", async () => {
+    const rows = await rowsOf({ phases: ["ADMITTED", "STARTING", "RUNNING", "RESTARTING"] }, "held desc");
+    assert.ok(rows <= ROWS_MAX, `${rows} rows`);
+  });
+
   test("a list has the first places of a queue, and one job has its place however many are before it", async () => {
     const filter: JobFilter = { ...ALL, phases: ["WAITING"] };
     const list = async (order: JobOrder) => {

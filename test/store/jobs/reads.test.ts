@@ -130,6 +130,8 @@ onEachDatabase((openDb) => {
     "create_time desc": ["d", "c", "b", "a"],
     name: ["a", "b", "c", "d"],
     "priority desc": ["c", "b", "d", "a"],
+    // None holds anything: then the order of creation counts.
+    "held desc": ["a", "b", "c", "d"],
   };
   for (const [order, expected] of Object.entries(ORDERS)) {
     test(`pages follow each other in order of ${order}`, async () => {

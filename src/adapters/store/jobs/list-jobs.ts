@@ -26,34 +26,47 @@ type Order = {
   readonly condition: (at: number) => string;
   readonly orderBy: string;
   readonly types: readonly ("string" | "number")[];
-  readonly key: (job: Job) => readonly (string | number)[];
+  readonly key: (shown: Pick<ShownJob, "job" | "tokens">) => readonly (string | number)[];
 };
+
+/** The tokens of a job's live admission, as `tokensOf` reads them. Its row is found by an index, like its tokens. */
+const HELD = `coalesce((
+         select sum(a.amount) from allocations a
+          where a.job_uid = j.uid and a.released_ms is null
+            and a.admission = (select m.number from admissions m where m.job_uid = j.uid and m.state = 'live')
+       ), 0)::bigint`;
 
 export const ORDERS: Readonly<Record<JobOrder, Order>> = {
   create_time: {
     condition: (at) => `(j.create_ms, j.uid) > ($${at}::bigint, $${at + 1}::uuid)`,
     orderBy: "j.create_ms, j.uid",
     types: ["number", "string"],
-    key: (job) => [job.createTimeMs, job.uid],
+    key: ({ job }) => [job.createTimeMs, job.uid],
   },
   "create_time desc": {
     condition: (at) => `(j.create_ms, j.uid) < ($${at}::bigint, $${at + 1}::uuid)`,
     orderBy: "j.create_ms desc, j.uid desc",
     types: ["number", "string"],
-    key: (job) => [job.createTimeMs, job.uid],
+    key: ({ job }) => [job.createTimeMs, job.uid],
   },
   name: {
     condition: (at) => `(j.namespace, j.name) > ($${at}, $${at + 1})`,
     orderBy: "j.namespace, j.name",
     types: ["string", "string"],
-    key: (job) => [job.namespace, job.name],
+    key: ({ job }) => [job.namespace, job.name],
   },
   "priority desc": {
     condition: (at) =>
       `(-j.priority::bigint, j.create_ms, j.uid) > (-$${at}::bigint, $${at + 1}::bigint, $${at + 2}::uuid)`,
     orderBy: "j.priority desc, j.create_ms, j.uid",
     types: ["number", "number", "string"],
-    key: (job) => [job.spec.priority, job.createTimeMs, job.uid],
+    key: ({ job }) => [job.spec.priority, job.createTimeMs, job.uid],
+  },
+  "held desc": {
+    condition: (at) => `(-${HELD}, j.create_ms, j.uid) > (-$${at}::bigint, $${at + 1}::bigint, $${at + 2}::uuid)`,
+    orderBy: `${HELD} desc, j.create_ms, j.uid`,
+    types: ["number", "number", "string"],
+    key: ({ job, tokens }) => [tokens.reduce((sum, { amount }) => sum + amount, 0), job.createTimeMs, job.uid],
   },
 };
 
@@ -76,7 +89,7 @@ export function listJobs(db: Db, query: JobQuery, nowMs: number): Promise<JobPag
       tx.query<{ total: number }>(COUNT, filterParams(query.filter)),
     ]);
     const shownJobs = await shown(tx, rows.map(reading.jobOf), nowMs);
-    const jobs = shownJobs.map((one) => ({ ...one, cursor: encodeCursor(query.order, order.key(one.job)) }));
+    const jobs = shownJobs.map((one) => ({ ...one, cursor: encodeCursor(query.order, order.key(one)) }));
     const isLast = rows.length === (rows[0]?.found ?? 0);
     return { jobs, next: isLast ? null : (jobs.at(-1)?.cursor ?? null), total: onlyRow(counted).total };
   });

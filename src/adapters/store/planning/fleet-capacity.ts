@@ -10,14 +10,19 @@ import { legacyCapacity, type PlanClusterRow } from "./fleet-settings.ts";
 /** How many entries one statement reads at most: the embedded database answers nobody else meanwhile. */
 const ENTRY_PAGE = 500;
 
-type CapacityChanges = { readonly changes: readonly Change[]; readonly more: boolean };
+/** How far a cluster's capacity is recorded. */
+export type CapacityHead = Pick<PlanClusterRow, "name" | "epoch" | "sequence" | "observed" | "legacyMs">;
+
+type CapacityChange = Extract<Change, { readonly kind: "capacity" | "unobserved" }>;
+
+type CapacityChanges = { readonly changes: readonly CapacityChange[]; readonly more: boolean };
 
 /** The changes of the capacity of these clusters since the places that are known. */
 export async function capacityChanges(
   executor: Executor,
-  { clusters, known }: { readonly clusters: readonly PlanClusterRow[]; readonly known: KnownFleet },
+  { clusters, known }: { readonly clusters: readonly CapacityHead[]; readonly known: Pick<KnownFleet, "cursorOf"> },
 ): Promise<CapacityChanges> {
-  const changes: Change[] = [];
+  const changes: CapacityChange[] = [];
   let more = false;
   for (const cluster of clusters) {
     const at = known.cursorOf(cluster.name);
@@ -29,7 +34,11 @@ export async function capacityChanges(
   return { changes, more };
 }
 
-async function clusterChanges(executor: Executor, row: PlanClusterRow, at: Cursor | null): Promise<Change | null> {
+async function clusterChanges(
+  executor: Executor,
+  row: CapacityHead,
+  at: Cursor | null,
+): Promise<CapacityChange | null> {
   const { name: cluster, epoch, sequence } = row;
   if (!row.observed) return at === null ? null : { kind: "unobserved", cluster };
   if (row.legacyMs !== null) return legacyList(executor, row, at);
@@ -43,7 +52,7 @@ async function clusterChanges(executor: Executor, row: PlanClusterRow, at: Curso
 }
 
 /** Every entry, read in pages. Null: the cluster has gone. Begins again if another observer begins meanwhile. */
-async function fullList(executor: Executor, cluster: string): Promise<Change | null> {
+async function fullList(executor: Executor, cluster: string): Promise<CapacityChange | null> {
   const first = await capacityPage(executor, cluster, { after: null, limit: ENTRY_PAGE });
   if (first === null) return null;
   const { epoch, sequence } = first.place;
@@ -61,7 +70,7 @@ async function fullList(executor: Executor, cluster: string): Promise<Change | n
 /** The place of a report that a program of the version before has recorded in one piece, between two epochs of ours. */
 const BETWEEN = 0.5;
 
-async function legacyList(executor: Executor, row: PlanClusterRow, at: Cursor | null): Promise<Change | null> {
+async function legacyList(executor: Executor, row: CapacityHead, at: Cursor | null): Promise<CapacityChange | null> {
   const { name: cluster } = row;
   const place = { epoch: row.epoch + BETWEEN, sequence: row.legacyMs ?? 0 };
   if (at?.epoch === place.epoch && at.sequence === place.sequence) return null;

@@ -24,7 +24,17 @@ export type JobView = "BASIC" | "FULL";
  */
 export const PAGE_BYTES_MAX = 3.5 * 1024 * 1024;
 
-export type JobOrder = "create_time" | "create_time desc" | "name" | "priority desc";
+export type JobOrder = "create_time" | "create_time desc" | "name" | "priority desc" | "held desc";
+
+/** The phases in which a job has a live admission. */
+const ADMITTED_PHASES: readonly string[] = ["ADMITTED", "STARTING", "RUNNING", "RESTARTING"];
+
+/** Why jobs of these phases cannot be listed in an order: no index has it. Null: they can. */
+export function orderProblem(order: JobOrder, phases: readonly string[]): string | null {
+  if (order !== "held desc") return null;
+  const isBounded = phases.length > 0 && phases.every((phase) => ADMITTED_PHASES.includes(phase));
+  return isBounded ? null : `held desc needs a filter by phases, and allows only ${ADMITTED_PHASES.join(", ")}`;
+}
 
 /** Asks for one page of a list of jobs. */
 export type JobQuery = {

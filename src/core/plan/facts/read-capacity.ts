@@ -1,4 +1,5 @@
 import { compareText } from "../../../runtime/compare-text.ts";
+import { foreignText } from "../../../runtime/foreign-text.ts";
 import { arrayAt, type JsonObject, objectAt, stringAt, stringMapAt } from "../../../runtime/json.ts";
 import { append } from "../../../runtime/lists.ts";
 import { hostPortsOf } from "../../pods/fit/host-ports.ts";
@@ -6,7 +7,7 @@ import type { Taint } from "../../pods/node-match.ts";
 import { type PodView, podView } from "../../pods/read/pod-view.ts";
 import { podRequests, type Resources, readResources } from "../../pods/resources.ts";
 import { type CapacityEntry, capacityOf, compareMembers } from "../model/capacity-entry.ts";
-import type { BoundMember, ClusterCapacity, NodeCapacity } from "../model/snapshot.ts";
+import type { BoundMember, ClusterCapacity, NodeCapacity, NodeTrouble } from "../model/snapshot.ts";
 
 /**
  * A cluster's capacity from the JSON of all its nodes and pods, as the API server sends them. Pods that have ended take
@@ -87,15 +88,27 @@ function nodeCapacity(node: JsonObject, used: Resources): NodeCapacity {
   const free = Object.fromEntries(
     Object.entries(allocatable).map(([resource, amount]) => [resource, amount - (used[resource] ?? 0)]),
   );
-  const leaving = stringAt(metadata, "deletionTimestamp") !== undefined;
+  const trouble = troubleOf(node);
   return {
     name,
     labels: stringMapAt(metadata, "labels"),
     taints: arrayAt(spec, "taints").map(readTaint),
-    unschedulable: spec["unschedulable"] === true || leaving || !isReady(status),
+    unschedulable: trouble !== null,
     allocatable,
     free,
+    ...(trouble === null ? {} : { trouble }),
   };
+}
+
+/** Why a node takes no pods. Null: it does. */
+function troubleOf(node: JsonObject): NodeTrouble | null {
+  const notReady = notReadyOf(objectAt(node, "status"));
+  const trouble: NodeTrouble = {
+    ...(objectAt(node, "spec")["unschedulable"] === true ? { cordoned: true } : {}),
+    ...(stringAt(objectAt(node, "metadata"), "deletionTimestamp") === undefined ? {} : { leaving: true }),
+    ...(notReady === null ? {} : { notReady }),
+  };
+  return Object.keys(trouble).length === 0 ? null : trouble;
 }
 
 function readTaint(taint: unknown): Taint {
@@ -106,10 +119,22 @@ function readTaint(taint: unknown): Taint {
   };
 }
 
-/** True also for a node without the condition Ready: Kubernetes keeps pods off a new node by a taint. */
-function isReady(status: JsonObject): boolean {
+/** The most bytes that are kept of the words about a node. */
+const REASON_BYTES = 100;
+const MESSAGE_BYTES = 500;
+/** The end of the year 9999, which the API's times end with. */
+const TIME_MS_MAX = 253_402_300_799_999;
+
+/** Null also for a node without the condition Ready: Kubernetes keeps pods off a new node by a taint. */
+function notReadyOf(status: JsonObject): Required<NodeTrouble>["notReady"] | null {
   const ready = arrayAt(status, "conditions").find((condition) => stringAt(condition, "type") === "Ready");
-  return ready === undefined || stringAt(ready, "status") === "True";
+  if (ready === undefined || stringAt(ready, "status") === "True") return null;
+  const sinceMs = Date.parse(stringAt(ready, "lastTransitionTime") ?? "");
+  return {
+    reason: foreignText(stringAt(ready, "reason") ?? "", REASON_BYTES),
+    message: foreignText(stringAt(ready, "message") ?? "", MESSAGE_BYTES),
+    ...(sinceMs >= 0 && sinceMs <= TIME_MS_MAX ? { sinceMs } : {}),
+  };
 }
 
 /** The part of a pod's spec that decides where it may run; the rest would only make the record larger. */

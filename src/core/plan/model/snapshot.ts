@@ -14,6 +14,22 @@ export type NodeCapacity = NodeFacts & {
   readonly free: Resources;
   /** The names of its ports that those pods take. Omitted: none. */
   readonly hostPorts?: readonly string[];
+  /** Why it is unschedulable. Omitted: it takes pods, or an older version recorded it. */
+  readonly trouble?: NodeTrouble;
+};
+
+/** Why a node takes no new pods. No plan reads it: it is shown to people. */
+export type NodeTrouble = {
+  readonly cordoned?: true;
+  /** It is being deleted. */
+  readonly leaving?: true;
+  /** Its condition Ready in the cluster's words, which are cut. Omitted: it is ready. */
+  readonly notReady?: {
+    readonly reason: string;
+    readonly message: string;
+    /** Omitted: not known. */
+    readonly sinceMs?: number;
+  };
 };
 
 /** A member whose pod the observer saw bound to a node. The node's `free` already excludes its requests. */

@@ -14,7 +14,7 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file gangway/v1/cluster_service.proto.
  */
 export const file_gangway_v1_cluster_service: GenFile = /*@__PURE__*/
-  fileDesc("CiBnYW5nd2F5L3YxL2NsdXN0ZXJfc2VydmljZS5wcm90bxIKZ2FuZ3dheS52MSKxDAoHQ2x1c3RlchKrAQoEbmFtZRgBIAEoCUKcAbpImAG6AY8BCgxjbHVzdGVyLm5hbWUSSG11c3QgYmUgYSBETlMgbmFtZSBvZiBhdCBtb3N0IDYzIGxvd2VyLWNhc2UgbGV0dGVycywgZGlnaXRzLCAnLScgYW5kICcuJxo1dGhpcy5tYXRjaGVzKCdeW2EtejAtOV0oWy1hLXowLTkuXXswLDYxfVthLXowLTldKT8kJylyAyj9ARLsBAoGbGFiZWxzGAIgAygLMh8uZ2FuZ3dheS52MS5DbHVzdGVyLkxhYmVsc0VudHJ5QroEuki2BJoBsgQQQCLEAroBuwIKEmNsdXN0ZXIubGFiZWxzLmtleRK7AW11c3QgYmUgYSBsYWJlbCBrZXkgb2YgS3ViZXJuZXRlcywgc3VjaCBhcyB0ZWFtIG9yIGV4YW1wbGUuY29tL3RlYW06IGF0IG1vc3QgNjMgbGV0dGVycywgZGlnaXRzLCAnLScsICdfJyBhbmQgJy4nLCB3aXRoIGEgbGV0dGVyIG9yIGRpZ2l0IGF0IGJvdGggZW5kczsgb3B0aW9uYWxseSBhZnRlciBhIEROUyBuYW1lIGFuZCAnLycaZ3RoaXMubWF0Y2hlcygnXihbYS16MC05XShbLWEtejAtOS5dezAsMjUxfVthLXowLTldKT8vKT9bQS1aYS16MC05XShbLUEtWmEtejAtOV8uXXswLDYxfVtBLVphLXowLTldKT8kJylyAyiACCrmAboB3QEKFGNsdXN0ZXIubGFiZWxzLnZhbHVlEoABbXVzdCBiZSBhIGxhYmVsIHZhbHVlIG9mIEt1YmVybmV0ZXM6IGVtcHR5LCBvciBhdCBtb3N0IDYzIGxldHRlcnMsIGRpZ2l0cywgJy0nLCAnXycgYW5kICcuJywgd2l0aCBhIGxldHRlciBvciBkaWdpdCBhdCBib3RoIGVuZHMaQnRoaXMubWF0Y2hlcygnXihbQS1aYS16MC05XShbLUEtWmEtejAtOV8uXXswLDYxfVtBLVphLXowLTldKT8pPyQnKXIDKIAIEqUBCgdmbGF2b3JzGAMgAygLMhkuZ2FuZ3dheS52MS5DbHVzdGVyRmxhdm9yQnm6SHa6AW4KFWNsdXN0ZXIuZmxhdm9ycy5uYW1lcxIabXVzdCBuYW1lIGVhY2ggZmxhdm9yIG9uY2UaOXNpemUodGhpcykgPiA2NCB8fCB0aGlzLm1hcChmbGF2b3IsIGZsYXZvci5uYW1lKS51bmlxdWUoKZIBAhBAEhAKCGNvcmRvbmVkGAQgASgIEhEKCXJlYWNoYWJsZRgFIAEoCBIRCglzaW11bGF0ZWQYBiABKAgSIgoQcmVzb3VyY2VfdmVyc2lvbhgHIAEoCUIIukgFcgMo/QESLwoLY3JlYXRlX3RpbWUYCCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEjAKDG9ic2VydmVfdGltZRgJIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASRwoLYWxsb2NhdGFibGUYCiADKAsyJC5nYW5nd2F5LnYxLkNsdXN0ZXIuQWxsb2NhdGFibGVFbnRyeUIM8uIYCAiAgEAQoJwBEjkKBGZyZWUYCyADKAsyHS5nYW5nd2F5LnYxLkNsdXN0ZXIuRnJlZUVudHJ5Qgzy4hgICICAQBCgnAESDQoFbm9kZXMYDCABKAUSOwoOZ2FuZ19zY2hlZHVsZXIYDSABKA4yGS5nYW5nd2F5LnYxLkdhbmdTY2hlZHVsZXJCCLpIBYIBAhABEhoKB3Byb2JsZW0YDiABKAlCCbpIBnIEKICABBIVCgN1aWQYDyABKAlCCLpIBXIDKP0BEg8KB3JldGlyZWQYECABKAgaLQoLTGFiZWxzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4ARoyChBBbGxvY2F0YWJsZUVudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEaKwoJRnJlZUVudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEiyQsKDUNsdXN0ZXJGbGF2b3IStQIKBG5hbWUYASABKAlCpgK6SKICugGZAgoTY2x1c3Rlcl9mbGF2b3IubmFtZRKYAW11c3QgYmUgYSBmbGF2b3Igc3VjaCBhcyBncHUvaDEwMDogYXQgbW9zdCAxMjggbG93ZXItY2FzZSBsZXR0ZXJzLCBkaWdpdHMsICctJyBhbmQgJy4nLCB3aXRoICcvJyBiZXR3ZWVuIHBhcnRzIHRoYXQgYmVnaW4gYW5kIGVuZCB3aXRoIGEgbGV0dGVyIG9yIGRpZ2l0GmdzaXplKHRoaXMpIDw9IDEyOCAmJiB0aGlzLm1hdGNoZXMoJ15bYS16MC05XShbLWEtejAtOS5dKlthLXowLTldKT8oL1thLXowLTldKFstYS16MC05Ll0qW2EtejAtOV0pPykqJCcpcgMo/QES1AIKCHJlc291cmNlGAIgASgJQsECuki9AroBtAIKF2NsdXN0ZXJfZmxhdm9yLnJlc291cmNlEq8BbXVzdCBiZSBhIHJlc291cmNlIG9mIEt1YmVybmV0ZXMgc3VjaCBhcyBudmlkaWEuY29tL2dwdTogYXQgbW9zdCA2MyBsZXR0ZXJzLCBkaWdpdHMsICctJywgJ18nIGFuZCAnLicsIHdpdGggYSBsZXR0ZXIgb3IgZGlnaXQgYXQgYm90aCBlbmRzOyBvcHRpb25hbGx5IGFmdGVyIGEgRE5TIG5hbWUgYW5kICcvJxpndGhpcy5tYXRjaGVzKCdeKFthLXowLTldKFstYS16MC05Ll17MCwyNTF9W2EtejAtOV0pPy8pP1tBLVphLXowLTldKFstQS1aYS16MC05Xy5dezAsNjF9W0EtWmEtejAtOV0pPyQnKXIDKP0BEpMFCgtub2RlX2xhYmVscxgDIAMoCzIpLmdhbmd3YXkudjEuQ2x1c3RlckZsYXZvci5Ob2RlTGFiZWxzRW50cnlC0gS6SM4EmgHKBBBAItACugHHAgoeY2x1c3Rlcl9mbGF2b3Iubm9kZV9sYWJlbHMua2V5ErsBbXVzdCBiZSBhIGxhYmVsIGtleSBvZiBLdWJlcm5ldGVzLCBzdWNoIGFzIHRlYW0gb3IgZXhhbXBsZS5jb20vdGVhbTogYXQgbW9zdCA2MyBsZXR0ZXJzLCBkaWdpdHMsICctJywgJ18nIGFuZCAnLicsIHdpdGggYSBsZXR0ZXIgb3IgZGlnaXQgYXQgYm90aCBlbmRzOyBvcHRpb25hbGx5IGFmdGVyIGEgRE5TIG5hbWUgYW5kICcvJxpndGhpcy5tYXRjaGVzKCdeKFthLXowLTldKFstYS16MC05Ll17MCwyNTF9W2EtejAtOV0pPy8pP1tBLVphLXowLTldKFstQS1aYS16MC05Xy5dezAsNjF9W0EtWmEtejAtOV0pPyQnKXIDKIAIKvIBugHpAQogY2x1c3Rlcl9mbGF2b3Iubm9kZV9sYWJlbHMudmFsdWUSgAFtdXN0IGJlIGEgbGFiZWwgdmFsdWUgb2YgS3ViZXJuZXRlczogZW1wdHksIG9yIGF0IG1vc3QgNjMgbGV0dGVycywgZGlnaXRzLCAnLScsICdfJyBhbmQgJy4nLCB3aXRoIGEgbGV0dGVyIG9yIGRpZ2l0IGF0IGJvdGggZW5kcxpCdGhpcy5tYXRjaGVzKCdeKFtBLVphLXowLTldKFstQS1aYS16MC05Xy5dezAsNjF9W0EtWmEtejAtOV0pPyk/JCcpcgMogAgSDQoFbm9kZXMYBCABKAUSHQoLYWxsb2NhdGFibGUYBSABKAlCCLpIBXIDKP0BEhYKBGZyZWUYBiABKAlCCLpIBXIDKP0BEhoKB3Byb2JsZW0YByABKAlCCbpIBnIEKICABBoxCg9Ob2RlTGFiZWxzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4ASItChFHZXRDbHVzdGVyUmVxdWVzdBIYCgRuYW1lGAEgASgJQgq6SAdyBRABKP0BIjoKEkdldENsdXN0ZXJSZXNwb25zZRIkCgdjbHVzdGVyGAEgASgLMhMuZ2FuZ3dheS52MS5DbHVzdGVyIhUKE0xpc3RDbHVzdGVyc1JlcXVlc3QiPQoUTGlzdENsdXN0ZXJzUmVzcG9uc2USJQoIY2x1c3RlcnMYASADKAsyEy5nYW5nd2F5LnYxLkNsdXN0ZXIiMAoUQ29yZG9uQ2x1c3RlclJlcXVlc3QSGAoEbmFtZRgBIAEoCUIKukgHcgUQASj9ASI9ChVDb3Jkb25DbHVzdGVyUmVzcG9uc2USJAoHY2x1c3RlchgBIAEoCzITLmdhbmd3YXkudjEuQ2x1c3RlciIyChZVbmNvcmRvbkNsdXN0ZXJSZXF1ZXN0EhgKBG5hbWUYASABKAlCCrpIB3IFEAEo/QEiPwoXVW5jb3Jkb25DbHVzdGVyUmVzcG9uc2USJAoHY2x1c3RlchgBIAEoCzITLmdhbmd3YXkudjEuQ2x1c3RlciIuChJHZXRDYXBhY2l0eVJlcXVlc3QSGAoEbmFtZRgBIAEoCUIKukgHcgUQASj9ASJ5ChNHZXRDYXBhY2l0eVJlc3BvbnNlEg8KB2NsdXN0ZXIYASABKAkSHwoFbm9kZXMYAiADKAsyEC5nYW5nd2F5LnYxLk5vZGUSMAoMb2JzZXJ2ZV90aW1lGAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCLbAgoETm9kZRIMCgRuYW1lGAEgASgJEiwKBmxhYmVscxgCIAMoCzIcLmdhbmd3YXkudjEuTm9kZS5MYWJlbHNFbnRyeRIOCgZ0YWludHMYAyADKAkSFQoNdW5zY2hlZHVsYWJsZRgEIAEoCBI2CgthbGxvY2F0YWJsZRgFIAMoCzIhLmdhbmd3YXkudjEuTm9kZS5BbGxvY2F0YWJsZUVudHJ5EigKBGZyZWUYBiADKAsyGi5nYW5nd2F5LnYxLk5vZGUuRnJlZUVudHJ5Gi0KC0xhYmVsc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEaMgoQQWxsb2NhdGFibGVFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBGisKCUZyZWVFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBIqwBChJDbHVzdGVyQ3JlZGVudGlhbHMSGwoEdGV4dBgBIAEoCUILukgIcgYQASiAgARIABIaCgRwYXRoGAIgASgJQgq6SAdyBRABKIAgSAASLQoGc2VjcmV0GAQgASgLMhsuZ2FuZ3dheS52MS5TZWNyZXRSZWZlcmVuY2VIABIZCgdjb250ZXh0GAMgASgJQgi6SAVyAyiACEITCgprdWJlY29uZmlnEgW6SAIIASLmBQoPU2VjcmV0UmVmZXJlbmNlErwBCgdjbHVzdGVyGAEgASgJQqoBukimAboBnQEKDnNlY3JldC5jbHVzdGVyElFtdXN0IGJlIGVtcHR5IG9yIGEgRE5TIG5hbWUgb2YgYXQgbW9zdCA2MyBsb3dlci1jYXNlIGxldHRlcnMsIGRpZ2l0cywgJy0nIGFuZCAnLicaOHRoaXMubWF0Y2hlcygnXihbYS16MC05XShbLWEtejAtOS5dezAsNjF9W2EtejAtOV0pPyk/JCcpcgMo/QES3QEKCW5hbWVzcGFjZRgCIAEoCULJAbpIxQG6AbwBChBzZWNyZXQubmFtZXNwYWNlEnJtdXN0IGJlIGEgRE5TIGxhYmVsOiBhdCBtb3N0IDYzIGxvd2VyLWNhc2UgbGV0dGVycywgZGlnaXRzIGFuZCAnLScsIGJlZ2lubmluZyBhbmQgZW5kaW5nIHdpdGggb25lIG9mIHRoZSBmaXJzdCB0d28aNHRoaXMubWF0Y2hlcygnXlthLXowLTldKFstYS16MC05XXswLDYxfVthLXowLTldKT8kJylyAyj9ARKsAQoEbmFtZRgDIAEoCUKdAbpImQG6AZABCgtzZWNyZXQubmFtZRJJbXVzdCBiZSBhIEROUyBuYW1lIG9mIGF0IG1vc3QgMjUzIGxvd2VyLWNhc2UgbGV0dGVycywgZGlnaXRzLCAnLScgYW5kICcuJxo2dGhpcy5tYXRjaGVzKCdeW2EtejAtOV0oWy1hLXowLTkuXXswLDI1MX1bYS16MC05XSk/JCcpcgMo/QEShAEKA2tleRgEIAEoCUJ3ukh0ugFsCgpzZWNyZXQua2V5EjVtdXN0IGJlIGF0IG1vc3QgMjUzIGxldHRlcnMsIGRpZ2l0cywgJy0nLCAnXycgYW5kICcuJxondGhpcy5tYXRjaGVzKCdeWy0uX2EtekEtWjAtOV17MCwyNTN9JCcpcgMo/QEimgEKFlJlZ2lzdGVyQ2x1c3RlclJlcXVlc3QSLAoHY2x1c3RlchgBIAEoCzITLmdhbmd3YXkudjEuQ2x1c3RlckIGukgDyAEBEjsKC2NyZWRlbnRpYWxzGAIgASgLMh4uZ2FuZ3dheS52MS5DbHVzdGVyQ3JlZGVudGlhbHNCBrpIA8gBARIVCg12YWxpZGF0ZV9vbmx5GAMgASgIInkKF1JlZ2lzdGVyQ2x1c3RlclJlc3BvbnNlEiQKB2NsdXN0ZXIYASABKAsyEy5nYW5nd2F5LnYxLkNsdXN0ZXISJwoFY2hlY2sYAiABKAsyGC5nYW5nd2F5LnYxLkNsdXN0ZXJDaGVjaxIPCgdyZXRpcmVkGAMgAygJInkKFFVwZGF0ZUNsdXN0ZXJSZXF1ZXN0EiwKB2NsdXN0ZXIYASABKAsyEy5nYW5nd2F5LnYxLkNsdXN0ZXJCBrpIA8gBARIzCgtjcmVkZW50aWFscxgCIAEoCzIeLmdhbmd3YXkudjEuQ2x1c3RlckNyZWRlbnRpYWxzImYKFVVwZGF0ZUNsdXN0ZXJSZXNwb25zZRIkCgdjbHVzdGVyGAEgASgLMhMuZ2FuZ3dheS52MS5DbHVzdGVyEicKBWNoZWNrGAIgASgLMhguZ2FuZ3dheS52MS5DbHVzdGVyQ2hlY2siLwoTQ2hlY2tDbHVzdGVyUmVxdWVzdBIYCgRuYW1lGAEgASgJQgq6SAdyBRABKP0BIj8KFENoZWNrQ2x1c3RlclJlc3BvbnNlEicKBWNoZWNrGAEgASgLMhguZ2FuZ3dheS52MS5DbHVzdGVyQ2hlY2sivAIKDENsdXN0ZXJDaGVjaxIaChJrdWJlcm5ldGVzX3ZlcnNpb24YASABKAkSLQoKY2xvY2tfc2tldxgCIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbhIyCghmaW5kaW5ncxgDIAMoCzIgLmdhbmd3YXkudjEuQ2x1c3RlckNoZWNrLkZpbmRpbmcaXQoHRmluZGluZxIzCghzZXZlcml0eRgBIAEoDjIhLmdhbmd3YXkudjEuQ2x1c3RlckNoZWNrLlNldmVyaXR5EgwKBGNvZGUYAiABKAkSDwoHbWVzc2FnZRgDIAEoCSJOCghTZXZlcml0eRIYChRTRVZFUklUWV9VTlNQRUNJRklFRBAAEhIKDlNFVkVSSVRZX0VSUk9SEAESFAoQU0VWRVJJVFlfV0FSTklORxACIkAKFERlbGV0ZUNsdXN0ZXJSZXF1ZXN0EhgKBG5hbWUYASABKAlCCrpIB3IFEAEo/QESDgoGZm9yZ2V0GAIgASgIIhcKFURlbGV0ZUNsdXN0ZXJSZXNwb25zZSIbChlMaXN0Q3JlZGVudGlhbEtleXNSZXF1ZXN0IkUKGkxpc3RDcmVkZW50aWFsS2V5c1Jlc3BvbnNlEicKBGtleXMYASADKAsyGS5nYW5nd2F5LnYxLkNyZWRlbnRpYWxLZXkiTwoNQ3JlZGVudGlhbEtleRIMCgRuYW1lGAEgASgJEg8KB2N1cnJlbnQYAiABKAgSDQoFa25vd24YAyABKAgSEAoIY2x1c3RlcnMYBCADKAkiMgobUm90YXRlQ3JlZGVudGlhbEtleXNSZXF1ZXN0EhMKAnRvGAEgASgJQge6SARyAhg/IskBChxSb3RhdGVDcmVkZW50aWFsS2V5c1Jlc3BvbnNlEg8KB2NoYW5nZWQYASABKAUSJwoEa2V5cxgCIAMoCzIZLmdhbmd3YXkudjEuQ3JlZGVudGlhbEtleRJCCghwcm9ibGVtcxgDIAMoCzIwLmdhbmd3YXkudjEuUm90YXRlQ3JlZGVudGlhbEtleXNSZXNwb25zZS5Qcm9ibGVtGisKB1Byb2JsZW0SDwoHY2x1c3RlchgBIAEoCRIPCgdtZXNzYWdlGAIgASgJKooBCg1HYW5nU2NoZWR1bGVyEh4KGkdBTkdfU0NIRURVTEVSX1VOU1BFQ0lGSUVEEAASFwoTR0FOR19TQ0hFRFVMRVJfTk9ORRABEhoKFkdBTkdfU0NIRURVTEVSX1ZPTENBTk8QAhIkCiBHQU5HX1NDSEVEVUxFUl9TQ0hFRFVMRVJfUExVR0lOUxADMt0HCg5DbHVzdGVyU2VydmljZRJLCgpHZXRDbHVzdGVyEh0uZ2FuZ3dheS52MS5HZXRDbHVzdGVyUmVxdWVzdBoeLmdhbmd3YXkudjEuR2V0Q2x1c3RlclJlc3BvbnNlElEKDExpc3RDbHVzdGVycxIfLmdhbmd3YXkudjEuTGlzdENsdXN0ZXJzUmVxdWVzdBogLmdhbmd3YXkudjEuTGlzdENsdXN0ZXJzUmVzcG9uc2USVAoNQ29yZG9uQ2x1c3RlchIgLmdhbmd3YXkudjEuQ29yZG9uQ2x1c3RlclJlcXVlc3QaIS5nYW5nd2F5LnYxLkNvcmRvbkNsdXN0ZXJSZXNwb25zZRJaCg9VbmNvcmRvbkNsdXN0ZXISIi5nYW5nd2F5LnYxLlVuY29yZG9uQ2x1c3RlclJlcXVlc3QaIy5nYW5nd2F5LnYxLlVuY29yZG9uQ2x1c3RlclJlc3BvbnNlEk4KC0dldENhcGFjaXR5Eh4uZ2FuZ3dheS52MS5HZXRDYXBhY2l0eVJlcXVlc3QaHy5nYW5nd2F5LnYxLkdldENhcGFjaXR5UmVzcG9uc2USWgoPUmVnaXN0ZXJDbHVzdGVyEiIuZ2FuZ3dheS52MS5SZWdpc3RlckNsdXN0ZXJSZXF1ZXN0GiMuZ2FuZ3dheS52MS5SZWdpc3RlckNsdXN0ZXJSZXNwb25zZRJUCg1VcGRhdGVDbHVzdGVyEiAuZ2FuZ3dheS52MS5VcGRhdGVDbHVzdGVyUmVxdWVzdBohLmdhbmd3YXkudjEuVXBkYXRlQ2x1c3RlclJlc3BvbnNlElEKDENoZWNrQ2x1c3RlchIfLmdhbmd3YXkudjEuQ2hlY2tDbHVzdGVyUmVxdWVzdBogLmdhbmd3YXkudjEuQ2hlY2tDbHVzdGVyUmVzcG9uc2USVAoNRGVsZXRlQ2x1c3RlchIgLmdhbmd3YXkudjEuRGVsZXRlQ2x1c3RlclJlcXVlc3QaIS5nYW5nd2F5LnYxLkRlbGV0ZUNsdXN0ZXJSZXNwb25zZRJjChJMaXN0Q3JlZGVudGlhbEtleXMSJS5nYW5nd2F5LnYxLkxpc3RDcmVkZW50aWFsS2V5c1JlcXVlc3QaJi5nYW5nd2F5LnYxLkxpc3RDcmVkZW50aWFsS2V5c1Jlc3BvbnNlEmkKFFJvdGF0ZUNyZWRlbnRpYWxLZXlzEicuZ2FuZ3dheS52MS5Sb3RhdGVDcmVkZW50aWFsS2V5c1JlcXVlc3QaKC5nYW5nd2F5LnYxLlJvdGF0ZUNyZWRlbnRpYWxLZXlzUmVzcG9uc2ViBnByb3RvMw", [file_buf_validate_validate, file_gangway_v1_bounds, file_google_protobuf_duration, file_google_protobuf_timestamp]);
+  fileDesc("CiBnYW5nd2F5L3YxL2NsdXN0ZXJfc2VydmljZS5wcm90bxIKZ2FuZ3dheS52MSKxDAoHQ2x1c3RlchKrAQoEbmFtZRgBIAEoCUKcAbpImAG6AY8BCgxjbHVzdGVyLm5hbWUSSG11c3QgYmUgYSBETlMgbmFtZSBvZiBhdCBtb3N0IDYzIGxvd2VyLWNhc2UgbGV0dGVycywgZGlnaXRzLCAnLScgYW5kICcuJxo1dGhpcy5tYXRjaGVzKCdeW2EtejAtOV0oWy1hLXowLTkuXXswLDYxfVthLXowLTldKT8kJylyAyj9ARLsBAoGbGFiZWxzGAIgAygLMh8uZ2FuZ3dheS52MS5DbHVzdGVyLkxhYmVsc0VudHJ5QroEuki2BJoBsgQQQCLEAroBuwIKEmNsdXN0ZXIubGFiZWxzLmtleRK7AW11c3QgYmUgYSBsYWJlbCBrZXkgb2YgS3ViZXJuZXRlcywgc3VjaCBhcyB0ZWFtIG9yIGV4YW1wbGUuY29tL3RlYW06IGF0IG1vc3QgNjMgbGV0dGVycywgZGlnaXRzLCAnLScsICdfJyBhbmQgJy4nLCB3aXRoIGEgbGV0dGVyIG9yIGRpZ2l0IGF0IGJvdGggZW5kczsgb3B0aW9uYWxseSBhZnRlciBhIEROUyBuYW1lIGFuZCAnLycaZ3RoaXMubWF0Y2hlcygnXihbYS16MC05XShbLWEtejAtOS5dezAsMjUxfVthLXowLTldKT8vKT9bQS1aYS16MC05XShbLUEtWmEtejAtOV8uXXswLDYxfVtBLVphLXowLTldKT8kJylyAyiACCrmAboB3QEKFGNsdXN0ZXIubGFiZWxzLnZhbHVlEoABbXVzdCBiZSBhIGxhYmVsIHZhbHVlIG9mIEt1YmVybmV0ZXM6IGVtcHR5LCBvciBhdCBtb3N0IDYzIGxldHRlcnMsIGRpZ2l0cywgJy0nLCAnXycgYW5kICcuJywgd2l0aCBhIGxldHRlciBvciBkaWdpdCBhdCBib3RoIGVuZHMaQnRoaXMubWF0Y2hlcygnXihbQS1aYS16MC05XShbLUEtWmEtejAtOV8uXXswLDYxfVtBLVphLXowLTldKT8pPyQnKXIDKIAIEqUBCgdmbGF2b3JzGAMgAygLMhkuZ2FuZ3dheS52MS5DbHVzdGVyRmxhdm9yQnm6SHa6AW4KFWNsdXN0ZXIuZmxhdm9ycy5uYW1lcxIabXVzdCBuYW1lIGVhY2ggZmxhdm9yIG9uY2UaOXNpemUodGhpcykgPiA2NCB8fCB0aGlzLm1hcChmbGF2b3IsIGZsYXZvci5uYW1lKS51bmlxdWUoKZIBAhBAEhAKCGNvcmRvbmVkGAQgASgIEhEKCXJlYWNoYWJsZRgFIAEoCBIRCglzaW11bGF0ZWQYBiABKAgSIgoQcmVzb3VyY2VfdmVyc2lvbhgHIAEoCUIIukgFcgMo/QESLwoLY3JlYXRlX3RpbWUYCCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEjAKDG9ic2VydmVfdGltZRgJIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASRwoLYWxsb2NhdGFibGUYCiADKAsyJC5nYW5nd2F5LnYxLkNsdXN0ZXIuQWxsb2NhdGFibGVFbnRyeUIM8uIYCAiAgEAQoJwBEjkKBGZyZWUYCyADKAsyHS5nYW5nd2F5LnYxLkNsdXN0ZXIuRnJlZUVudHJ5Qgzy4hgICICAQBCgnAESDQoFbm9kZXMYDCABKAUSOwoOZ2FuZ19zY2hlZHVsZXIYDSABKA4yGS5nYW5nd2F5LnYxLkdhbmdTY2hlZHVsZXJCCLpIBYIBAhABEhoKB3Byb2JsZW0YDiABKAlCCbpIBnIEKICABBIVCgN1aWQYDyABKAlCCLpIBXIDKP0BEg8KB3JldGlyZWQYECABKAgaLQoLTGFiZWxzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4ARoyChBBbGxvY2F0YWJsZUVudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEaKwoJRnJlZUVudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEiyQsKDUNsdXN0ZXJGbGF2b3IStQIKBG5hbWUYASABKAlCpgK6SKICugGZAgoTY2x1c3Rlcl9mbGF2b3IubmFtZRKYAW11c3QgYmUgYSBmbGF2b3Igc3VjaCBhcyBncHUvaDEwMDogYXQgbW9zdCAxMjggbG93ZXItY2FzZSBsZXR0ZXJzLCBkaWdpdHMsICctJyBhbmQgJy4nLCB3aXRoICcvJyBiZXR3ZWVuIHBhcnRzIHRoYXQgYmVnaW4gYW5kIGVuZCB3aXRoIGEgbGV0dGVyIG9yIGRpZ2l0GmdzaXplKHRoaXMpIDw9IDEyOCAmJiB0aGlzLm1hdGNoZXMoJ15bYS16MC05XShbLWEtejAtOS5dKlthLXowLTldKT8oL1thLXowLTldKFstYS16MC05Ll0qW2EtejAtOV0pPykqJCcpcgMo/QES1AIKCHJlc291cmNlGAIgASgJQsECuki9AroBtAIKF2NsdXN0ZXJfZmxhdm9yLnJlc291cmNlEq8BbXVzdCBiZSBhIHJlc291cmNlIG9mIEt1YmVybmV0ZXMgc3VjaCBhcyBudmlkaWEuY29tL2dwdTogYXQgbW9zdCA2MyBsZXR0ZXJzLCBkaWdpdHMsICctJywgJ18nIGFuZCAnLicsIHdpdGggYSBsZXR0ZXIgb3IgZGlnaXQgYXQgYm90aCBlbmRzOyBvcHRpb25hbGx5IGFmdGVyIGEgRE5TIG5hbWUgYW5kICcvJxpndGhpcy5tYXRjaGVzKCdeKFthLXowLTldKFstYS16MC05Ll17MCwyNTF9W2EtejAtOV0pPy8pP1tBLVphLXowLTldKFstQS1aYS16MC05Xy5dezAsNjF9W0EtWmEtejAtOV0pPyQnKXIDKP0BEpMFCgtub2RlX2xhYmVscxgDIAMoCzIpLmdhbmd3YXkudjEuQ2x1c3RlckZsYXZvci5Ob2RlTGFiZWxzRW50cnlC0gS6SM4EmgHKBBBAItACugHHAgoeY2x1c3Rlcl9mbGF2b3Iubm9kZV9sYWJlbHMua2V5ErsBbXVzdCBiZSBhIGxhYmVsIGtleSBvZiBLdWJlcm5ldGVzLCBzdWNoIGFzIHRlYW0gb3IgZXhhbXBsZS5jb20vdGVhbTogYXQgbW9zdCA2MyBsZXR0ZXJzLCBkaWdpdHMsICctJywgJ18nIGFuZCAnLicsIHdpdGggYSBsZXR0ZXIgb3IgZGlnaXQgYXQgYm90aCBlbmRzOyBvcHRpb25hbGx5IGFmdGVyIGEgRE5TIG5hbWUgYW5kICcvJxpndGhpcy5tYXRjaGVzKCdeKFthLXowLTldKFstYS16MC05Ll17MCwyNTF9W2EtejAtOV0pPy8pP1tBLVphLXowLTldKFstQS1aYS16MC05Xy5dezAsNjF9W0EtWmEtejAtOV0pPyQnKXIDKIAIKvIBugHpAQogY2x1c3Rlcl9mbGF2b3Iubm9kZV9sYWJlbHMudmFsdWUSgAFtdXN0IGJlIGEgbGFiZWwgdmFsdWUgb2YgS3ViZXJuZXRlczogZW1wdHksIG9yIGF0IG1vc3QgNjMgbGV0dGVycywgZGlnaXRzLCAnLScsICdfJyBhbmQgJy4nLCB3aXRoIGEgbGV0dGVyIG9yIGRpZ2l0IGF0IGJvdGggZW5kcxpCdGhpcy5tYXRjaGVzKCdeKFtBLVphLXowLTldKFstQS1aYS16MC05Xy5dezAsNjF9W0EtWmEtejAtOV0pPyk/JCcpcgMogAgSDQoFbm9kZXMYBCABKAUSHQoLYWxsb2NhdGFibGUYBSABKAlCCLpIBXIDKP0BEhYKBGZyZWUYBiABKAlCCLpIBXIDKP0BEhoKB3Byb2JsZW0YByABKAlCCbpIBnIEKICABBoxCg9Ob2RlTGFiZWxzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4ASItChFHZXRDbHVzdGVyUmVxdWVzdBIYCgRuYW1lGAEgASgJQgq6SAdyBRABKP0BIjoKEkdldENsdXN0ZXJSZXNwb25zZRIkCgdjbHVzdGVyGAEgASgLMhMuZ2FuZ3dheS52MS5DbHVzdGVyIhUKE0xpc3RDbHVzdGVyc1JlcXVlc3QiPQoUTGlzdENsdXN0ZXJzUmVzcG9uc2USJQoIY2x1c3RlcnMYASADKAsyEy5nYW5nd2F5LnYxLkNsdXN0ZXIiMAoUQ29yZG9uQ2x1c3RlclJlcXVlc3QSGAoEbmFtZRgBIAEoCUIKukgHcgUQASj9ASI9ChVDb3Jkb25DbHVzdGVyUmVzcG9uc2USJAoHY2x1c3RlchgBIAEoCzITLmdhbmd3YXkudjEuQ2x1c3RlciIyChZVbmNvcmRvbkNsdXN0ZXJSZXF1ZXN0EhgKBG5hbWUYASABKAlCCrpIB3IFEAEo/QEiPwoXVW5jb3Jkb25DbHVzdGVyUmVzcG9uc2USJAoHY2x1c3RlchgBIAEoCzITLmdhbmd3YXkudjEuQ2x1c3RlciKhAgoSR2V0Q2FwYWNpdHlSZXF1ZXN0EhYKBG5hbWUYASABKAlCCLpIBXIDKP0BEiYKBmZpbHRlchgCIAEoCzIWLmdhbmd3YXkudjEuTm9kZUZpbHRlchJBCghvcmRlcl9ieRgDIAEoCUIvukgscioogAhSAFIHY2x1c3RlclIEbmFtZVIJaGVsZCBkZXNjUglmcmVlIGRlc2MSHQoJcGFnZV9zaXplGAQgASgFQgq6SAcaBRjoBygAEhwKCnBhZ2VfdG9rZW4YBSABKAlCCLpIBXIDKIAgEh0KCm5ld2VyX3RoYW4YBiABKAlCCbpIBnIEKICABBIsCgR2aWV3GAcgASgOMhQuZ2FuZ3dheS52MS5Ob2RlVmlld0IIukgFggECEAEihwEKCk5vZGVGaWx0ZXISHwoFbmFtZXMYASADKAlCELpIDZIBChDoByIFcgMo/QESIAoHZmxhdm9ycxgCIAMoCUIPukgMkgEJEEAiBXIDKP0BEjYKBnN0YXRlcxgDIAMoDjIVLmdhbmd3YXkudjEuTm9kZVN0YXRlQg+6SAySAQkQECIFggECEAEi4QEKE0dldENhcGFjaXR5UmVzcG9uc2USDwoHY2x1c3RlchgBIAEoCRIfCgVub2RlcxgCIAMoCzIQLmdhbmd3YXkudjEuTm9kZRIwCgxvYnNlcnZlX3RpbWUYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhcKD25leHRfcGFnZV90b2tlbhgEIAEoCRINCgV0b3RhbBgFIAEoBRIPCgd2ZXJzaW9uGAYgASgJEi0KCGNsdXN0ZXJzGAcgAygLMhsuZ2FuZ3dheS52MS5PYnNlcnZlZENsdXN0ZXIirAEKD09ic2VydmVkQ2x1c3RlchIMCgRuYW1lGAEgASgJEjAKDG9ic2VydmVfdGltZRgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASEQoJcmVhY2hhYmxlGAMgASgIEhAKCGNvcmRvbmVkGAQgASgIEhEKCXNpbXVsYXRlZBgFIAEoCBIQCghjb21wbGV0ZRgGIAEoCBIPCgdyZW1vdmVkGAcgAygJIrMFCgROb2RlEgwKBG5hbWUYASABKAkSLAoGbGFiZWxzGAIgAygLMhwuZ2FuZ3dheS52MS5Ob2RlLkxhYmVsc0VudHJ5Eg4KBnRhaW50cxgDIAMoCRIVCg11bnNjaGVkdWxhYmxlGAQgASgIEjYKC2FsbG9jYXRhYmxlGAUgAygLMiEuZ2FuZ3dheS52MS5Ob2RlLkFsbG9jYXRhYmxlRW50cnkSKAoEZnJlZRgGIAMoCzIaLmdhbmd3YXkudjEuTm9kZS5GcmVlRW50cnkSDwoHY2x1c3RlchgHIAEoCRIPCgdmbGF2b3JzGAggAygJEiIKBGdwdXMYCSADKAsyFC5nYW5nd2F5LnYxLk5vZGVHcHVzEg0KBXJlYWR5GAogASgIEhAKCGNvcmRvbmVkGAsgASgIEg8KB2xlYXZpbmcYDCABKAgSDgoGcmVhc29uGA0gASgJEg8KB21lc3NhZ2UYDiABKAkSKQoFc2luY2UYDyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEicKB2hvbGRlcnMYECADKAsyFi5nYW5nd2F5LnYxLk5vZGVIb2xkZXISEgoKb3RoZXJfZ3B1cxgRIAEoAxIoCgRoZWxkGBIgAygLMhouZ2FuZ3dheS52MS5Ob2RlLkhlbGRFbnRyeRotCgtMYWJlbHNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBGjIKEEFsbG9jYXRhYmxlRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4ARorCglGcmVlRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4ARorCglIZWxkRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4ASJNCghOb2RlR3B1cxIQCghyZXNvdXJjZRgBIAEoCRITCgthbGxvY2F0YWJsZRgCIAEoAxIMCgRoZWxkGAMgASgDEgwKBGZyZWUYBCABKAMioQEKCk5vZGVIb2xkZXISEQoJbmFtZXNwYWNlGAEgASgJEgwKBG5hbWUYAiABKAkSDQoFcXVldWUYAyABKAkSEgoKY3JlYXRlZF9ieRgEIAEoCRILCgN1aWQYBSABKAkSDAoEZ3B1cxgGIAEoAxIMCgRwb2RzGAcgASgFEiYKB21lbWJlcnMYCCADKAsyFS5nYW5nd2F5LnYxLkhvbGRlclBvZCKmAQoJSG9sZGVyUG9kEgwKBG5hbWUYASABKAkSFAoMcmVwbGljYV90eXBlGAIgASgJEg0KBWluZGV4GAMgASgFEjUKCHJlcXVlc3RzGAQgAygLMiMuZ2FuZ3dheS52MS5Ib2xkZXJQb2QuUmVxdWVzdHNFbnRyeRovCg1SZXF1ZXN0c0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEirAEKEkNsdXN0ZXJDcmVkZW50aWFscxIbCgR0ZXh0GAEgASgJQgu6SAhyBhABKICABEgAEhoKBHBhdGgYAiABKAlCCrpIB3IFEAEogCBIABItCgZzZWNyZXQYBCABKAsyGy5nYW5nd2F5LnYxLlNlY3JldFJlZmVyZW5jZUgAEhkKB2NvbnRleHQYAyABKAlCCLpIBXIDKIAIQhMKCmt1YmVjb25maWcSBbpIAggBIuYFCg9TZWNyZXRSZWZlcmVuY2USvAEKB2NsdXN0ZXIYASABKAlCqgG6SKYBugGdAQoOc2VjcmV0LmNsdXN0ZXISUW11c3QgYmUgZW1wdHkgb3IgYSBETlMgbmFtZSBvZiBhdCBtb3N0IDYzIGxvd2VyLWNhc2UgbGV0dGVycywgZGlnaXRzLCAnLScgYW5kICcuJxo4dGhpcy5tYXRjaGVzKCdeKFthLXowLTldKFstYS16MC05Ll17MCw2MX1bYS16MC05XSk/KT8kJylyAyj9ARLdAQoJbmFtZXNwYWNlGAIgASgJQskBukjFAboBvAEKEHNlY3JldC5uYW1lc3BhY2UScm11c3QgYmUgYSBETlMgbGFiZWw6IGF0IG1vc3QgNjMgbG93ZXItY2FzZSBsZXR0ZXJzLCBkaWdpdHMgYW5kICctJywgYmVnaW5uaW5nIGFuZCBlbmRpbmcgd2l0aCBvbmUgb2YgdGhlIGZpcnN0IHR3bxo0dGhpcy5tYXRjaGVzKCdeW2EtejAtOV0oWy1hLXowLTldezAsNjF9W2EtejAtOV0pPyQnKXIDKP0BEqwBCgRuYW1lGAMgASgJQp0BukiZAboBkAEKC3NlY3JldC5uYW1lEkltdXN0IGJlIGEgRE5TIG5hbWUgb2YgYXQgbW9zdCAyNTMgbG93ZXItY2FzZSBsZXR0ZXJzLCBkaWdpdHMsICctJyBhbmQgJy4nGjZ0aGlzLm1hdGNoZXMoJ15bYS16MC05XShbLWEtejAtOS5dezAsMjUxfVthLXowLTldKT8kJylyAyj9ARKEAQoDa2V5GAQgASgJQne6SHS6AWwKCnNlY3JldC5rZXkSNW11c3QgYmUgYXQgbW9zdCAyNTMgbGV0dGVycywgZGlnaXRzLCAnLScsICdfJyBhbmQgJy4nGid0aGlzLm1hdGNoZXMoJ15bLS5fYS16QS1aMC05XXswLDI1M30kJylyAyj9ASKaAQoWUmVnaXN0ZXJDbHVzdGVyUmVxdWVzdBIsCgdjbHVzdGVyGAEgASgLMhMuZ2FuZ3dheS52MS5DbHVzdGVyQga6SAPIAQESOwoLY3JlZGVudGlhbHMYAiABKAsyHi5nYW5nd2F5LnYxLkNsdXN0ZXJDcmVkZW50aWFsc0IGukgDyAEBEhUKDXZhbGlkYXRlX29ubHkYAyABKAgieQoXUmVnaXN0ZXJDbHVzdGVyUmVzcG9uc2USJAoHY2x1c3RlchgBIAEoCzITLmdhbmd3YXkudjEuQ2x1c3RlchInCgVjaGVjaxgCIAEoCzIYLmdhbmd3YXkudjEuQ2x1c3RlckNoZWNrEg8KB3JldGlyZWQYAyADKAkieQoUVXBkYXRlQ2x1c3RlclJlcXVlc3QSLAoHY2x1c3RlchgBIAEoCzITLmdhbmd3YXkudjEuQ2x1c3RlckIGukgDyAEBEjMKC2NyZWRlbnRpYWxzGAIgASgLMh4uZ2FuZ3dheS52MS5DbHVzdGVyQ3JlZGVudGlhbHMiZgoVVXBkYXRlQ2x1c3RlclJlc3BvbnNlEiQKB2NsdXN0ZXIYASABKAsyEy5nYW5nd2F5LnYxLkNsdXN0ZXISJwoFY2hlY2sYAiABKAsyGC5nYW5nd2F5LnYxLkNsdXN0ZXJDaGVjayIvChNDaGVja0NsdXN0ZXJSZXF1ZXN0EhgKBG5hbWUYASABKAlCCrpIB3IFEAEo/QEiPwoUQ2hlY2tDbHVzdGVyUmVzcG9uc2USJwoFY2hlY2sYASABKAsyGC5nYW5nd2F5LnYxLkNsdXN0ZXJDaGVjayK8AgoMQ2x1c3RlckNoZWNrEhoKEmt1YmVybmV0ZXNfdmVyc2lvbhgBIAEoCRItCgpjbG9ja19za2V3GAIgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uEjIKCGZpbmRpbmdzGAMgAygLMiAuZ2FuZ3dheS52MS5DbHVzdGVyQ2hlY2suRmluZGluZxpdCgdGaW5kaW5nEjMKCHNldmVyaXR5GAEgASgOMiEuZ2FuZ3dheS52MS5DbHVzdGVyQ2hlY2suU2V2ZXJpdHkSDAoEY29kZRgCIAEoCRIPCgdtZXNzYWdlGAMgASgJIk4KCFNldmVyaXR5EhgKFFNFVkVSSVRZX1VOU1BFQ0lGSUVEEAASEgoOU0VWRVJJVFlfRVJST1IQARIUChBTRVZFUklUWV9XQVJOSU5HEAIiQAoURGVsZXRlQ2x1c3RlclJlcXVlc3QSGAoEbmFtZRgBIAEoCUIKukgHcgUQASj9ARIOCgZmb3JnZXQYAiABKAgiFwoVRGVsZXRlQ2x1c3RlclJlc3BvbnNlIhsKGUxpc3RDcmVkZW50aWFsS2V5c1JlcXVlc3QiRQoaTGlzdENyZWRlbnRpYWxLZXlzUmVzcG9uc2USJwoEa2V5cxgBIAMoCzIZLmdhbmd3YXkudjEuQ3JlZGVudGlhbEtleSJPCg1DcmVkZW50aWFsS2V5EgwKBG5hbWUYASABKAkSDwoHY3VycmVudBgCIAEoCBINCgVrbm93bhgDIAEoCBIQCghjbHVzdGVycxgEIAMoCSIyChtSb3RhdGVDcmVkZW50aWFsS2V5c1JlcXVlc3QSEwoCdG8YASABKAlCB7pIBHICGD8iyQEKHFJvdGF0ZUNyZWRlbnRpYWxLZXlzUmVzcG9uc2USDwoHY2hhbmdlZBgBIAEoBRInCgRrZXlzGAIgAygLMhkuZ2FuZ3dheS52MS5DcmVkZW50aWFsS2V5EkIKCHByb2JsZW1zGAMgAygLMjAuZ2FuZ3dheS52MS5Sb3RhdGVDcmVkZW50aWFsS2V5c1Jlc3BvbnNlLlByb2JsZW0aKwoHUHJvYmxlbRIPCgdjbHVzdGVyGAEgASgJEg8KB21lc3NhZ2UYAiABKAkqigEKDUdhbmdTY2hlZHVsZXISHgoaR0FOR19TQ0hFRFVMRVJfVU5TUEVDSUZJRUQQABIXChNHQU5HX1NDSEVEVUxFUl9OT05FEAESGgoWR0FOR19TQ0hFRFVMRVJfVk9MQ0FOTxACEiQKIEdBTkdfU0NIRURVTEVSX1NDSEVEVUxFUl9QTFVHSU5TEAMqiAEKCU5vZGVTdGF0ZRIaChZOT0RFX1NUQVRFX1VOU1BFQ0lGSUVEEAASFAoQTk9ERV9TVEFURV9SRUFEWRABEhgKFE5PREVfU1RBVEVfTk9UX1JFQURZEAISFwoTTk9ERV9TVEFURV9DT1JET05FRBADEhYKEk5PREVfU1RBVEVfTEVBVklORxAEKk4KCE5vZGVWaWV3EhkKFU5PREVfVklFV19VTlNQRUNJRklFRBAAEhMKD05PREVfVklFV19CQVNJQxABEhIKDk5PREVfVklFV19GVUxMEAIy3QcKDkNsdXN0ZXJTZXJ2aWNlEksKCkdldENsdXN0ZXISHS5nYW5nd2F5LnYxLkdldENsdXN0ZXJSZXF1ZXN0Gh4uZ2FuZ3dheS52MS5HZXRDbHVzdGVyUmVzcG9uc2USUQoMTGlzdENsdXN0ZXJzEh8uZ2FuZ3dheS52MS5MaXN0Q2x1c3RlcnNSZXF1ZXN0GiAuZ2FuZ3dheS52MS5MaXN0Q2x1c3RlcnNSZXNwb25zZRJUCg1Db3Jkb25DbHVzdGVyEiAuZ2FuZ3dheS52MS5Db3Jkb25DbHVzdGVyUmVxdWVzdBohLmdhbmd3YXkudjEuQ29yZG9uQ2x1c3RlclJlc3BvbnNlEloKD1VuY29yZG9uQ2x1c3RlchIiLmdhbmd3YXkudjEuVW5jb3Jkb25DbHVzdGVyUmVxdWVzdBojLmdhbmd3YXkudjEuVW5jb3Jkb25DbHVzdGVyUmVzcG9uc2USTgoLR2V0Q2FwYWNpdHkSHi5nYW5nd2F5LnYxLkdldENhcGFjaXR5UmVxdWVzdBofLmdhbmd3YXkudjEuR2V0Q2FwYWNpdHlSZXNwb25zZRJaCg9SZWdpc3RlckNsdXN0ZXISIi5nYW5nd2F5LnYxLlJlZ2lzdGVyQ2x1c3RlclJlcXVlc3QaIy5nYW5nd2F5LnYxLlJlZ2lzdGVyQ2x1c3RlclJlc3BvbnNlElQKDVVwZGF0ZUNsdXN0ZXISIC5nYW5nd2F5LnYxLlVwZGF0ZUNsdXN0ZXJSZXF1ZXN0GiEuZ2FuZ3dheS52MS5VcGRhdGVDbHVzdGVyUmVzcG9uc2USUQoMQ2hlY2tDbHVzdGVyEh8uZ2FuZ3dheS52MS5DaGVja0NsdXN0ZXJSZXF1ZXN0GiAuZ2FuZ3dheS52MS5DaGVja0NsdXN0ZXJSZXNwb25zZRJUCg1EZWxldGVDbHVzdGVyEiAuZ2FuZ3dheS52MS5EZWxldGVDbHVzdGVyUmVxdWVzdBohLmdhbmd3YXkudjEuRGVsZXRlQ2x1c3RlclJlc3BvbnNlEmMKEkxpc3RDcmVkZW50aWFsS2V5cxIlLmdhbmd3YXkudjEuTGlzdENyZWRlbnRpYWxLZXlzUmVxdWVzdBomLmdhbmd3YXkudjEuTGlzdENyZWRlbnRpYWxLZXlzUmVzcG9uc2USaQoUUm90YXRlQ3JlZGVudGlhbEtleXMSJy5nYW5nd2F5LnYxLlJvdGF0ZUNyZWRlbnRpYWxLZXlzUmVxdWVzdBooLmdhbmd3YXkudjEuUm90YXRlQ3JlZGVudGlhbEtleXNSZXNwb25zZWIGcHJvdG8z", [file_buf_validate_validate, file_gangway_v1_bounds, file_google_protobuf_duration, file_google_protobuf_timestamp]);
 
 /**
  * A Kubernetes cluster. Administrators set name, labels, flavors and gang_scheduler; all other fields are output only,
@@ -352,11 +352,56 @@ export const UncordonClusterResponseSchema: GenMessage<UncordonClusterResponse> 
  */
 export type GetCapacityRequest = Message<"gangway.v1.GetCapacityRequest"> & {
   /**
-   * The name of the cluster. Required.
+   * The name of a cluster. Empty: all clusters that the caller may see.
    *
    * @generated from field: string name = 1;
    */
   name: string;
+
+  /**
+   * Omitted: all nodes.
+   *
+   * @generated from field: gangway.v1.NodeFilter filter = 2;
+   */
+  filter?: NodeFilter | undefined;
+
+  /**
+   * cluster (then by name), name (then by cluster), held desc (by GPUs, then by free ones, cluster and name) or free
+   * desc (by GPUs, then by held ones, cluster and name). Empty: cluster.
+   *
+   * @generated from field: string order_by = 3;
+   */
+  orderBy: string;
+
+  /**
+   * At most 1,000. 0: 1,000. A page may hold fewer nodes, so that the response stays below 4 MiB.
+   *
+   * @generated from field: int32 page_size = 4;
+   */
+  pageSize: number;
+
+  /**
+   * next_page_token of the previous page. Empty: the first page.
+   *
+   * @generated from field: string page_token = 5;
+   */
+  pageToken: string;
+
+  /**
+   * The version of the first page of an earlier answer to a call with the same name and filter: the answer then has
+   * only the nodes that have changed since, unless `complete` of their cluster says otherwise. Clusters that it does
+   * not list are gone. Empty: all nodes.
+   *
+   * @generated from field: string newer_than = 6;
+   */
+  newerThan: string;
+
+  /**
+   * Unspecified: FULL.
+   *
+   * @generated from field: gangway.v1.NodeView view = 7;
+   */
+  view: NodeView;
 };
 
 /**
@@ -367,29 +412,92 @@ export const GetCapacityRequestSchema: GenMessage<GetCapacityRequest> = /*@__PUR
   messageDesc(file_gangway_v1_cluster_service, 10);
 
 /**
+ * Selects nodes. A node must pass every field; an empty field passes every node.
+ *
+ * @generated from message gangway.v1.NodeFilter
+ */
+export type NodeFilter = Message<"gangway.v1.NodeFilter"> & {
+  /**
+   * At most 1,000 names; a node must have one of them.
+   *
+   * @generated from field: repeated string names = 1;
+   */
+  names: string[];
+
+  /**
+   * A node must have one of these flavors.
+   *
+   * @generated from field: repeated string flavors = 2;
+   */
+  flavors: string[];
+
+  /**
+   * A node must be in one of these states.
+   *
+   * @generated from field: repeated gangway.v1.NodeState states = 3;
+   */
+  states: NodeState[];
+};
+
+/**
+ * Describes the message gangway.v1.NodeFilter.
+ * Use `create(NodeFilterSchema)` to create a new message.
+ */
+export const NodeFilterSchema: GenMessage<NodeFilter> = /*@__PURE__*/
+  messageDesc(file_gangway_v1_cluster_service, 11);
+
+/**
  * @generated from message gangway.v1.GetCapacityResponse
  */
 export type GetCapacityResponse = Message<"gangway.v1.GetCapacityResponse"> & {
   /**
-   * The name of the cluster.
+   * The name of the cluster that the request names.
    *
    * @generated from field: string cluster = 1;
    */
   cluster: string;
 
   /**
-   * Empty: the cluster was not observed yet.
+   * Empty: no node passes, or no cluster was observed yet.
    *
    * @generated from field: repeated gangway.v1.Node nodes = 2;
    */
   nodes: Node[];
 
   /**
-   * When the capacity was last recorded. Omitted: never.
+   * When the capacity of the named cluster was last recorded. Omitted: never, or the request names no cluster.
    *
    * @generated from field: google.protobuf.Timestamp observe_time = 3;
    */
   observeTime?: Timestamp | undefined;
+
+  /**
+   * Empty: this is the last page.
+   *
+   * @generated from field: string next_page_token = 4;
+   */
+  nextPageToken: string;
+
+  /**
+   * How many nodes all pages have together.
+   *
+   * @generated from field: int32 total = 5;
+   */
+  total: number;
+
+  /**
+   * The state that this page shows, for newer_than. Empty: there are too many clusters for it.
+   *
+   * @generated from field: string version = 6;
+   */
+  version: string;
+
+  /**
+   * The clusters that the nodes are of, ordered by name.
+   *
+   * @generated from field: repeated gangway.v1.ObservedCluster clusters = 7;
+   */
+  clusters: ObservedCluster[];
 };
 
 /**
@@ -397,10 +505,71 @@ export type GetCapacityResponse = Message<"gangway.v1.GetCapacityResponse"> & {
  * Use `create(GetCapacityResponseSchema)` to create a new message.
  */
 export const GetCapacityResponseSchema: GenMessage<GetCapacityResponse> = /*@__PURE__*/
-  messageDesc(file_gangway_v1_cluster_service, 11);
+  messageDesc(file_gangway_v1_cluster_service, 12);
 
 /**
- * A node of a cluster and its resources.
+ * A cluster whose nodes were asked for.
+ *
+ * @generated from message gangway.v1.ObservedCluster
+ */
+export type ObservedCluster = Message<"gangway.v1.ObservedCluster"> & {
+  /**
+   * @generated from field: string name = 1;
+   */
+  name: string;
+
+  /**
+   * When its capacity was last recorded, which happens only if it has changed. Omitted: never.
+   *
+   * @generated from field: google.protobuf.Timestamp observe_time = 2;
+   */
+  observeTime?: Timestamp | undefined;
+
+  /**
+   * False: the cluster does not answer its observer. Its nodes are shown as they were last seen.
+   *
+   * @generated from field: bool reachable = 3;
+   */
+  reachable: boolean;
+
+  /**
+   * True: no gang is admitted to the cluster.
+   *
+   * @generated from field: bool cordoned = 4;
+   */
+  cordoned: boolean;
+
+  /**
+   * True: the server itself simulates the cluster.
+   *
+   * @generated from field: bool simulated = 5;
+   */
+  simulated: boolean;
+
+  /**
+   * True: the pages have all nodes of the cluster that pass. False: only those that have changed since newer_than.
+   *
+   * @generated from field: bool complete = 6;
+   */
+  complete: boolean;
+
+  /**
+   * The nodes that are gone since newer_than, or do not pass the filter any more. On the first page only.
+   *
+   * @generated from field: repeated string removed = 7;
+   */
+  removed: string[];
+};
+
+/**
+ * Describes the message gangway.v1.ObservedCluster.
+ * Use `create(ObservedClusterSchema)` to create a new message.
+ */
+export const ObservedClusterSchema: GenMessage<ObservedCluster> = /*@__PURE__*/
+  messageDesc(file_gangway_v1_cluster_service, 13);
+
+/**
+ * A node of a cluster, its resources, and who holds them.
  *
  * @generated from message gangway.v1.Node
  */
@@ -423,7 +592,7 @@ export type Node = Message<"gangway.v1.Node"> & {
   taints: string[];
 
   /**
-   * True: the node is cordoned in Kubernetes.
+   * True: the node takes no new pods, because it is cordoned, not ready, or being deleted.
    *
    * @generated from field: bool unschedulable = 4;
    */
@@ -442,6 +611,88 @@ export type Node = Message<"gangway.v1.Node"> & {
    * @generated from field: map<string, string> free = 6;
    */
   free: { [key: string]: string };
+
+  /**
+   * @generated from field: string cluster = 7;
+   */
+  cluster: string;
+
+  /**
+   * The flavors whose labels the node carries and whose resource it has.
+   *
+   * @generated from field: repeated string flavors = 8;
+   */
+  flavors: string[];
+
+  /**
+   * Resources of flavors, and others whose names end with `/gpu`, ordered by name.
+   *
+   * @generated from field: repeated gangway.v1.NodeGpus gpus = 9;
+   */
+  gpus: NodeGpus[];
+
+  /**
+   * False: the condition Ready of the node is not True.
+   *
+   * @generated from field: bool ready = 10;
+   */
+  ready: boolean;
+
+  /**
+   * True: the node is cordoned in Kubernetes.
+   *
+   * @generated from field: bool cordoned = 11;
+   */
+  cordoned: boolean;
+
+  /**
+   * True: the node is being deleted.
+   *
+   * @generated from field: bool leaving = 12;
+   */
+  leaving: boolean;
+
+  /**
+   * Why the node is not ready, as the cluster says it, such as KubeletNotReady. Empty: it is ready.
+   *
+   * @generated from field: string reason = 13;
+   */
+  reason: string;
+
+  /**
+   * More about the reason, at most 500 characters.
+   *
+   * @generated from field: string message = 14;
+   */
+  message: string;
+
+  /**
+   * Since when the node is not ready. Omitted: it is ready, or that is not known.
+   *
+   * @generated from field: google.protobuf.Timestamp since = 15;
+   */
+  since?: Timestamp | undefined;
+
+  /**
+   * The jobs whose pods are on the node and have not ended, those with the most GPUs first.
+   *
+   * @generated from field: repeated gangway.v1.NodeHolder holders = 16;
+   */
+  holders: NodeHolder[];
+
+  /**
+   * GPUs that pods of others hold, which Gangway did not create; also those of jobs whose requests are not known.
+   *
+   * @generated from field: int64 other_gpus = 17;
+   */
+  otherGpus: bigint;
+
+  /**
+   * What all pods on the node request: Kubernetes quantities by resource.
+   *
+   * @generated from field: map<string, string> held = 18;
+   */
+  held: { [key: string]: string };
 };
 
 /**
@@ -449,7 +700,151 @@ export type Node = Message<"gangway.v1.Node"> & {
  * Use `create(NodeSchema)` to create a new message.
  */
 export const NodeSchema: GenMessage<Node> = /*@__PURE__*/
-  messageDesc(file_gangway_v1_cluster_service, 12);
+  messageDesc(file_gangway_v1_cluster_service, 14);
+
+/**
+ * How much a node has of a resource that counts as GPUs.
+ *
+ * @generated from message gangway.v1.NodeGpus
+ */
+export type NodeGpus = Message<"gangway.v1.NodeGpus"> & {
+  /**
+   * Such as nvidia.com/gpu.
+   *
+   * @generated from field: string resource = 1;
+   */
+  resource: string;
+
+  /**
+   * @generated from field: int64 allocatable = 2;
+   */
+  allocatable: bigint;
+
+  /**
+   * What all pods on the node request. More than `allocatable` if the node has lost some.
+   *
+   * @generated from field: int64 held = 3;
+   */
+  held: bigint;
+
+  /**
+   * @generated from field: int64 free = 4;
+   */
+  free: bigint;
+};
+
+/**
+ * Describes the message gangway.v1.NodeGpus.
+ * Use `create(NodeGpusSchema)` to create a new message.
+ */
+export const NodeGpusSchema: GenMessage<NodeGpus> = /*@__PURE__*/
+  messageDesc(file_gangway_v1_cluster_service, 15);
+
+/**
+ * A job whose pods are on a node.
+ *
+ * @generated from message gangway.v1.NodeHolder
+ */
+export type NodeHolder = Message<"gangway.v1.NodeHolder"> & {
+  /**
+   * Namespace, name, queue, created_by and uid of the job. All are empty for a job that the caller may not see.
+   *
+   * @generated from field: string namespace = 1;
+   */
+  namespace: string;
+
+  /**
+   * @generated from field: string name = 2;
+   */
+  name: string;
+
+  /**
+   * @generated from field: string queue = 3;
+   */
+  queue: string;
+
+  /**
+   * @generated from field: string created_by = 4;
+   */
+  createdBy: string;
+
+  /**
+   * Also set, alone, for a job whose record is gone, if the caller may see the jobs of all namespaces.
+   *
+   * @generated from field: string uid = 5;
+   */
+  uid: string;
+
+  /**
+   * The GPUs that its pods on the node request. 0: none, or not known.
+   *
+   * @generated from field: int64 gpus = 6;
+   */
+  gpus: bigint;
+
+  /**
+   * How many pods it has on the node.
+   *
+   * @generated from field: int32 pods = 7;
+   */
+  pods: number;
+
+  /**
+   * These pods. Empty for a job that the caller may not see.
+   *
+   * @generated from field: repeated gangway.v1.HolderPod members = 8;
+   */
+  members: HolderPod[];
+};
+
+/**
+ * Describes the message gangway.v1.NodeHolder.
+ * Use `create(NodeHolderSchema)` to create a new message.
+ */
+export const NodeHolderSchema: GenMessage<NodeHolder> = /*@__PURE__*/
+  messageDesc(file_gangway_v1_cluster_service, 16);
+
+/**
+ * A pod of a job on a node.
+ *
+ * @generated from message gangway.v1.HolderPod
+ */
+export type HolderPod = Message<"gangway.v1.HolderPod"> & {
+  /**
+   * The name of the pod in its cluster.
+   *
+   * @generated from field: string name = 1;
+   */
+  name: string;
+
+  /**
+   * Such as Worker.
+   *
+   * @generated from field: string replica_type = 2;
+   */
+  replicaType: string;
+
+  /**
+   * The index within the replica type, from 0.
+   *
+   * @generated from field: int32 index = 3;
+   */
+  index: number;
+
+  /**
+   * What the pod requests: Kubernetes quantities by resource. Empty: not known.
+   *
+   * @generated from field: map<string, string> requests = 4;
+   */
+  requests: { [key: string]: string };
+};
+
+/**
+ * Describes the message gangway.v1.HolderPod.
+ * Use `create(HolderPodSchema)` to create a new message.
+ */
+export const HolderPodSchema: GenMessage<HolderPod> = /*@__PURE__*/
+  messageDesc(file_gangway_v1_cluster_service, 17);
 
 /**
  * How to reach a cluster, and as which user. The server stores a kubeconfig encrypted, and a reference as it is. Never
@@ -505,7 +900,7 @@ export type ClusterCredentials = Message<"gangway.v1.ClusterCredentials"> & {
  * Use `create(ClusterCredentialsSchema)` to create a new message.
  */
 export const ClusterCredentialsSchema: GenMessage<ClusterCredentials> = /*@__PURE__*/
-  messageDesc(file_gangway_v1_cluster_service, 13);
+  messageDesc(file_gangway_v1_cluster_service, 18);
 
 /**
  * A value in a Secret of Kubernetes.
@@ -548,7 +943,7 @@ export type SecretReference = Message<"gangway.v1.SecretReference"> & {
  * Use `create(SecretReferenceSchema)` to create a new message.
  */
 export const SecretReferenceSchema: GenMessage<SecretReference> = /*@__PURE__*/
-  messageDesc(file_gangway_v1_cluster_service, 14);
+  messageDesc(file_gangway_v1_cluster_service, 19);
 
 /**
  * @generated from message gangway.v1.RegisterClusterRequest
@@ -581,7 +976,7 @@ export type RegisterClusterRequest = Message<"gangway.v1.RegisterClusterRequest"
  * Use `create(RegisterClusterRequestSchema)` to create a new message.
  */
 export const RegisterClusterRequestSchema: GenMessage<RegisterClusterRequest> = /*@__PURE__*/
-  messageDesc(file_gangway_v1_cluster_service, 15);
+  messageDesc(file_gangway_v1_cluster_service, 20);
 
 /**
  * @generated from message gangway.v1.RegisterClusterResponse
@@ -612,7 +1007,7 @@ export type RegisterClusterResponse = Message<"gangway.v1.RegisterClusterRespons
  * Use `create(RegisterClusterResponseSchema)` to create a new message.
  */
 export const RegisterClusterResponseSchema: GenMessage<RegisterClusterResponse> = /*@__PURE__*/
-  messageDesc(file_gangway_v1_cluster_service, 16);
+  messageDesc(file_gangway_v1_cluster_service, 21);
 
 /**
  * @generated from message gangway.v1.UpdateClusterRequest
@@ -638,7 +1033,7 @@ export type UpdateClusterRequest = Message<"gangway.v1.UpdateClusterRequest"> & 
  * Use `create(UpdateClusterRequestSchema)` to create a new message.
  */
 export const UpdateClusterRequestSchema: GenMessage<UpdateClusterRequest> = /*@__PURE__*/
-  messageDesc(file_gangway_v1_cluster_service, 17);
+  messageDesc(file_gangway_v1_cluster_service, 22);
 
 /**
  * @generated from message gangway.v1.UpdateClusterResponse
@@ -662,7 +1057,7 @@ export type UpdateClusterResponse = Message<"gangway.v1.UpdateClusterResponse"> 
  * Use `create(UpdateClusterResponseSchema)` to create a new message.
  */
 export const UpdateClusterResponseSchema: GenMessage<UpdateClusterResponse> = /*@__PURE__*/
-  messageDesc(file_gangway_v1_cluster_service, 18);
+  messageDesc(file_gangway_v1_cluster_service, 23);
 
 /**
  * @generated from message gangway.v1.CheckClusterRequest
@@ -681,7 +1076,7 @@ export type CheckClusterRequest = Message<"gangway.v1.CheckClusterRequest"> & {
  * Use `create(CheckClusterRequestSchema)` to create a new message.
  */
 export const CheckClusterRequestSchema: GenMessage<CheckClusterRequest> = /*@__PURE__*/
-  messageDesc(file_gangway_v1_cluster_service, 19);
+  messageDesc(file_gangway_v1_cluster_service, 24);
 
 /**
  * @generated from message gangway.v1.CheckClusterResponse
@@ -698,7 +1093,7 @@ export type CheckClusterResponse = Message<"gangway.v1.CheckClusterResponse"> & 
  * Use `create(CheckClusterResponseSchema)` to create a new message.
  */
 export const CheckClusterResponseSchema: GenMessage<CheckClusterResponse> = /*@__PURE__*/
-  messageDesc(file_gangway_v1_cluster_service, 20);
+  messageDesc(file_gangway_v1_cluster_service, 25);
 
 /**
  * The result of a check of a cluster.
@@ -733,7 +1128,7 @@ export type ClusterCheck = Message<"gangway.v1.ClusterCheck"> & {
  * Use `create(ClusterCheckSchema)` to create a new message.
  */
 export const ClusterCheckSchema: GenMessage<ClusterCheck> = /*@__PURE__*/
-  messageDesc(file_gangway_v1_cluster_service, 21);
+  messageDesc(file_gangway_v1_cluster_service, 26);
 
 /**
  * A problem of the cluster.
@@ -766,7 +1161,7 @@ export type ClusterCheck_Finding = Message<"gangway.v1.ClusterCheck.Finding"> & 
  * Use `create(ClusterCheck_FindingSchema)` to create a new message.
  */
 export const ClusterCheck_FindingSchema: GenMessage<ClusterCheck_Finding> = /*@__PURE__*/
-  messageDesc(file_gangway_v1_cluster_service, 21, 0);
+  messageDesc(file_gangway_v1_cluster_service, 26, 0);
 
 /**
  * @generated from enum gangway.v1.ClusterCheck.Severity
@@ -801,7 +1196,7 @@ export type ClusterCheck_Severity = (typeof ClusterCheck_Severity)[keyof typeof 
  * Describes the enum gangway.v1.ClusterCheck.Severity.
  */
 export const ClusterCheck_SeveritySchema: GenEnum<ClusterCheck_Severity> = /*@__PURE__*/
-  enumDesc(file_gangway_v1_cluster_service, 21, 0);
+  enumDesc(file_gangway_v1_cluster_service, 26, 0);
 
 /**
  * @generated from message gangway.v1.DeleteClusterRequest
@@ -828,7 +1223,7 @@ export type DeleteClusterRequest = Message<"gangway.v1.DeleteClusterRequest"> & 
  * Use `create(DeleteClusterRequestSchema)` to create a new message.
  */
 export const DeleteClusterRequestSchema: GenMessage<DeleteClusterRequest> = /*@__PURE__*/
-  messageDesc(file_gangway_v1_cluster_service, 22);
+  messageDesc(file_gangway_v1_cluster_service, 27);
 
 /**
  * @generated from message gangway.v1.DeleteClusterResponse
@@ -841,7 +1236,7 @@ export type DeleteClusterResponse = Message<"gangway.v1.DeleteClusterResponse"> 
  * Use `create(DeleteClusterResponseSchema)` to create a new message.
  */
 export const DeleteClusterResponseSchema: GenMessage<DeleteClusterResponse> = /*@__PURE__*/
-  messageDesc(file_gangway_v1_cluster_service, 23);
+  messageDesc(file_gangway_v1_cluster_service, 28);
 
 /**
  * @generated from message gangway.v1.ListCredentialKeysRequest
@@ -854,7 +1249,7 @@ export type ListCredentialKeysRequest = Message<"gangway.v1.ListCredentialKeysRe
  * Use `create(ListCredentialKeysRequestSchema)` to create a new message.
  */
 export const ListCredentialKeysRequestSchema: GenMessage<ListCredentialKeysRequest> = /*@__PURE__*/
-  messageDesc(file_gangway_v1_cluster_service, 24);
+  messageDesc(file_gangway_v1_cluster_service, 29);
 
 /**
  * @generated from message gangway.v1.ListCredentialKeysResponse
@@ -871,7 +1266,7 @@ export type ListCredentialKeysResponse = Message<"gangway.v1.ListCredentialKeysR
  * Use `create(ListCredentialKeysResponseSchema)` to create a new message.
  */
 export const ListCredentialKeysResponseSchema: GenMessage<ListCredentialKeysResponse> = /*@__PURE__*/
-  messageDesc(file_gangway_v1_cluster_service, 25);
+  messageDesc(file_gangway_v1_cluster_service, 30);
 
 /**
  * A key that encrypts the credentials of clusters.
@@ -913,7 +1308,7 @@ export type CredentialKey = Message<"gangway.v1.CredentialKey"> & {
  * Use `create(CredentialKeySchema)` to create a new message.
  */
 export const CredentialKeySchema: GenMessage<CredentialKey> = /*@__PURE__*/
-  messageDesc(file_gangway_v1_cluster_service, 26);
+  messageDesc(file_gangway_v1_cluster_service, 31);
 
 /**
  * @generated from message gangway.v1.RotateCredentialKeysRequest
@@ -933,7 +1328,7 @@ export type RotateCredentialKeysRequest = Message<"gangway.v1.RotateCredentialKe
  * Use `create(RotateCredentialKeysRequestSchema)` to create a new message.
  */
 export const RotateCredentialKeysRequestSchema: GenMessage<RotateCredentialKeysRequest> = /*@__PURE__*/
-  messageDesc(file_gangway_v1_cluster_service, 27);
+  messageDesc(file_gangway_v1_cluster_service, 32);
 
 /**
  * @generated from message gangway.v1.RotateCredentialKeysResponse
@@ -966,7 +1361,7 @@ export type RotateCredentialKeysResponse = Message<"gangway.v1.RotateCredentialK
  * Use `create(RotateCredentialKeysResponseSchema)` to create a new message.
  */
 export const RotateCredentialKeysResponseSchema: GenMessage<RotateCredentialKeysResponse> = /*@__PURE__*/
-  messageDesc(file_gangway_v1_cluster_service, 28);
+  messageDesc(file_gangway_v1_cluster_service, 33);
 
 /**
  * Credentials that do not decrypt.
@@ -990,7 +1385,7 @@ export type RotateCredentialKeysResponse_Problem = Message<"gangway.v1.RotateCre
  * Use `create(RotateCredentialKeysResponse_ProblemSchema)` to create a new message.
  */
 export const RotateCredentialKeysResponse_ProblemSchema: GenMessage<RotateCredentialKeysResponse_Problem> = /*@__PURE__*/
-  messageDesc(file_gangway_v1_cluster_service, 28, 0);
+  messageDesc(file_gangway_v1_cluster_service, 33, 0);
 
 /**
  * A scheduler of the cluster that understands PodGroups. Jobs name its queues and priority classes by the names that
@@ -1040,6 +1435,98 @@ export type GangScheduler = (typeof GangScheduler)[keyof typeof GangScheduler] |
  */
 export const GangSchedulerSchema: GenEnum<GangScheduler> = /*@__PURE__*/
   enumDesc(file_gangway_v1_cluster_service, 0);
+
+/**
+ * A state of a node. A node may be in several of the last three.
+ *
+ * @generated from enum gangway.v1.NodeState
+ */
+export const NodeState = {
+  /**
+   * @generated from enum value: NODE_STATE_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED: 0,
+
+  /**
+   * It takes pods: it is in none of the other states.
+   *
+   * @generated from enum value: NODE_STATE_READY = 1;
+   */
+  READY: 1,
+
+  /**
+   * Its condition Ready is not True.
+   *
+   * @generated from enum value: NODE_STATE_NOT_READY = 2;
+   */
+  NOT_READY: 2,
+
+  /**
+   * It is cordoned in Kubernetes.
+   *
+   * @generated from enum value: NODE_STATE_CORDONED = 3;
+   */
+  CORDONED: 3,
+
+  /**
+   * It is being deleted.
+   *
+   * @generated from enum value: NODE_STATE_LEAVING = 4;
+   */
+  LEAVING: 4,
+} as const;
+
+/**
+ * A state of a node. A node may be in several of the last three.
+ *
+ * @generated from enum gangway.v1.NodeState
+ */
+export type NodeState = (typeof NodeState)[keyof typeof NodeState] | UnknownEnum;
+
+/**
+ * Describes the enum gangway.v1.NodeState.
+ */
+export const NodeStateSchema: GenEnum<NodeState> = /*@__PURE__*/
+  enumDesc(file_gangway_v1_cluster_service, 1);
+
+/**
+ * How much of a node is shown.
+ *
+ * @generated from enum gangway.v1.NodeView
+ */
+export const NodeView = {
+  /**
+   * @generated from enum value: NODE_VIEW_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED: 0,
+
+  /**
+   * Everything except labels, taints, resources other than in `gpus`, and the pods of holders.
+   *
+   * @generated from enum value: NODE_VIEW_BASIC = 1;
+   */
+  BASIC: 1,
+
+  /**
+   * Everything.
+   *
+   * @generated from enum value: NODE_VIEW_FULL = 2;
+   */
+  FULL: 2,
+} as const;
+
+/**
+ * How much of a node is shown.
+ *
+ * @generated from enum gangway.v1.NodeView
+ */
+export type NodeView = (typeof NodeView)[keyof typeof NodeView] | UnknownEnum;
+
+/**
+ * Describes the enum gangway.v1.NodeView.
+ */
+export const NodeViewSchema: GenEnum<NodeView> = /*@__PURE__*/
+  enumDesc(file_gangway_v1_cluster_service, 2);
 
 /**
  * Registers and shows the Kubernetes clusters that gangs are placed on.
@@ -1097,9 +1584,11 @@ export const ClusterService: GenService<{
     output: typeof UncordonClusterResponseSchema;
   },
   /**
-   * Returns the allocatable and the free resources of every node, as last observed.
+   * Returns nodes of one cluster, or of all clusters that the caller may see, as last observed: what they have, how
+   * much of it is held and by which jobs, and why a node takes no pods. What is held is what pods request, not what
+   * they use.
    *
-   * NOT_FOUND (CLUSTER_NOT_FOUND): the cluster does not exist.
+   * NOT_FOUND (CLUSTER_NOT_FOUND): the named cluster does not exist.
    *
    * @generated from rpc gangway.v1.ClusterService.GetCapacity
    */
