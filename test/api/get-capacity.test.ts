@@ -1,4 +1,4 @@
-/** What callers see of nodes: the clusters and the jobs that they may see, in the order and the pages that they want. */
+/** What callers see of nodes: the clusters and jobs that they may see, in the order and the pages that they want. */
 import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
 import { type MessageInitShape, toJsonString } from "@bufbuild/protobuf";

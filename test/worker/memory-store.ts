@@ -19,6 +19,8 @@ export class MemoryStore {
   /** How often a record or a time to look again was written, and how often events were appended. */
   writes = 0;
   notes = 0;
+  /** How often a job was loaded: once for each step. */
+  loads = 0;
   /** Admissions whose tokens were released, as `job/number`. A second release is a defect. */
   readonly released = new Set<string>();
   readonly #clock: Clock;
@@ -110,6 +112,7 @@ export class MemoryStore {
       },
       loadJob: async (uid) => {
         this.#maybeBreak();
+        this.loads += 1;
         const job = this.job(uid);
         return job === null ? null : { job, bucket: bucketOf(uid) };
       },

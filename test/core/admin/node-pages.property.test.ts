@@ -1,4 +1,4 @@
-/** Lists of nodes: which nodes the pages have together, whatever changes between them, and what is newer than a version. */
+/** Lists of nodes: what the pages have together, whatever changes between them, and what is newer than a version. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
