@@ -105,9 +105,9 @@ const conditional: readonly { readonly name: string; readonly available: () => b
 
 /** These take the longest, so they start first: what starts last then ends soon. `npm test` prints the times. */
 const STARTED_FIRST = [
-  "test/simulation/clock-histories.test.ts",
-  "test/bench/bench.test.ts",
-  "test/simulation/histories.test.ts",
+  "test/tools/simulation/clock-histories.test.ts",
+  "test/tools/bench/bench.test.ts",
+  "test/tools/simulation/histories.test.ts",
   "test/processes/conserve.test.ts",
   "test/processes/quota-faults.test.ts",
   "test/docs/commands.test.ts",
@@ -118,7 +118,7 @@ const STARTED_FIRST = [
   "test/kube/adapter-real.test.ts",
   "test/processes/restarts.test.ts",
   "test/processes/key-rotation.test.ts",
-  "test/chaos/kills.test.ts",
+  "test/tools/chaos/kills.test.ts",
   "test/kube/main-job.test.ts",
   "test/kube/failures.test.ts",
   "test/worker/worker.test.ts",

@@ -10,9 +10,9 @@ import { compileExpression } from "../../src/api/rpc/rules/expression.ts";
 import { checkRules } from "../../src/api/rpc/rules/message-rules.ts";
 import { NoteList } from "../../src/core/job/request/notes.ts";
 import type { FieldNote } from "../../src/core/job/request/sent.ts";
-import { Bank } from "../fuzz/bank.ts";
-import { planCall } from "../fuzz/plan.ts";
-import { METHODS, shortName } from "../fuzz/surface.ts";
+import { Bank } from "../tools/fuzz/bank.ts";
+import { planCall } from "../tools/fuzz/plan.ts";
+import { METHODS, shortName } from "../tools/fuzz/surface.ts";
 
 const REQUESTS = 4_000;
 const SEED = Number(process.env["GANGWAY_SEED"] ?? 1);

@@ -5,7 +5,7 @@ import { test } from "node:test";
 import { RE2JS } from "@bufbuild/re2";
 import fc from "fast-check";
 import { patternMatcher } from "../../src/api/rpc/match-pattern.ts";
-import { judgePattern } from "../patterns/judge-pattern.ts";
+import { judgePattern } from "../tools/patterns/judge-pattern.ts";
 
 const descriptors = readFileSync(new URL("../../src/gen/gangway.binpb", import.meta.url)).toString("latin1");
 /** Read as CEL reads them: two backslashes are one. */

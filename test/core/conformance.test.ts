@@ -4,10 +4,10 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { delimiter, join } from "node:path";
 import { type TestContext, test } from "node:test";
-import { NO_DIFFERENCES, readDifferences, readSuites, runSuites } from "../conformance/suites.ts";
+import { NO_DIFFERENCES, readDifferences, readSuites, runSuites } from "../tools/conformance/suites.ts";
 
-const own = new URL("../conformance/suites", import.meta.url).pathname;
-const runner = new URL("../conformance/run.ts", import.meta.url).pathname;
+const own = new URL("../tools/conformance/suites", import.meta.url).pathname;
+const runner = new URL("../tools/conformance/run.ts", import.meta.url).pathname;
 
 for (const { suite, id, run } of readSuites(own, NO_DIFFERENCES)) {
   test(`${suite}: ${id}`, async () => {

@@ -147,9 +147,14 @@ test("the map of the code names every folder of src", () => {
 
 test("the map of the tests names every folder of test", () => {
   const { text } = page("test/README.md");
-  const folders = readdirSync(join(root, "test"), { withFileTypes: true }).filter((entry) => entry.isDirectory());
+  const foldersOf = (path: string) =>
+    readdirSync(join(root, path), { withFileTypes: true }).flatMap((entry) =>
+      entry.isDirectory() ? [entry.name] : [],
+    );
+  const tools = foldersOf("test/tools").map((name) => `tools/${name}`);
+  const folders = [...foldersOf("test").filter((name) => name !== "tools"), ...tools];
   assert.deepEqual(
-    folders.map(({ name }) => name).filter((name) => !text.includes(`| \`${name}\` `)),
+    folders.filter((name) => !text.includes(`| \`${name}\` `)),
     [],
   );
 });

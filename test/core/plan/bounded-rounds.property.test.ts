@@ -4,8 +4,8 @@ import { FleetState } from "../../../src/core/plan/fleet-state.ts";
 import type { PlanGang } from "../../../src/core/plan/model/plan-gang.ts";
 import type { PlannedAdmission } from "../../../src/core/plan/model/plan-types.ts";
 import { DEFAULT_POLICY, type QueuePolicy } from "../../../src/core/plan/model/queue-policy.ts";
-import { carryOut } from "../../bench/plan.ts";
-import { Fleet, gangChange } from "../../bench/plan-fleet.ts";
+import { carryOut } from "../../tools/bench/plan.ts";
+import { Fleet, gangChange } from "../../tools/bench/plan-fleet.ts";
 
 const NOW = 1_800_000_000_000;
 const FLEETS = 12;

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { FleetState } from "../../../src/core/plan/fleet-state.ts";
-import { Fleet } from "../../bench/plan-fleet.ts";
+import { Fleet } from "../../tools/bench/plan-fleet.ts";
 
 test("a record of a cluster that was read again, and says the same, is no change", () => {
   const fleet = new Fleet({ gangs: 0, nodes: 2, clusters: 1, asks: 1, queues: 2 });

@@ -5,8 +5,8 @@ import { FleetState } from "../../../src/core/plan/fleet-state.ts";
 import type { PlanGang } from "../../../src/core/plan/model/plan-gang.ts";
 import type { QueuePolicy } from "../../../src/core/plan/model/queue-policy.ts";
 import type { FleetPlan } from "../../../src/core/plan/round/run-round.ts";
-import { carryOut, fillHalf } from "../../bench/plan.ts";
-import { Fleet, gangChange } from "../../bench/plan-fleet.ts";
+import { carryOut, fillHalf } from "../../tools/bench/plan.ts";
+import { Fleet, gangChange } from "../../tools/bench/plan-fleet.ts";
 import { Draw, randomPolicy } from "./random-world.ts";
 
 /** Of as many, one at least shows a gang that waits for what leaves for another one. */

@@ -2,8 +2,8 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import type { Db } from "../../../src/adapters/store/db/db.ts";
-import { countedDb } from "../../bench/counted-db.ts";
 import { onEachDatabase } from "../../support/databases.ts";
+import { countedDb } from "../../tools/bench/counted-db.ts";
 import { freshStore, type TestStore } from "../db.ts";
 import { newJob, nextUid, sentOf } from "../jobs.ts";
 

@@ -9,7 +9,6 @@ import type { CapacityEntry, EntryChange } from "../../../src/core/plan/model/ca
 import { DEFAULT_POLICY } from "../../../src/core/plan/model/queue-policy.ts";
 import { Planner } from "../../../src/core/plan/planner.ts";
 import { FleetFollower } from "../../../src/planner/fleet-follower.ts";
-import { countedDb } from "../../bench/counted-db.ts";
 import { waitUntil } from "../../support/bounded.ts";
 import { completeCapacity } from "../../support/complete-capacity.ts";
 import { onEachDatabase } from "../../support/databases.ts";
@@ -18,6 +17,7 @@ import { OWN_KINDS } from "../../support/kinds.ts";
 import { ledgerAt } from "../../support/ledger-at.ts";
 import { changesOf } from "../../support/load-snapshot.ts";
 import { snapshotOf } from "../../support/snapshot.ts";
+import { countedDb } from "../../tools/bench/counted-db.ts";
 import { type TestStore, takePlannerLease } from "../db.ts";
 import { FLAVOR, NOW, newJob, sentOf } from "../jobs.ts";
 import { allocation, freshLedger, poolChange, releaseOf } from "../ledger-fixture.ts";

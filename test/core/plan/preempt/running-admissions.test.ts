@@ -3,8 +3,8 @@ import { test } from "node:test";
 import type { ClusterState } from "../../../../src/core/plan/capacity/cluster-state.ts";
 import { FleetState } from "../../../../src/core/plan/fleet-state.ts";
 import { RunningAdmissions } from "../../../../src/core/plan/preempt/running-admissions.ts";
-import { fillHalf } from "../../../bench/plan.ts";
-import { Fleet } from "../../../bench/plan-fleet.ts";
+import { fillHalf } from "../../../tools/bench/plan.ts";
+import { Fleet } from "../../../tools/bench/plan-fleet.ts";
 
 test("a gang has pods in the cluster of its admission alone, whichever cluster is asked first", () => {
   const fleet = new Fleet({ gangs: 0, nodes: 16, clusters: 2, asks: 4, queues: 3 });

@@ -1,0 +1,86 @@
+import type { SentJob } from "../../../src/core/job/request/sent.ts";
+import { pick } from "../../support/random.ts";
+import { SERVICE_KIND, TASK_ENDS } from "./sim-service.ts";
+import { GPU } from "./world.ts";
+
+/** A job with pods in one of these queues. `small`: so many fit that it matters which ones run. */
+export function randomJob(
+  random: () => number,
+  at: number,
+  { queues, small }: { readonly queues: readonly string[]; readonly small: boolean },
+): SentJob {
+  const replicas = 1 + Math.floor(random() * (small ? 3 : 5));
+  const isGangOfFour = random() < (small ? 0.15 : 0.5);
+  const min = isGangOfFour ? 4 : 1 + Math.floor(random() * replicas);
+  const gpus = pick(random, [0, 1, 1, 2]);
+  const annotations = {
+    "sim.gangway.dev/pull": pick(random, ["100ms", "1s", "8s"]),
+    "sim.gangway.dev/run": pick(random, small ? ["5s", "20s", "60s"] : ["1s", "5s", "20s"]),
+    "sim.gangway.dev/exit-code": pick(random, ["0", "0", "0", "1", "137,0", "137,137,1"]),
+  };
+  const resources = gpus === 0 ? { requests: { cpu: "1" } } : { limits: { [GPU]: String(gpus) } };
+  const kind = pick(random, ["Job", "PyTorchJob", "TFJob", "MPIJob"]);
+  const container = {
+    name: { Job: "main", PyTorchJob: "pytorch", TFJob: "tensorflow", MPIJob: "mpi" }[kind] ?? "",
+    image: "trainer",
+    resources,
+  };
+  const template = { metadata: { annotations }, spec: { containers: [container] } };
+  return {
+    namespace: "default",
+    name: `job-${at}-${Math.floor(random() * 1e6)}`,
+    generateName: "",
+    labels: {},
+    annotations: {},
+    spec: {
+      kind,
+      // The workers of these jobs may come and go while the job runs.
+      ...(kind === "TFJob" && random() < 0.6 ? { kindSpec: { enableDynamicWorker: true } } : {}),
+      priority: Math.floor(random() * 3),
+      replicaSpecs: {
+        ...(kind === "MPIJob" ? { Launcher: { template } } : {}),
+        Worker: {
+          replicas: isGangOfFour ? 4 + Math.floor(random() * 2) : replicas,
+          restartPolicy: pick(random, ["ExitCode", "Never", "OnFailure"]),
+          template,
+        },
+      },
+      runPolicy: {
+        // Omitted: limits free what still runs, and other ends keep pods, which end by themselves.
+        ...pick(random, [{ cleanPodPolicy: "All" as const }, { cleanPodPolicy: "Running" as const }, {}]),
+        backoffLimit: 3,
+        ...(at % 5 === 4 ? { restartScope: "GANG" as const } : {}),
+        systemBackoffLimit: pick(random, [2, 20]),
+        activeDeadlineSeconds: pick(random, [600, 600, 60]),
+        schedulingPolicy: {
+          minAvailable: min,
+          scheduleTimeoutSeconds: 20,
+          queue: pick(random, queues),
+        },
+      },
+    },
+  };
+}
+
+/** A job without pods, with the outcomes of its attempts. */
+export function randomTask(random: () => number, at: number): SentJob {
+  const ends = Array.from({ length: 1 + Math.floor(random() * 3) }, () => pick(random, TASK_ENDS));
+  return {
+    namespace: "default",
+    name: `task-${at}-${Math.floor(random() * 1e6)}`,
+    generateName: "",
+    labels: {},
+    annotations: {},
+    spec: {
+      kind: SERVICE_KIND,
+      replicaSpecs: {},
+      runPolicy: {
+        backoffLimit: 3,
+        systemBackoffLimit: 1 + Math.floor(random() * 6),
+        activeDeadlineSeconds: 200,
+        schedulingPolicy: { queue: pick(random, ["default", "small"]) },
+      },
+      kindSpec: { ends, runMs: pick(random, [0, 1_000, 10_000]), givesBack: random() < 0.5 },
+    },
+  };
+}
