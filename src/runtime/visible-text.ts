@@ -5,17 +5,20 @@
  * the direction of text or break a line, those without width, tags, and selectors of variants except the two that emoji
  * need. In JSON they occur only within strings, where their escape means the same.
  */
-export const UNSAFE = /(?![\t\n])\p{Cc}|\p{Cf}|\p{Zl}|\p{Zp}|(?!\ufe0e|\ufe0f)\p{DI}/gu;
-
-export function hasUnsafe(text: string): boolean {
-  return text.search(UNSAFE) >= 0;
-}
+const UNSAFE = /(?![\t\n])\p{Cc}|\p{Cf}|\p{Zl}|\p{Zp}|(?!\ufe0e|\ufe0f)\p{DI}/gu;
 
 /** Replaces each such character by its escape: `\u001b` for the one that begins terminal sequences. */
 export function visibleText(text: string): string {
-  return text.replaceAll(UNSAFE, (found) =>
-    Array.from({ length: found.length }, (_, at) => escapeAt(found, at)).join(""),
-  );
+  return replaceUnsafe(text, (found) => Array.from({ length: found.length }, (_, at) => escapeAt(found, at)).join(""));
+}
+
+/** Replaces each such character by what `shown` makes of it. */
+export function replaceUnsafe(text: string, shown: (found: string) => string): string {
+  return text.replaceAll(UNSAFE, shown);
+}
+
+export function hasUnsafe(text: string): boolean {
+  return text.search(UNSAFE) >= 0;
 }
 
 function escapeAt(text: string, at: number): string {

@@ -1,6 +1,6 @@
 /** Protects the terminal from text that others wrote: names, labels, messages and logs reach it as text alone. */
 import { yaml } from "../../runtime/lazy-yaml.ts";
-import { hasUnsafe, UNSAFE, visibleText } from "../../runtime/visible-text.ts";
+import { hasUnsafe, replaceUnsafe, visibleText } from "../../runtime/visible-text.ts";
 import type { CliDeps } from "../shell/deps.ts";
 
 /** Dependencies of commands. `stdout` and `stderr` show control characters, such as those that move the cursor. */
@@ -22,7 +22,7 @@ export function yamlText(value: unknown): string {
       if (typeof node.value === "string" && hasUnsafe(node.value)) node.type = "QUOTE_DOUBLE";
     },
   });
-  return document.toString().replaceAll(UNSAFE, yamlEscape);
+  return replaceUnsafe(document.toString(), yamlEscape);
 }
 
 /** Surrogates name no character in YAML, unlike in JSON. */

@@ -6,7 +6,8 @@ const USAGE = `Usage: npm run conformance -- [DIR...]
 
 Runs every case of the .json files of each folder on the functions that production runs, and prints how many cases of
 each suite passed, failed, or differ on purpose: test/tools/conformance/differences.json has the reasons, by case id
-and by feature. It names the suites with functions that it does not know. Exits with 1 if a case failed, or none was run.
+and by feature. It names the suites with functions that it does not know. Exits with 1 if a case failed, or none was
+run.
 
   DIR      a folder of cases: {suite, cases: [{id, fn, features, config, input, expected}]} in each file.
            Omitted: the cases of Gangway itself.
