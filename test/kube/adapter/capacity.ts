@@ -58,6 +58,8 @@ export function capacity(of: Scene): void {
     );
     const cordoned = () => reports.at(-1)?.capacity?.nodes.find(({ name }) => name === "node-new")?.unschedulable;
     await until(() => cordoned() === true, "the cordon is seen");
+    const newNode = reports.at(-1)?.capacity?.nodes.find(({ name }) => name === "node-new");
+    assert.equal(newNode?.trouble?.cordoned, true);
     await remove("/api/v1/nodes/node-new");
     await free(16);
     await cluster.close();

@@ -150,6 +150,22 @@ for (const [name, { node, unschedulable }] of Object.entries(unusable)) {
   test(name, () => assert.equal(summarize([node], []).nodes[0]?.unschedulable, unschedulable));
 }
 
+test("a node says why it takes no pods, in the words of its cluster, which are cut", () => {
+  const lastTransitionTime = "2026-01-02T03:04:05Z";
+  const words = { reason: "KubeletNotReady", message: `no network ${"x".repeat(2_000)}\u0000` };
+  const broken = [{ type: "Ready", status: "False", ...words, lastTransitionTime }];
+  const [node] = summarize([kubeNode("n", { spec: { unschedulable: true }, conditions: broken })], []).nodes;
+  const { cordoned, leaving, notReady } = node?.trouble ?? {};
+  assert.deepEqual([cordoned, leaving, notReady?.reason], [true, undefined, "KubeletNotReady"]);
+  assert.equal(notReady?.sinceMs, Date.parse(lastTransitionTime));
+  assert.match(notReady?.message ?? "", /^no network x+…$/);
+  assert.ok(Buffer.byteLength(notReady?.message ?? "") <= 500);
+  const odd = [{ type: "Ready", status: "Unknown", reason: 7, lastTransitionTime: "+275000-01-01T00:00:00Z" }];
+  const [silent] = summarize([kubeNode("n", { conditions: odd })], []).nodes;
+  assert.deepEqual(silent?.trouble, { notReady: { reason: "", message: "" } });
+  assert.equal(summarize([kubeNode("n", { conditions: ready })], []).nodes[0]?.trouble, undefined);
+});
+
 test("a node keeps its taints and labels", () => {
   const taints = [
     { key: "dedicated", effect: "NoSchedule" },
