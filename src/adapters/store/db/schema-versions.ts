@@ -65,6 +65,7 @@ export const SCHEMA_VERSIONS: SchemaVersions = [
     "0033_log-incarnation",
     "0034_set-aside",
     "0035_admission-details",
+    "0036_silent-clusters",
   ],
 ];
 
