@@ -33,6 +33,7 @@ import type { QueueOutcome, QueueRecord, QueueSettings } from "../core/admin/que
 import type { QuotaGrant, QuotaGrantOutcome } from "../core/admin/quota-grant.ts";
 import type { LogFailure, LogRequest, LogTarget, OpenLog, PodForLog } from "../core/job/container-log.ts";
 import type { EventPage, EventQuery } from "../core/job/event.ts";
+import type { KeptLogs } from "../core/job/failure-logs/kept-logs.ts";
 import type { Job } from "../core/job/job.ts";
 import type { SilentClusters } from "../core/job/request/concerns.ts";
 import type { WatchItem, WatchRequest } from "../core/job/request/event-log.ts";
@@ -97,6 +98,8 @@ export type JobReads = {
     jobUid: string,
     signal: AbortSignal,
   ) => Promise<{ readonly refusal: Refusal; readonly atMs: number } | null>;
+  /** What is kept of the last lines of containers that failed. Null: the job does not exist. */
+  readonly failureLogs: (jobUid: string) => Promise<KeptLogs | null>;
 };
 
 /** Judges a job that was not submitted. Null: the caller left before its turn. */

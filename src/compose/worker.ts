@@ -32,6 +32,7 @@ export function startWorker(
         wakeJob: tell.job,
         tokens: quota && tokensOf(quota),
       }),
+      failureLogs: { ...store.failureLogs, open: clusters.logs.open, onKept: telemetry.failureLogsKept },
       ...(clusterEvents ? { writeClusterEvents: clusters.writeEvents } : {}),
       ...instrumentation.workerPorts,
     },

@@ -120,6 +120,8 @@ export type Telemetry = ClockEvents & {
     readonly change: string;
     readonly count: number;
   }) => void;
+  /** Last lines of failed containers were kept, or could not be read: the reason of each. */
+  readonly failureLogsKept: (facts: { readonly bytes: number; readonly problems: readonly string[] }) => void;
   /** A call of a plugin has ended: `answered`, `failed` (also for an invalid answer) or `cut_off`. */
   readonly pluginCalled: (facts: {
     readonly kind: string;
@@ -321,6 +323,10 @@ function measurements(meter: Meter) {
     jobEnded: ({ phase, reason }) => meter.record("jobsEnded", 1, { phase, reason: reasonLabel(reason) }),
     objectsChanged: ({ count, cluster, ...labels }) =>
       meter.record("objectChanges", count, { ...labels, cluster: cluster ?? "" }),
+    failureLogsKept: ({ bytes, problems }) => {
+      if (bytes > 0) meter.record("failureLogBytes", bytes);
+      for (const reason of problems) meter.record("failureLogProblems", 1, { reason });
+    },
     pluginCalled: ({ tookMs, ...labels }) => meter.record("pluginCallDuration", seconds(tookMs), labels),
     taskPhaseReached: (labels) => meter.record("pluginPhases", 1, labels),
     pluginAsked: (labels) => meter.record("pluginAllocations", 1, labels),

@@ -51,6 +51,8 @@ export const METRIC_SOURCES: Readonly<Record<MetricKey, MetricSource>> = {
   clusterFailures: from("api, worker"),
   jobChanges: from("api, worker"),
   objectChanges: from("worker"),
+  failureLogBytes: from("worker"),
+  failureLogProblems: from("worker"),
   pluginCallDuration: from("worker"),
   pluginPhases: from("worker"),
   pluginAllocations: from("worker"),

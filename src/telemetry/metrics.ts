@@ -180,6 +180,18 @@ export const METRICS = {
     help: "Pods, services and PodGroups that were created or deleted, failed attempts to do so, and failed pods",
     labels: ["kind", "cluster", "object", "change"],
   },
+  failureLogBytes: {
+    kind: "counter",
+    name: "gangway_failure_log_bytes_total",
+    help: "Bytes of last lines of failed containers that were kept with their jobs",
+    labels: [],
+  },
+  failureLogProblems: {
+    kind: "counter",
+    name: "gangway_failure_log_problems_total",
+    help: "Logs of failed containers that could not be read, by reason",
+    labels: ["reason"],
+  },
   pluginCallDuration: {
     kind: "histogram",
     name: "gangway_plugin_call_duration_seconds",

@@ -5,13 +5,15 @@ import { awaitsResult, type Job, liveAdmission } from "../core/job/job.ts";
 import { isSetAside } from "../core/job/set-aside.ts";
 import { isService } from "../core/kinds/kind.ts";
 import { podName } from "../core/kinds/pod-name.ts";
-import { OWN_ENTRY, type Registry } from "../core/kinds/registry.ts";
+import { kindOfJob, OWN_ENTRY, type Registry } from "../core/kinds/registry.ts";
 import type { Decision } from "../core/reconcile/decision.ts";
 import type { ReconcileConfig } from "../core/reconcile/decision-draft.ts";
 import type { JobToObserve, Observed } from "../core/reconcile/observed.ts";
 import { applyCacheLookup, lookUpCache } from "../core/reconcile/plugins/cached-result.ts";
+import { failedRuns } from "../core/reconcile/problems/failed-runs.ts";
 import { reconcileGuarded } from "../core/reconcile/reconcile.ts";
 import { claimAll } from "./claim.ts";
+import type { FailureLogs } from "./failure-logs.ts";
 import type { JobMemory } from "./job-memory.ts";
 import { noteEvents } from "./note-events.ts";
 import { decidePluginJob, type PluginCalls } from "./plugin-calls.ts";
@@ -27,6 +29,8 @@ export type DecisionContext = {
   readonly seen: SeenTimes;
   readonly calls: PluginCalls;
   readonly slow: SlowPlugins;
+  /** Null: no lines of failed containers are kept. */
+  readonly failureLogs: FailureLogs | null;
   /** Called with a job whose code has run for so long without a pause. */
   readonly onRan: (jobUid: string, tookMs: number) => void;
 };
@@ -98,6 +102,7 @@ async function decideGang(
     const refused = context.memory.refusedCreate(job.uid);
     const nowMs = ports.clock.nowMs();
     const seen = context.seen.bound(claimed.observed, job, nowMs);
+    keepFailureLogs(context, job, { seen, nowMs }, signal);
     const decide = () => reconcileGuarded(job, seen, nowMs, context.config, refused);
     return timedSection(ports, context, sectionOf(job, context.config.kinds), decide);
   };
@@ -107,6 +112,16 @@ async function decideGang(
   if (!givesBack(job, decision)) return decision;
   const listed = await ports.clusters.listJob(where, signal);
   return listed === null ? null : claimAndDecide(withLost(listed, watched));
+}
+
+/** Begins to read the last lines of containers that have failed. A decision does not wait for them. */
+function keepFailureLogs(
+  { failureLogs, config }: DecisionContext,
+  job: Job,
+  { seen, nowMs }: { readonly seen: Observed; readonly nowMs: number },
+  signal: AbortSignal,
+): void {
+  failureLogs?.see(job, () => failedRuns({ job, kind: kindOfJob(config.kinds, job), nowMs, config }, seen), signal);
 }
 
 /** A list shows no pods that are gone. How these ended is known from the watches alone. */

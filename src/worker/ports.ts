@@ -10,6 +10,7 @@ import type { ClaimAction } from "../core/reconcile/objects/claim.ts";
 import type { JobToObserve, Observed } from "../core/reconcile/observed.ts";
 import type { Clock } from "../runtime/clock.ts";
 import type { Term } from "../runtime/member.ts";
+import type { FailureLogPorts } from "./failure-logs.ts";
 
 /** This worker's membership among the workers that share the jobs. */
 export type WorkerMember = {
@@ -122,6 +123,8 @@ export type WorkerPorts = {
   /** Omitted: jobs without pods fail, since their plugins are missing. */
   readonly plugins?: PluginHost;
   readonly member: WorkerMember;
+  /** Omitted: no lines of failed containers are kept. */
+  readonly failureLogs?: FailureLogPorts;
   /** Omitted: no job is suspected to have ended workers. */
   readonly blame?: BlameStore;
   /** Omitted: no watchdog runs. */

@@ -146,15 +146,17 @@ async function apply(
 /** Makes a decision durable before any cluster is changed. A decision that changes nothing is not written. */
 async function record(
   ports: WorkerPorts,
-  { memory }: StepContext,
+  { memory, failureLogs }: StepContext,
   { job, decision, lease }: { readonly job: Job; readonly decision: Decision; readonly lease: BucketLease },
 ): Promise<RecordOutcome> {
   const { store, clock, wakePlanner } = ports;
   if (decision.record === null && !decision.forget) return "recorded";
   const outcome = await store.record(job, decision, lease, clock.nowMs());
   if (outcome !== "recorded") return outcome;
-  if (decision.forget) memory.forget(job.uid);
-  else memory.recorded(job.uid, decision.recheckAtMs);
+  if (decision.forget) {
+    memory.forget(job.uid);
+    failureLogs?.forget(job.uid);
+  } else memory.recorded(job.uid, decision.recheckAtMs);
   writeClusterEvents(ports, job, decision.record?.events ?? []);
   if (frees(job, decision)) wakePlanner();
   return outcome;
@@ -177,13 +179,13 @@ async function act(
   { job, decision }: { readonly job: Job; readonly decision: Decision },
   signal: AbortSignal,
 ): Promise<StepResult> {
-  const { clusters, clock } = ports;
+  const { clock } = ports;
   const { memory } = context;
   const heldBack = memory.holdsBack(job.uid, clock.monotonicMs());
   const tried = heldBack ? decision.actions.filter((action) => !isCreate(action)) : decision.actions;
   const { wanted, held } = context.quotas.sort(tried, clock.monotonicMs());
   const actions = memory.expect(job.uid, wanted, clock.monotonicMs());
-  const acted = await carryOut(clusters.act, actions, signal);
+  const acted = await carryOut(actAfterLogs(ports, context), actions, signal);
   if (acted.length > 0) ports.onActed?.(job, acted);
   const happened = new Set(acted.filter((one) => !hasFailed(one)).map(({ action }) => action));
   memory.expectNot(
@@ -202,6 +204,15 @@ async function act(
   const settled = decision.record === null && decision.actions.length === 0 && decision.recheckAtMs === null;
   if (settled && isTerminal(job.status)) memory.forget(job.uid);
   return { kind: settled ? "settled" : "waiting" };
+}
+
+/** Acts. A pod is deleted once the last lines of its failed containers are kept, or their time is over. */
+function actAfterLogs({ clusters }: WorkerPorts, { failureLogs }: StepContext): WorkerPorts["clusters"]["act"] {
+  if (failureLogs === null) return clusters.act;
+  return async (action, signal) => {
+    await failureLogs.before(action, signal);
+    return clusters.act(action, signal);
+  };
 }
 
 function tryAgain(

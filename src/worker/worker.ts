@@ -10,6 +10,7 @@ import { KeyedQueue } from "../runtime/keyed-queue.ts";
 import { linkedController } from "../runtime/linked-controller.ts";
 import { append } from "../runtime/lists.ts";
 import { BucketShare } from "./bucket-share.ts";
+import { FailureLogs } from "./failure-logs.ts";
 import { JobMemory } from "./job-memory.ts";
 import { PluginCalls } from "./plugin-calls.ts";
 import type { WorkerPorts } from "./ports.ts";
@@ -119,6 +120,12 @@ class WorkerLoop {
         slow,
         onError: options.onError,
       }),
+      failureLogs:
+        ports.failureLogs === undefined
+          ? null
+          : new FailureLogs({ ...ports.failureLogs, clock: ports.clock }, (error) =>
+              options.onError(error, "reads of failure logs"),
+            ),
       leaseOf: (bucket) => this.#share.leaseOf(bucket),
       onLeaseLost: (bucket) => this.#share.lose(bucket),
       suspects: this.#suspects,

@@ -18,6 +18,7 @@ const context = { signal: new AbortController().signal, identity: ANONYMOUS, acc
 async function explained(job: Job, nowMs: number, silent: ReadonlyMap<string, number | null> = new Map()) {
   const reads = {
     silentClusters: async () => silent,
+    failureLogs: async () => null,
     getJob: async () => ({ job, position: null, tokens: [] }),
     refusalOf: async () => null,
   } as unknown as Parameters<typeof explainJob>[0]["reads"];

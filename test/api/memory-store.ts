@@ -8,6 +8,7 @@ import { changeRefusal, type PriorityClassRecord } from "../../src/core/admin/pr
 import type { QueueRecord } from "../../src/core/admin/queue.ts";
 import type { QuotaGrant } from "../../src/core/admin/quota-grant.ts";
 import type { ShownEvent } from "../../src/core/job/event.ts";
+import type { KeptLogs } from "../../src/core/job/failure-logs/kept-logs.ts";
 import type { Job } from "../../src/core/job/job.ts";
 import { type JobFilter, matchesFilter } from "../../src/core/job/request/filter.ts";
 import type { CreateOutcome, EndOutcome, NewJob } from "../../src/core/job/request/requests.ts";
@@ -230,6 +231,8 @@ export class MemoryStore {
   /** The clusters that do not answer. */
   readonly silent = new Map<string, number | null>();
 
+  /** What is kept of failed containers, by the uid of their job. */
+  readonly failureLogs = new Map<string, KeptLogs>();
   readonly reads: JobReads = {
     silentClusters: async () => this.silent,
     getJob: async (which) => {
@@ -262,6 +265,7 @@ export class MemoryStore {
       return { events: events.slice(from, from + pageSize), next };
     },
     refusalOf: async (uid) => this.refusals.get(uid) ?? null,
+    failureLogs: async (uid) => this.failureLogs.get(uid) ?? { keeps: true, logs: [] },
   };
 
   #shown(job: Job) {
@@ -485,5 +489,13 @@ export function queueRecord(name: string): QueueRecord {
 }
 
 function namespaceRecord(name: string): NamespaceRecord {
-  return { name, project: "default", defaultQueue: "default", podPolicy: null, version: 1, createTimeMs: 1000 };
+  return {
+    name,
+    project: "default",
+    defaultQueue: "default",
+    podPolicy: null,
+    keepFailureLogs: true,
+    version: 1,
+    createTimeMs: 1000,
+  };
 }

@@ -44,6 +44,7 @@ test("explain of a preempted job says who has preempted it, and that its pods st
   for (const refusal of [null, said]) {
     const reads = {
       silentClusters: async () => new Map(),
+      failureLogs: async () => null,
       getJob: async () => ({ job, position: 1, tokens: [] }),
       refusalOf: async () => (refusal === null ? null : { refusal, atMs: 1 }),
     } as unknown as Parameters<typeof explainJob>[0]["reads"];
@@ -66,6 +67,7 @@ test("explain says that a job was preempted as long as its condition is True, on
     const refusal = refuse({ uid: job.uid, generation: 1 }, { reason: "QuotaExhausted", message });
     const reads = {
       silentClusters: async () => new Map(),
+      failureLogs: async () => null,
       getJob: async () => ({ job: { ...job, status }, position: 1, tokens: [] }),
       refusalOf: async () => ({ refusal, atMs: 1 }),
     } as unknown as Parameters<typeof explainJob>[0]["reads"];

@@ -43,7 +43,7 @@ function decide(job: Job, nowMs: number, of: Clusters) {
   const slow = new SlowPlugins();
   const calls = new PluginCalls(ports, { kinds: CONFIG.kinds, slow, onError: () => undefined });
   const memory = { memory: new JobMemory(), seen: new SeenTimes() };
-  const context = { config: CONFIG, ...memory, calls, slow, onRan: () => undefined };
+  const context = { config: CONFIG, ...memory, calls, slow, failureLogs: null, onRan: () => undefined };
   const lease = { bucket: 0, epoch: 1 };
   return decideStep(ports, context, { job, lease }, new AbortController().signal).then((decision) => {
     return { decision, lists, released: decision?.record?.admissions[0]?.tokensReleasedMs ?? null };

@@ -8,6 +8,7 @@ import type { RunPolicy } from "../../src/core/job/spec.ts";
 import { PENDING_LIMITS, type PendingLimits } from "../../src/core/pods/read/read-pending.ts";
 import type { Clock } from "../../src/runtime/clock.ts";
 import { arrayAt, objectAt, stringAt } from "../../src/runtime/json.ts";
+import type { FailureLogPorts } from "../../src/worker/failure-logs.ts";
 import type { WorkerClusters } from "../../src/worker/ports.ts";
 import { createWorker, type Worker } from "../../src/worker/worker.ts";
 import { clock, INSTALLATION, seededRandom } from "../cluster/harness.ts";
@@ -68,6 +69,10 @@ export type WorkerSettings = {
   readonly time?: Clock;
   readonly gangScheduler?: "volcano" | "scheduler-plugins" | null;
   readonly pending?: PendingLimits;
+  /** Where the last lines of failed containers are kept. Omitted: they are not. */
+  readonly failureLogs?: Omit<FailureLogPorts, "open">;
+  /** Wraps the reads of logs. */
+  readonly wrapOpen?: (open: FailureLogPorts["open"]) => FailureLogPorts["open"];
 };
 
 /** Clusters for jobs that have no pods, and make none. */
@@ -82,11 +87,9 @@ export const NO_PODS: WorkerClusters = {
 };
 
 /** A worker with the real cluster adapter. */
-export function runWorker(
-  sim: SimCluster,
-  store: MemoryStore,
-  { wrap = (clusters) => clusters, time = clock, gangScheduler = null, pending = PENDING_LIMITS }: WorkerSettings = {},
-): Running {
+export function runWorker(sim: SimCluster, store: MemoryStore, settings: WorkerSettings = {}): Running {
+  const { wrap = (clusters) => clusters, time = clock, gangScheduler = null, pending = PENDING_LIMITS } = settings;
+  const { failureLogs, wrapOpen = (open) => open } = settings;
   const stopping = new AbortController();
   const errors: unknown[] = [];
   const term = { name: `worker ${counter++}`, signal: new AbortController().signal };
@@ -110,6 +113,7 @@ export function runWorker(
       store: store.port(),
       clusters: wrap(clusters, () => stopping.abort()),
       member: { term: () => term },
+      ...(failureLogs === undefined ? {} : { failureLogs: { ...failureLogs, open: wrapOpen(clusters.logs.open) } }),
       wakePlanner: () => {
         plannerWakes += 1;
       },

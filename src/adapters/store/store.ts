@@ -53,6 +53,7 @@ import { createJob, earlierRequest } from "./jobs/create-job.ts";
 import { createJobs } from "./jobs/create-jobs.ts";
 import { dueJobs } from "./jobs/due-jobs.ts";
 import { requestCancel, requestDelete } from "./jobs/end-job.ts";
+import * as failureLogs from "./jobs/failure-logs.ts";
 import { findAlike } from "./jobs/find-alike.ts";
 import { jobGetter } from "./jobs/get-jobs.ts";
 import { listEvents } from "./jobs/list-events.ts";
@@ -92,6 +93,8 @@ export type StoreOptions = {
   readonly quotaBounds?: QuotaBounds;
   /** The most namespaces. Omitted: ten thousand. */
   readonly namespacesMax?: number;
+  /** The most bytes of lines that a namespace keeps of failed containers. Omitted: 64 MiB. */
+  readonly failureLogBytesMax?: number;
   /** Called with each entry of the audit log once it is committed. Omitted: nobody is told. */
   readonly onAudited?: (entry: AuditEntry) => void;
 };
@@ -111,6 +114,7 @@ export function createStore(database: Db, options: StoreOptions) {
     pools: quotaAdmin(db, options.clock, options.quotaBounds ?? QUOTA_BOUNDS),
     worker: workerStore(db, options),
     blame: blameStore(db, options),
+    failureLogs: failureLogStore(db, options),
     watch: watchStore(db),
     reads: jobReads(db, options),
     admin: admin(db, options),
@@ -242,6 +246,15 @@ function blameStore(db: Db, { clock }: StoreOptions) {
   };
 }
 
+/** The functions by which workers keep the last lines of containers that failed. */
+function failureLogStore(db: Db, { clock, failureLogBytesMax = failureLogs.NAMESPACE_BYTES_MAX }: StoreOptions) {
+  return {
+    keptRuns: (jobUid: string) => failureLogs.keptRuns(db, jobUid),
+    keep: (logs: failureLogs.NewLogs) =>
+      failureLogs.keepLogs(db, logs, { nowMs: clock.nowMs(), namespaceBytesMax: failureLogBytesMax }),
+  };
+}
+
 const PRUNINGS = { changes: pruneChanges, events: pruneEvents, asks: pruneAsks };
 
 function watchStore(db: Db) {
@@ -266,6 +279,7 @@ function jobReads(db: Db, { clock }: StoreOptions) {
     listJobs: (query: Parameters<typeof listJobs>[1]) => listJobs(db, query, clock.nowMs()),
     silentClusters,
     listEvents: (query: Parameters<typeof listEvents>[1]) => listEvents(db, query),
+    failureLogs: (jobUid: string) => failureLogs.readLogs(db, jobUid),
   };
 }
 

@@ -4,6 +4,7 @@
  */
 import { cleanPodPolicyOf } from "../../core/job/clean-pod-policy.ts";
 import { clusterWords } from "../../core/job/cluster-text.ts";
+import { newestAttempts } from "../../core/job/failure-logs/kept-logs.ts";
 import { currentAdmission, type Job } from "../../core/job/job.ts";
 import { problemsText } from "../../core/job/pod-problems.ts";
 import { type Concern, concernsOf } from "../../core/job/request/concerns.ts";
@@ -28,6 +29,7 @@ import { toProtoProblem } from "./convert-pods.ts";
 import { toProtoClusterRefusal, toProtoQuotaRefusal } from "./convert-refusal.ts";
 import { namespaceOf } from "./convert-sent.ts";
 import { growthText } from "./explain-growth.ts";
+import { shownFailureLogs } from "./failure-logs.ts";
 import { ownOf, refusalTo, sightOf, withoutOthers } from "./hide-others.ts";
 
 type ExplainPorts = {
@@ -56,6 +58,7 @@ export async function explainJob(
   const kind = kinds.kindOf(job.spec.kind);
   const growth = await growthText(shown.job, { simulate, kind, access, signal });
   const facts = { hasNoPods: isService(kind), growth, nowMs: clock.nowMs() };
+  const failureLogs = await shownFailureLogs(reads, job, { access, choose: newestAttempts });
   return {
     summary: summaryOf({ ...shown, job, concerns }, refusal, facts),
     phase: phaseToProto(job.status.phase),
@@ -70,6 +73,7 @@ export async function explainJob(
     concerns: concerns.map(toProtoConcern),
     podProblems: job.status.podProblems?.problems.map(toProtoProblem) ?? [],
     draining: job.admissions.filter(needsCleanUp).map((undone) => toProtoAdmission(undone, [])),
+    ...failureLogs,
   };
 }
 

@@ -25,6 +25,7 @@ import { badPageToken, invalidFields, notFound } from "../rpc/rpc-error.ts";
 import { Encoded } from "../rpc/service-definition.ts";
 import { toProtoJob } from "./convert-job.ts";
 import { jobFilter, namespaceOf } from "./convert-sent.ts";
+import { shownFailureLogs } from "./failure-logs.ts";
 import { sightOf, withoutOthers, wordsFor } from "./hide-others.ts";
 
 const PAGE_SIZE_DEFAULT = 100;
@@ -48,7 +49,9 @@ export async function getJob(
   const shown = { ...found, concerns, job: withoutOthers(found.job, sightOf(access)) };
   const kind = kinds.kindOf(shown.job.spec.kind);
   const job = { ...shown, alone: { kind, logs: logLinks(shown.job, kind, logTemplates()) } };
-  return { job: toProtoJob(job, viewOf(request, shown.job.namespace, access)) };
+  const view = viewOf(request, shown.job.namespace, access);
+  const failureLogs = view === "FULL" ? await shownFailureLogs(reads, shown.job, { access }) : {};
+  return { job: toProtoJob(job, view), ...failureLogs };
 }
 
 /** Without the permission to see templates, FULL is refused if it is asked for, and else not the default. */

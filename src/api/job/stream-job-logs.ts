@@ -1,6 +1,7 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import type { Timestamp } from "@bufbuild/protobuf/wkt";
 import type { LogLine, OpenLog } from "../../core/job/container-log.ts";
+import type { KeptLog, KeptLogs } from "../../core/job/failure-logs/kept-logs.ts";
 import type { Job } from "../../core/job/job.ts";
 import type { Registry } from "../../core/kinds/registry.ts";
 import type { StreamJobLogsRequest, StreamJobLogsResponseSchema } from "../../gen/gangway/v1/job_service_pb.ts";
@@ -15,6 +16,7 @@ import { followReplica } from "./follow-replica.ts";
 import { FollowedJob } from "./followed-job.ts";
 import type { FollowerBound } from "./follower-bound.ts";
 import { sightOf, withoutOthers } from "./hide-others.ts";
+import { keptResponses, logsOfAttempt, newestOf } from "./kept-log-lines.ts";
 import { logFailure, noPod, noSuchContainer, notStarted } from "./log-errors.ts";
 import { type LogReplica, replicasNamed, targetOf } from "./log-replicas.ts";
 
@@ -28,20 +30,25 @@ type LogPorts = {
 };
 
 type Response = MessageInitShape<typeof StreamJobLogsResponseSchema>;
-type Written = { readonly replica: LogReplica; readonly lines: readonly LogLine[] };
+/** Lines of the log of a replica that has a pod; or kept ones of one that has none. */
+type Written =
+  | { readonly replica: LogReplica; readonly lines: readonly LogLine[] }
+  | { readonly kept: readonly KeptLog[] };
 
 /** The most replicas that one stream follows, so that one client cannot take all places of followers. */
 const FOLLOWED_MAX = 100;
 
 /**
  * Streams the logs of a job's replicas, one replica after the other. With `follow`, streams all of them at once until
- * the job is over.
+ * the job is over. Of an attempt, and of replicas that have no log, streams the lines that are kept of containers that
+ * failed.
  */
 export async function* streamJobLogs(
   ports: LogPorts,
   request: StreamJobLogsRequest,
   context: CallContext,
 ): AsyncIterable<Response> {
+  refuseWithAttempt(request);
   const which = { namespace: namespaceOf(request), name: request.name };
   const shown = await ports.reads.getJob(which);
   if (shown === null) throw notFound({ type: "job", name: `${which.namespace}/${which.name}` });
@@ -50,12 +57,37 @@ export async function* streamJobLogs(
   const { replica: named, container } = request;
   const replicas = replicasNamed({ job, kind }, { named, container });
   const selection = { job, replicas, request };
+  if (request.attempt !== undefined) {
+    const { attempt } = request;
+    const kept = await keptOf(ports.reads, selection);
+    yield* keptResponses(logsOfAttempt(job, kept, { replicas, attempt, asked: request }), request);
+    return;
+  }
   const written = request.follow
     ? followAll(ports, { ...selection, caller: context.identity.subject }, context.signal)
     : readAll(ports, selection, context.signal);
-  for await (const { replica, lines } of written) {
-    yield { lines: lines.map((line) => toProtoLine(replica, line, request.timestamps)) };
+  for await (const one of written) {
+    if ("kept" in one) yield* keptResponses(one.kept, request);
+    else yield { lines: one.lines.map((line) => toProtoLine(one.replica, line, request.timestamps)) };
   }
+}
+
+/** Kept lines have ended, and have no times. */
+function refuseWithAttempt({ attempt, follow, timestamps, previous }: StreamJobLogsRequest): void {
+  if (attempt === undefined || !(follow || timestamps || previous)) return;
+  const why = "the lines that are kept of an attempt have ended, and have no times";
+  const message = `must not be set together with follow, timestamps or previous: ${why}`;
+  throw invalidFields([{ field: "attempt", message }]);
+}
+
+/** What is kept of a job. No lines are kept of the run before a restart. */
+async function keptOf(
+  reads: JobReads,
+  { job: { uid, namespace, name }, request }: Pick<LogSelection, "job" | "request">,
+): Promise<KeptLogs> {
+  const kept = request.previous ? { keeps: true, logs: [] } : await reads.failureLogs(uid);
+  if (kept === null) throw notFound({ type: "job", name: `${namespace}/${name}` });
+  return kept;
 }
 
 function toProtoLine({ key, container }: LogReplica, { timeNs, text, partial }: LogLine, timestamps: boolean) {
@@ -106,15 +138,27 @@ async function* followAll(
   }
 }
 
-/** Reads one replica after the other. Skips replicas without a log; throws if none has one. */
-async function* readAll({ logs }: LogPorts, selection: LogSelection, signal: AbortSignal): AsyncGenerator<Written> {
+/**
+ * Reads one replica after the other. Of replicas without a log, returns the lines that are kept of their last failure.
+ * Throws if none has anything.
+ */
+async function* readAll(
+  { logs, reads }: LogPorts,
+  selection: LogSelection,
+  signal: AbortSignal,
+): AsyncGenerator<Written> {
   let missing: RpcError | null = null;
   let found = false;
+  let kept: KeptLogs | null = null;
   for (const replica of selection.replicas) {
     const opened = await openOnce(logs, { ...selection, replica }, signal);
     if (signal.aborted) return;
     if (opened.kind === "missing") {
       missing ??= opened.error;
+      kept ??= await keptOf(reads, selection);
+      const last = newestOf(kept, replica, selection.request);
+      yield { kept: last };
+      found ||= last.length > 0;
       continue;
     }
     found = true;

@@ -67,6 +67,7 @@ function sentNamespace(namespace: Namespace | undefined): NamespaceChange {
     defaultQueue: namespace?.defaultQueue || "default",
     namesQueue: Boolean(namespace?.defaultQueue),
     ...(policy === undefined ? {} : { podPolicy: sentPodPolicy(policy) }),
+    ...(namespace?.keepFailureLogs === undefined ? {} : { keepFailureLogs: namespace.keepFailureLogs }),
   };
 }
 
@@ -85,6 +86,7 @@ function protoNamespace(
     resourceVersion: String(record.version),
     createTime: timestampFromMs(record.createTimeMs),
     ...(podPolicy === null ? {} : { podPolicy: toProtoPodPolicy(podPolicy) }),
+    keepFailureLogs: record.keepFailureLogs,
     effectivePodPolicy: toProtoPodPolicy({ level, allow: [...allow, ...warn], limits }),
   };
 }

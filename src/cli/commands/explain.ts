@@ -17,6 +17,7 @@ import {
 } from "../jobs/select-jobs.ts";
 import { formatSpan } from "../output/duration.ts";
 import { ageCell, clusterText, phaseWord, returnedCount, tokensText } from "../output/job-text.ts";
+import { keptHeading } from "../output/kept-log.ts";
 import { printEncoded, printLines, printTable } from "../output/print.ts";
 import { oneLine } from "../output/table.ts";
 import { examples, onRun, type Registrar, type Run } from "../run/run-command.ts";
@@ -60,7 +61,7 @@ function printAnswer(
   output: OutputFormat,
 ): void {
   if (output === "name") printLines(run, [name]);
-  else if (isTable(output)) printExplanation(run, answer, output);
+  else if (isTable(output)) printExplanation(run, { name, answer }, output);
   else printEncoded(run, output, { schema: ExplainJobResponseSchema, message: answer });
 }
 
@@ -73,8 +74,13 @@ async function jobsToExplain(run: Run, args: readonly string[], options: Explain
   return jobs.map(refOf);
 }
 
-function printExplanation(run: Run, answer: ExplainJobResponse, output: "table" | "wide"): void {
+function printExplanation(
+  run: Run,
+  { name, answer }: { readonly name: string; readonly answer: ExplainJobResponse },
+  output: "table" | "wide",
+): void {
   printLines(run, [answer.summary, "", ...factLines(run, answer)]);
+  printFailureLogs(run, name, answer);
   if (answer.podProblems.length > 0) {
     printLines(run, [""]);
     const columns = ["PODS", "OF", "REASON", "SINCE", "MESSAGE"].map((title) => ({ title }));
@@ -119,6 +125,26 @@ function printExplanation(run: Run, answer: ExplainJobResponse, output: "table" 
     ]);
     printTable(run, columns, rows, output);
   }
+}
+
+/** So many of the last lines say most often what went wrong. `gangway logs --attempt` prints all that are kept. */
+const SHOWN_LINES_MAX = 20;
+
+/** Prints the last lines of the container that the failure is blamed on, and says of which others there are some. */
+function printFailureLogs(run: Run, name: string, { failureLogs }: ExplainJobResponse): void {
+  if (failureLogs === undefined) return;
+  const { logs, leftOut } = failureLogs;
+  if (leftOut !== "") printLines(run, ["", `The last lines of failed containers are left out: ${leftOut}.`]);
+  const [first, ...others] = logs;
+  if (first === undefined) return;
+  const lines = first.text === "" ? [] : first.text.split("\n").slice(-SHOWN_LINES_MAX);
+  printLines(run, [
+    "",
+    keptHeading({ ...first, cut: first.cut || first.text.split("\n").length > lines.length }),
+    ...lines,
+  ]);
+  if (others.length > 0) printLines(run, ["", ...others.map((log) => keptHeading(log))]);
+  printLines(run, ["", `All lines that are kept: gangway logs ${name} --attempt ${first.attempt}`]);
 }
 
 /** `queue research` or `pool gpu/h100`: the level of the quota that refuses the job. */

@@ -1,11 +1,13 @@
 import type { Timestamp } from "@bufbuild/protobuf/wkt";
 import { timestampMs } from "@bufbuild/protobuf/wkt";
 import { InvalidArgumentError } from "commander";
+import type { FailureLog } from "../../gen/gangway/v1/failure_log_pb.ts";
 import type { LogLine } from "../../gen/gangway/v1/job_service_pb.ts";
 import { merge } from "../../runtime/merge.ts";
 import { followLogs } from "../jobs/follow-logs.ts";
 import { logTargets, type NamedLog, podTarget } from "../jobs/log-targets.ts";
 import { addJobNamesOrFilter, type JobSelectionOptions } from "../jobs/select-jobs.ts";
+import { keptHeading } from "../output/kept-log.ts";
 import { isNotFound } from "../rpc/call-error.ts";
 import { examples, onRun, type Registrar, type Run } from "../run/run-command.ts";
 import { EXIT, usageFailure } from "../shell/exit.ts";
@@ -21,13 +23,17 @@ type LogsOptions = JobSelectionOptions & {
   timestamps?: boolean;
   prefix?: boolean;
   previous?: boolean;
+  attempt?: number;
   raw?: boolean;
 };
 
 export function registerLogs(registrar: Registrar): void {
   const command = addJobNamesOrFilter(registrar.program.command("logs"))
     .summary("Print the logs of the containers of jobs")
-    .description("Print the logs of the containers of jobs. A name may also be that of a pod.")
+    .description(
+      "Print the logs of the containers of jobs. A name may also be that of a pod. Of a replica whose pod is gone, " +
+        "print the last lines that were kept when its containers failed.",
+    )
     .option(
       "-r, --replica <replica>",
       "only one replica, e.g. Worker/0, or one type, e.g. Worker (default: all replicas)",
@@ -41,6 +47,11 @@ export function registerLogs(registrar: Registrar): void {
     .option("--prefix", "print the replica and the container of each line before it, and the job if there are several")
     .option("--raw", "send control characters to the terminal, such as colours, instead of showing them")
     .option("--previous", "print the log of the container before its last restart")
+    .option(
+      "--attempt <number>",
+      "print the last lines that were kept of the containers that failed in this attempt, at most 200 of each",
+      parseAttempt,
+    )
     .addHelpText(
       "after",
       examples(
@@ -48,12 +59,14 @@ export function registerLogs(registrar: Registrar): void {
         "gangway logs llama-pretrain --replica Worker/0 --tail 100",
         "gangway logs llama-pretrain --rank 13 --since 10m",
         "gangway logs llama-pretrain-worker-0",
+        "gangway logs llama-pretrain --attempt 2",
         "gangway logs -l sweep=lr --tail 5",
       ),
     );
   onRun<LogsOptions>(registrar, command, async (run, args, options) => {
     const { follow = false, previous = false, replica, rank } = options;
     if (follow && previous) throw usageFailure("--follow and --previous cannot be combined: that log has ended");
+    if (options.attempt !== undefined) refuseWithAttempt(options);
     if (rank !== undefined && replica !== undefined) throw usageFailure("give either --replica or --rank, not both");
     const targets = await logTargets(run, args, options);
     const print = options.raw === true ? run.deps.stdoutAsIs : run.deps.stdout;
@@ -92,14 +105,39 @@ async function* textsOfJob(
   { namespace, name, replica }: NamedLog,
   { writer, options, job }: TextsOptions,
 ): AsyncGenerator<string> {
-  const { container = "", tail, follow = false, previous = false, since } = options;
+  const { container = "", tail, follow = false, previous = false, since, attempt } = options;
   const isTimed = options.timestamps === true || follow || since !== undefined;
-  const request = { namespace, name, replica, container, follow, timestamps: isTimed, previous };
+  const request = {
+    ...{ namespace, name, replica, container, follow, timestamps: isTimed, previous },
+    ...(tail === undefined ? {} : { tailLines: tail }),
+    ...(attempt === undefined ? {} : { attempt }),
+  };
   const fromMs = since === undefined ? null : run.deps.clock.nowMs() - since;
-  for await (const lines of followLogs(run, tail === undefined ? request : { ...request, tailLines: tail })) {
+  let heading = "";
+  const onKept = (log: FailureLog) => {
+    heading = writer.heading(keptHeading(log, job));
+  };
+  for await (const lines of followLogs(run, request, onKept)) {
     const shown = lines.filter(({ time }) => fromMs === null || time === undefined || timestampMs(time) >= fromMs);
-    yield shown.map((line) => writer.text(line, job)).join("");
+    yield heading + shown.map((line) => writer.text(line, job)).join("");
+    heading = "";
   }
+}
+
+/** Kept lines have ended, and have no times. */
+function refuseWithAttempt(options: LogsOptions): void {
+  const { follow, previous, timestamps, since } = options;
+  const wrong = Object.entries({ follow, previous, timestamps, since: since !== undefined }).find(([, given]) => given);
+  if (wrong === undefined) return;
+  const why = "the lines that are kept of an attempt have ended, and have no times";
+  throw usageFailure(`--attempt and --${wrong[0]} cannot be combined: ${why}`);
+}
+
+/** Attempts are counted from 1. */
+function parseAttempt(text: string): number {
+  const attempt = /^\d{1,9}$/.test(text) ? Number(text) : 0;
+  if (attempt === 0) throw new InvalidArgumentError("It must be the number of an attempt, 1 or more.");
+  return attempt;
 }
 
 function parseRank(text: string): number {
@@ -120,6 +158,13 @@ class LogWriter {
 
   constructor(options: { readonly prefix: boolean; readonly timestamps?: boolean }) {
     this.#options = options;
+  }
+
+  /** A line of its own, which is not of a log. */
+  heading(text: string): string {
+    const newline = this.#openReplica === "" ? "" : "\n";
+    this.#openReplica = "";
+    return `${newline}${text}\n`;
   }
 
   /** `job`: what stands before the replica in a prefix. */

@@ -1,4 +1,5 @@
 import { create } from "@bufbuild/protobuf";
+import { InvalidArgumentError, Option } from "commander";
 import {
   ListNamespacesResponseSchema,
   type Namespace,
@@ -13,7 +14,7 @@ import { EXIT, usageFailure } from "../shell/exit.ts";
 import { registerGetObject, registerListObjects, registerObjectVerb } from "./named-object-commands.ts";
 import { addPodPolicyFlags, changedPodPolicy, type PodPolicyOptions, podSecurityCell } from "./pod-policy-flags.ts";
 
-type NamespaceSettings = { project?: string; defaultQueue?: string } & PodPolicyOptions;
+type NamespaceSettings = { project?: string; defaultQueue?: string; failureLogs?: "on" | "off" } & PodPolicyOptions;
 
 /** `gangway namespace` and its commands. */
 export function registerNamespace(registrar: Registrar): void {
@@ -53,7 +54,8 @@ function registerCreate(registrar: Registrar): void {
     .description("Create a namespace")
     .argument("<name>", "name of the namespace")
     .option("--project <name>", "project of the namespace (default: default)")
-    .option("--default-queue <name>", "queue for jobs that name no queue (default: default)");
+    .option("--default-queue <name>", "queue for jobs that name no queue (default: default)")
+    .addOption(failureLogsOption("default: on"));
   addPodPolicyFlags(command).addHelpText(
     "after",
     examples(
@@ -64,7 +66,8 @@ function registerCreate(registrar: Registrar): void {
   onRun<NamespaceSettings>(registrar, command, async (run, [name = ""], settings) => {
     const { project = "", defaultQueue = "" } = settings;
     const podPolicy = changedPodPolicy(undefined, settings);
-    const namespace = { name, project, defaultQueue, ...(podPolicy === undefined ? {} : { podPolicy }) };
+    const parts = { ...(podPolicy === undefined ? {} : { podPolicy }), ...keepFailureLogs(settings) };
+    const namespace = { name, project, defaultQueue, ...parts };
     await run.client.call(NamespaceService.method.createNamespace, { namespace });
     printLines(run, [`namespace/${name} created`]);
     return EXIT.ok;
@@ -81,21 +84,24 @@ function registerUpdate(registrar: Registrar): void {
     )
     .argument("<name>", "name of the namespace")
     .option("--project <name>", "project of the namespace; can change only while the namespace has no jobs")
-    .option("--default-queue <name>", "queue for jobs that name no queue");
+    .option("--default-queue <name>", "queue for jobs that name no queue")
+    .addOption(failureLogsOption("off also deletes those that are kept"));
   addPodPolicyFlags(command).addHelpText(
     "after",
     examples(
       "gangway namespace update team-nlp --default-queue default",
+      "gangway namespace update team-nlp --failure-logs off",
       "gangway namespace update team-nlp --allow host-path=/dev/shm,host-network,capability=IPC_LOCK",
       "gangway namespace update team-nlp --pod-security restricted --only image=ghcr.io/acme/*",
     ),
   );
   onRun<NamespaceSettings>(registrar, command, async (run, [name = ""], settings) => {
-    const { project, defaultQueue } = settings;
-    if (project === undefined && defaultQueue === undefined && changedPodPolicy(undefined, settings) === undefined)
+    const { project, defaultQueue, failureLogs } = settings;
+    const isPlain = project === undefined && defaultQueue === undefined && failureLogs === undefined;
+    if (isPlain && changedPodPolicy(undefined, settings) === undefined)
       throw usageFailure(
-        "there is nothing to change; give --project, --default-queue, --pod-security, --allow, --disallow, --only or " +
-          "--also",
+        "there is nothing to change; give --project, --default-queue, --failure-logs, --pod-security, --allow, " +
+          "--disallow, --only or --also",
       );
     const { namespace } = await run.client.call(NamespaceService.method.getNamespace, { name });
     const podPolicy = changedPodPolicy(namespace?.podPolicy, settings);
@@ -106,11 +112,26 @@ function registerUpdate(registrar: Registrar): void {
         defaultQueue: defaultQueue ?? namespace?.defaultQueue ?? "",
         resourceVersion: namespace?.resourceVersion ?? "",
         ...(podPolicy === undefined ? {} : { podPolicy }),
+        ...keepFailureLogs(settings),
       },
     });
     printLines(run, [`namespace/${name} updated`]);
     return EXIT.ok;
   });
+}
+
+function failureLogsOption(more: string): Option {
+  return new Option(
+    "--failure-logs <on|off>",
+    `whether the last lines of containers that fail are kept with their jobs (${more})`,
+  ).argParser((text: string) => {
+    if (text !== "on" && text !== "off") throw new InvalidArgumentError("It must be on or off.");
+    return text;
+  });
+}
+
+function keepFailureLogs({ failureLogs }: NamespaceSettings): { readonly keepFailureLogs?: boolean } {
+  return failureLogs === undefined ? {} : { keepFailureLogs: failureLogs === "on" };
 }
 
 const COLUMNS: readonly Column[] = [

@@ -1,6 +1,7 @@
 /** Streams logs. A stream that follows continues after a restart of the service, with no line twice. */
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import type { Timestamp } from "@bufbuild/protobuf/wkt";
+import type { FailureLog } from "../../gen/gangway/v1/failure_log_pb.ts";
 import { JobService, type LogLine, type StreamJobLogsRequestSchema } from "../../gen/gangway/v1/job_service_pb.ts";
 import { CallError, STATUS } from "../rpc/call-error.ts";
 import type { Run } from "../run/run-command.ts";
@@ -17,16 +18,23 @@ const BACKOFF_MS_MAX = 5_000;
 /** A restart takes less than this. */
 const RESTART_MS_MAX = 60_000;
 
-/** The lines of a job's log with their times. With `follow`, until the job has ended. */
-export async function* followLogs(run: LogRun, request: LogRequest): AsyncGenerator<readonly LogLine[]> {
+/**
+ * The lines of a job's log with their times. With `follow`, until the job has ended. `onKept` is called before lines
+ * that were kept of a container that failed, and also if there are none.
+ */
+export async function* followLogs(
+  run: LogRun,
+  request: LogRequest,
+  onKept: (log: FailureLog) => void = () => {},
+): AsyncGenerator<readonly LogLine[]> {
   const shown = new ShownLines();
   const retries = new Retries(run);
   for (;;) {
     try {
-      for await (const { lines } of run.client.stream(...callOf(run, request, shown))) {
+      for await (const { lines, kept } of run.client.stream(...callOf(run, request, shown))) {
         retries.worked();
         const fresh = lines.filter((line) => shown.isNew(line));
-        if (fresh.length > 0) yield fresh;
+        if (isShown(kept, onKept) || fresh.length > 0) yield fresh;
       }
       return;
     } catch (error) {
@@ -34,6 +42,12 @@ export async function* followLogs(run: LogRun, request: LogRequest): AsyncGenera
       await retries.pause(error, shown.any);
     }
   }
+}
+
+/** Tells of kept lines, if a message begins some. */
+function isShown(kept: FailureLog | undefined, onKept: (log: FailureLog) => void): boolean {
+  if (kept !== undefined) onKept(kept);
+  return kept !== undefined;
 }
 
 /** The lines that were shown come again: only the first call takes the last few alone. */

@@ -7,6 +7,8 @@ export type NamespaceRecord = {
   readonly defaultQueue: string;
   /** Null: an admin has set none. */
   readonly podPolicy: PodPolicy | null;
+  /** Whether the last lines of containers that fail are kept with their jobs. */
+  readonly keepFailureLogs: boolean;
   readonly version: number;
   readonly createTimeMs: number;
 };
@@ -15,6 +17,8 @@ export type NamespaceRecord = {
 export type NamespaceSettings = Pick<NamespaceRecord, "name" | "project" | "defaultQueue"> & {
   /** Omitted: none for a new namespace; an update leaves it as it is. */
   readonly podPolicy?: PodPolicy;
+  /** Omitted: true for a new namespace; an update leaves it as it is. */
+  readonly keepFailureLogs?: boolean;
 };
 
 /** The settings that a change asks for. */

@@ -54,7 +54,7 @@ function failureIn({ pod, reading }: JudgedSlot, { defaultContainer }: Kind): Po
  * Under ExitCode, codes 1 to 127 are permanent, and 128 and above are retried. A pod without an exit code is retried
  * too (Kubeflow), as is one with exit code 0 that ran out of memory or lost its outputs.
  */
-function isRetried(of: {
+export function isRetried(of: {
   readonly policy: RestartPolicy;
   readonly failure: PodFailure;
   readonly exitCode: number | null;

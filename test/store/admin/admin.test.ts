@@ -139,7 +139,10 @@ onEachDatabase((openDb) => {
   test("a namespace is created, changed and deleted, unless it has a job", async () => {
     const namespace = { name: "team", project: "vision", defaultQueue: "research" };
     const made = await store.admin.createNamespace(namespace);
-    assert.deepEqual(made, { kind: "done", record: { ...namespace, podPolicy: null, version: 1, createTimeMs: NOW } });
+    assert.deepEqual(made, {
+      kind: "done",
+      record: { ...namespace, podPolicy: null, keepFailureLogs: true, version: 1, createTimeMs: NOW },
+    });
     assert.equal((await store.admin.createNamespace(namespace)).kind, "exists");
     const changed = await store.admin.updateNamespace({ ...namespace, project: "speech", version: 1 });
     assert.ok(changed.kind === "done" && changed.record.version === 2);

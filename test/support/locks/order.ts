@@ -35,6 +35,8 @@ export const LOCK_ORDER: readonly LockedTable[] = [
   { name: "admissions", keys: [["job_uid", "number"]], gates: ["jobs"] },
   { name: "admission_clusters", keys: [["job_uid", "admission", "cluster"]], gates: ["jobs"] },
   { name: "refusals", keys: [["job_uid"]], gates: ["jobs"] },
+  // Those of one namespace change under its lock, or go with their job.
+  { name: "failure_logs", keys: [["id"]], gates: ["jobs", "namespaces"] },
   { name: "cluster_capacity", keys: [["cluster", "kind", "name"]], gates: ["clusters"] },
   { name: "cluster_uids", keys: [["uid"], ["cluster"]] },
   { name: "job_log", keys: [[]] },

@@ -13,6 +13,7 @@ const MOVING_TABLES = [
   "cluster_capacity",
   "counters_holder",
   "decision_clock",
+  "failure_logs",
   "installation",
   "job_changes",
   "job_events",

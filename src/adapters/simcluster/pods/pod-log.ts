@@ -1,5 +1,5 @@
 import { LABEL } from "../../../core/job/labels.ts";
-import { arrayAt, objectAt, stringAt } from "../../../runtime/json.ts";
+import { arrayAt, numberAt, objectAt, stringAt } from "../../../runtime/json.ts";
 import type { ContainerRun, KubeObject, StoredObject } from "../objects/kube-object.ts";
 import { badRequest } from "../objects/status-error.ts";
 import { readPodScript } from "./pod-script.ts";
@@ -84,21 +84,25 @@ export function podLog(
   const { name } = pod.metadata;
   const isInit = arrayAt(pod.spec, "initContainers").some((init) => stringAt(init, "name") === container);
   const runs = isInit ? [] : (run?.runs ?? []);
-  const chosen = requested.previous ? runs.at(-2) : runs.at(-1);
+  // While a container waits to be restarted, its last run is the previous one, as a kubelet reports it.
+  const chosen = requested.previous && run?.stage !== "backingOff" ? runs.at(-2) : runs.at(-1);
   if (chosen !== undefined) return new SimLog(entry, container, chosen);
   if (requested.previous) throw badRequest(`previous terminated container "${container}" in pod "${name}" not found`);
-  if (isInit && initEnded(pod, container)) {
+  const exitCode = isInit ? initExitCode(pod, container) : null;
+  if (exitCode !== null) {
     const startedMs = Date.parse(pod.metadata.creationTimestamp);
-    return new SimLog(entry, container, { startedMs, endedMs: startedMs, exitCode: 0 });
+    return new SimLog(entry, container, { startedMs, endedMs: startedMs, exitCode });
   }
   const waiting = statusOf(arrayAt(pod.status, "containerStatuses"), { name: container });
   const reason = stringAt(objectAt(waiting, "state")["waiting"], "reason") ?? "ContainerCreating";
   throw badRequest(`container "${container}" in pod "${name}" is waiting to start: ${reason}`);
 }
 
-function initEnded(pod: KubeObject, container: string): boolean {
+/** The exit code of an init container. Null: it has not ended. */
+function initExitCode(pod: KubeObject, container: string): number | null {
   const status = statusOf(arrayAt(pod.status, "initContainerStatuses"), { name: container });
-  return objectAt(status, "state")["terminated"] !== undefined;
+  const { terminated } = objectAt(status, "state");
+  return terminated === undefined ? null : (numberAt(terminated, "exitCode") ?? 0);
 }
 
 /** Source of the wording: `validateContainer` and `LogLocation` in Kubernetes' pod strategy. */

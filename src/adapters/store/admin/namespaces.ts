@@ -12,7 +12,8 @@ import { appendAudit } from "./audit.ts";
 import { keepQueue } from "./queues.ts";
 
 const COLUMNS = `
-name, project, default_queue as "defaultQueue", pod_policy as "podPolicy", version, create_ms as "createTimeMs"`;
+name, project, default_queue as "defaultQueue", pod_policy as "podPolicy",
+keep_failure_logs as "keepFailureLogs", version, create_ms as "createTimeMs"`;
 
 /**
  * Creates a namespace. `exists`: the name is taken, and the namespace stays as it is. `full`: there are `max`
@@ -24,7 +25,7 @@ export async function ensureNamespace(
   { max, nowMs }: { readonly max: number; readonly nowMs: number },
 ): Promise<"made" | "exists" | "full"> {
   const { name, project, defaultQueue } = namespace;
-  const params = [name, project, defaultQueue, nowMs, max, policyJson(namespace)];
+  const params = [name, project, defaultQueue, nowMs, max, policyJson(namespace), namespace.keepFailureLogs ?? true];
   for (let attempt = 0; attempt < ATTEMPTS_MAX; attempt++) {
     if ((await executor.query(ENSURE_NAMESPACE, params)).length === 1) return "made";
     // A statement of its own also sees a namespace whose creation the first one has waited for.
@@ -52,8 +53,8 @@ const KEEP_NAMESPACES = prepared(
 const IS_FULL = "select count(*) >= $1::bigint as full from namespaces";
 
 const ENSURE_NAMESPACE = `
-insert into namespaces (name, project, default_queue, create_ms, pod_policy)
-select $1::text, $2::text, $3::text, $4::bigint, $6::jsonb
+insert into namespaces (name, project, default_queue, create_ms, pod_policy, keep_failure_logs)
+select $1::text, $2::text, $3::text, $4::bigint, $6::jsonb, $7::boolean
  where exists (select from namespaces where name = $1::text) or (select count(*) from namespaces) < $5::bigint
 on conflict (name) do nothing
 returning name`;
@@ -70,7 +71,7 @@ export function createNamespace(
     if (!(await keepDefaultQueue(tx, change))) return undo({ kind: "unknownQueue", name: change.defaultQueue });
     if (outcome === "full") return { kind: "full", max: bounds.max };
     if (outcome === "exists") return { kind: "exists" };
-    const record = { podPolicy: null, ...namespace, version: 1, createTimeMs: bounds.nowMs };
+    const record = { podPolicy: null, keepFailureLogs: true, ...namespace, version: 1, createTimeMs: bounds.nowMs };
     await note(tx, { action: "CreateNamespace", before: null, after: record }, bounds.nowMs);
     return { kind: "done", record };
   });
@@ -85,7 +86,10 @@ function policyJson({ podPolicy }: NamespaceSettings): string | null {
   return podPolicy === undefined ? null : json(podPolicy);
 }
 
-/** Changes all settings. Jobs keep the project that they were created under. Version 0: any version. */
+/**
+ * Changes all settings. Jobs keep the project that they were created under. Version 0: any version. A namespace that
+ * keeps no lines of failed containers any more also loses those that it has.
+ */
 export function updateNamespace(
   db: Db,
   change: NamespaceChange & { readonly version: number },
@@ -96,9 +100,10 @@ export function updateNamespace(
     const [before] = await tx.query<NamespaceRecord>(LOCK_NAMESPACE, [name]);
     if (before === undefined) return { kind: "notFound" };
     if (!(await keepDefaultQueue(tx, change))) return { kind: "unknownQueue", name: defaultQueue };
-    const params = [name, project, defaultQueue, version, policyJson(change)];
+    const params = [name, project, defaultQueue, version, policyJson(change), change.keepFailureLogs ?? null];
     const [record] = await tx.query<NamespaceRecord>(UPDATE_NAMESPACE, params);
     if (record === undefined) return { kind: "stale" };
+    if (!record.keepFailureLogs) await tx.query(DELETE_LOGS, [name]);
     await note(tx, { action: "UpdateNamespace", before, after: record }, nowMs);
     return { kind: "done", record };
   });
@@ -108,9 +113,17 @@ const LOCK_NAMESPACE = `select ${COLUMNS} from namespaces where name = $1 for no
 
 const UPDATE_NAMESPACE = `
 update namespaces
-   set project = $2, default_queue = $3, pod_policy = coalesce($5::jsonb, pod_policy), version = version + 1
+   set project = $2, default_queue = $3, pod_policy = coalesce($5::jsonb, pod_policy),
+       keep_failure_logs = coalesce($6::boolean, keep_failure_logs), version = version + 1
  where name = $1 and ($4::bigint = 0 or version = $4)
 returning ${COLUMNS}`;
+
+/** Rows that are locked are being deleted with their jobs. */
+const DELETE_LOGS = `
+with every as (
+  select id from failure_logs where namespace = $1 order by id for update skip locked
+)
+delete from failure_logs l using every where l.namespace = $1 and l.id = every.id`;
 
 /** Deletes a namespace, unless it has a job's record, or a robot whose token counts. */
 export function deleteNamespace(db: Db, name: string, nowMs: number): Promise<ChangeOutcome<NamespaceRecord>> {
@@ -150,7 +163,9 @@ function note(
 }
 
 function settingsOf(record: NamespaceRecord | null) {
-  return record && { project: record.project, defaultQueue: record.defaultQueue, podPolicy: record.podPolicy };
+  if (record === null) return null;
+  const { project, defaultQueue, podPolicy, keepFailureLogs } = record;
+  return { project, defaultQueue, podPolicy, keepFailureLogs };
 }
 
 export async function getNamespace(executor: Executor, name: string): Promise<NamespaceRecord | null> {

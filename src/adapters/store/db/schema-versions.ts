@@ -66,6 +66,7 @@ export const SCHEMA_VERSIONS: SchemaVersions = [
     "0034_set-aside",
     "0035_admission-details",
     "0036_silent-clusters",
+    "0037_failure_logs",
   ],
 ];
 
