@@ -573,3 +573,36 @@ test("roles, bindings and robots are listed in pages by name, and a token of ano
     assert.equal((await refusal(root.call(listBindings, { pageToken }))).code, "INVALID_ARGUMENT", pageToken);
   }
 });
+
+test("callers who may not read logs are told that lines of failed containers are left out", async (t) => {
+  const { as, root, store } = await serveKnown(t);
+  const { job } = await submit(root, "nlp", "a");
+  const lines = { text: "boom", cut: false };
+  const run = {
+    podUid: "uid",
+    container: "pytorch",
+    restarts: 0,
+    replica: "Worker/0",
+    attempt: 1,
+    admission: 1,
+  } as const;
+  const end = { cluster: "east", pod: "a-worker-0", exitCode: 1, reason: "Error", problem: null, readMs: 1 };
+  store.failureLogs.set(job?.metadata?.uid ?? "", { keeps: true, logs: [{ ...run, ...end, lines }] });
+  const which = { namespace: "nlp", name: "a" };
+  const shown = async ({ call }: Pick<GangwayClient, "call">) => {
+    const got = await call(JobService.method.getJob, { ...which, view: JobView.FULL });
+    const explained = await call(JobService.method.explainJob, which);
+    return [got.failureLogs, explained.failureLogs].map((all) => [all?.logs.map(({ text }) => text), all?.leftOut]);
+  };
+  assert.deepEqual(await shown(await as("sue", ["submitter", nlp])), [
+    [["boom"], ""],
+    [["boom"], ""],
+  ]);
+  const leftOut = "only callers with the permission jobs.logs in namespace nlp see them";
+  const permissions = ["jobs.get", "jobs.secrets"];
+  await root.call(AccessService.method.createRole, { role: { name: "reader", permissions } });
+  assert.deepEqual(await shown(await as("ann", ["reader", nlp])), [
+    [[], leftOut],
+    [[], leftOut],
+  ]);
+});
