@@ -588,6 +588,9 @@ test("callers who may not read logs are told that lines of failed containers are
   } as const;
   const end = { cluster: "east", pod: "a-worker-0", exitCode: 1, reason: "Error", problem: null, readMs: 1 };
   store.failureLogs.set(job?.metadata?.uid ?? "", { keeps: true, logs: [{ ...run, ...end, lines }] });
+  const made = store.jobs.get("nlp/a")?.job ?? assert.fail("it was not submitted");
+  const attempts = { ...made.status.attempts, user: 1 };
+  store.put({ ...made, version: made.version + 1, status: { ...made.status, attempts } });
   const which = { namespace: "nlp", name: "a" };
   const shown = async ({ call }: Pick<GangwayClient, "call">) => {
     const got = await call(JobService.method.getJob, { ...which, view: JobView.FULL });

@@ -44,7 +44,7 @@ const isRegistered = async (name: string) => (await gangway(`cluster get ${name}
 type Server = { readonly kubeconfig: string; readonly close?: () => Promise<void> };
 const unusable: Record<string, { server: () => Promise<Server>; finds: RegExp; skip?: boolean }> = {
   "does not listen": {
-    server: async () => ({ kubeconfig: kubeconfigOf(await deadServer()) }),
+    server: async () => ({ kubeconfig: kubeconfigOf(deadServer()) }),
     finds: /^error: Unreachable: .*no answer \(ECONNREFUSED\): nothing listens at the address of the kubeconfig$/m,
   },
   "does not know its token": {
@@ -156,7 +156,7 @@ test("a cluster that could not be reached gets its uid once it can, and is not u
 
 test("a new kubeconfig that does not work is stored with exit status 5", async () => {
   assert.equal((await gangway("cluster add east --kubeconfig k.yaml", sim.kubeconfig())).exitCode, 0);
-  const dead = kubeconfigOf(await deadServer());
+  const dead = kubeconfigOf(deadServer());
   const updated = await gangway("cluster update east --kubeconfig k.yaml", dead);
   assert.equal(updated.exitCode, 5);
   assert.match(updated.stdout, /^cluster\/east updated, but it cannot run gangs yet\nerror: Unreachable: /);
@@ -166,7 +166,7 @@ test("a new kubeconfig that does not work is stored with exit status 5", async (
 });
 
 test("a call that is not answered says whether the cluster may be registered", async (t) => {
-  const refused = new URL(await deadServer()).host;
+  const refused = new URL(deadServer()).host;
   const files = { "k.yaml": sim.kubeconfig() };
   const never = await run("cluster add east --kubeconfig k.yaml".split(" "), { address: refused, files });
   assert.equal(never.exitCode, 4);

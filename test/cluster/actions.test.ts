@@ -56,7 +56,7 @@ test("refusals keep the reason that Kubernetes gives", async () => {
 });
 
 test("a call without a server is Unreachable, and so is a call that was aborted", async () => {
-  const dead = clientOf(kubeconfigOf(await deadServer()));
+  const dead = clientOf(kubeconfigOf(deadServer()));
   const nobody = await actionsOn(dead).act(gang().createAnchor, signal);
   assert.equal(nobody.kind === "failed" && nobody.reason, "Unreachable");
   await dead.close();

@@ -163,7 +163,7 @@ test("a cluster is unreachable once calls fail for the grace period, and reachab
 });
 
 test("a cluster that never answered is reported as unreachable, without capacity", async () => {
-  const { cluster, reports } = connect({ kubeconfig: kubeconfigOf(await deadServer()), unreachableGraceMs: 200 });
+  const { cluster, reports } = connect({ kubeconfig: kubeconfigOf(deadServer()), unreachableGraceMs: 200 });
   cluster.start();
   await until(() => reports.length > 0, "a report is made");
   assert.deepEqual(reports[0], { capacity: null, reachable: false });

@@ -2,7 +2,6 @@ import assert from "node:assert/strict";
 import { createServer, request as httpRequest, type IncomingMessage, type ServerResponse } from "node:http";
 import { request as httpsRequest } from "node:https";
 import type { AddressInfo } from "node:net";
-import { connect } from "node:net";
 import { createKubeClient, type KubeClient } from "../../src/adapters/cluster/client.ts";
 import { type SimCluster, type SimNode, startSimCluster } from "../../src/adapters/simcluster/sim-cluster.ts";
 import { type Clock, systemClock } from "../../src/runtime/clock.ts";
@@ -160,15 +159,10 @@ export function kubeconfigOf(server: string, token = "t"): string {
   });
 }
 
-/** A port on which nothing listens. */
-export async function deadServer(): Promise<string> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const { port } = server.address() as AddressInfo;
-  await new Promise<void>((resolve) => server.close(() => resolve()));
-  await new Promise<void>((resolve) => {
-    const probe = connect(port, "127.0.0.1").on("error", () => resolve());
-    probe.on("connect", () => probe.destroy());
-  });
-  return `http://127.0.0.1:${port}`;
+/**
+ * A server that refuses connections. Its port is not one of those that servers of other tests get, and its address is
+ * none of theirs.
+ */
+export function deadServer(): string {
+  return "http://127.7.7.7:9";
 }

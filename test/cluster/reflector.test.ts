@@ -289,7 +289,7 @@ test("an exception of a handler is reported and stops nothing", async () => {
 });
 
 test("while the server does not answer, a reflector reports for how long, and is never synced", async () => {
-  const client = clientOf(kubeconfigOf(await deadServer()));
+  const client = clientOf(kubeconfigOf(deadServer()));
   const { reflector, errors } = reflect(client, group());
   reflector.start();
   await until(() => reflector.failingForMs > 0 && errors.length > 0, "failing");

@@ -255,7 +255,7 @@ test("a clock that differs is a warning", async () => {
 });
 
 test("a server that does not answer, or rejects our credentials, is one error", async (t) => {
-  const dead = await checkCluster(kubeconfigOf(await deadServer()), { clock, namespaces: [] });
+  const dead = await checkCluster(kubeconfigOf(deadServer()), { clock, namespaces: [] });
   assert.deepEqual([dead.kubernetesVersion, dead.findings.map(({ code }) => code)], ["", ["Unreachable"]]);
   const proxy = await startProxy(sim.url, () => ({ status: 401 }));
   t.after(() => proxy.close());
