@@ -405,6 +405,8 @@ const stories: Record<string, readonly Step[]> = {
     { run: "namespace get default -o yaml", exit: 0, out: /allow:\n +- host-network\n +- host-path=\/dev\/shm\n/ },
     { run: "namespace update default --disallow host-path=/dev/shm/", exit: 0, out: /updated/ },
     { run: "submit -f efa.yaml", exit: 3, err: /--allow host-path=\/dev\/shm\n/ },
+    { run: "namespace update default --failure-logs never", exit: 2, err: /It must be on or off\./ },
+    { run: "namespace update default --failure-logs off", exit: 0, out: /updated/ },
     { run: "namespace update default --pod-security privileged", exit: 0, out: /updated/ },
     { run: "submit -f efa.yaml --dry-run", exit: 0, out: /valid/ },
     { run: "namespace update default --only image=ghcr.io/acme/*,busybox", exit: 0, out: /updated/ },
