@@ -234,15 +234,17 @@ async function shutDown(
 ): Promise<void> {
   const { server, calls, cuts, drainMs } = of;
   // Closes the listeners, and tells every connection by GOAWAY that it takes no more calls.
-  server.tryShutdown(() => {});
-  await endedWithin(calls, drainMs, clock);
+  const left = new Promise<void>((resolve) => server.tryShutdown(() => resolve()));
+  await within(calls.ended(), drainMs, clock);
   for (const cut of cuts) cut();
-  await endedWithin(calls, LEAVE_MS, clock);
+  await within(calls.ended(), LEAVE_MS, clock);
+  // A connection that is destroyed loses answers that wait in this process to be written.
+  await within(left, LEAVE_MS, clock);
   server.forceShutdown();
 }
 
-async function endedWithin(calls: CallsUnderWay, maxMs: number, clock: Clock): Promise<void> {
-  const ended = new AbortController();
-  await Promise.race([calls.ended(), clock.sleep(maxMs, ended.signal)]);
-  ended.abort();
+async function within(ended: Promise<void>, maxMs: number, clock: Clock): Promise<void> {
+  const stop = new AbortController();
+  await Promise.race([ended, clock.sleep(maxMs, stop.signal)]);
+  stop.abort();
 }
