@@ -339,8 +339,12 @@ export async function everyTransaction(db: Db, random: () => number): Promise<Re
     namespaces: async () => {
       const settings = { name: pick(NAMESPACES), project: "default", defaultQueue: "research" };
       await store.admin.createNamespace(settings);
-      await store.admin.updateNamespace({ ...settings, version: 0 });
+      await store.admin.updateNamespace({ ...settings, version: 0, keepFailureLogs: random() < 0.7 });
       await store.admin.deleteNamespace(pick(NAMESPACES));
+    },
+    keepLogs: async () => {
+      await look();
+      await Promise.all(jobs.map(({ uid, namespace }) => store.failureLogs.keep(failed({ uid, namespace }, random()))));
     },
     tenants: async () => {
       const tenant = pick([
@@ -486,4 +490,12 @@ export async function everyTransaction(db: Db, random: () => number): Promise<Re
 /** Partitions wait for locks only briefly. The next act tries again. */
 function unlessTimeout(error: unknown): void {
   assert.match(String(error), /lock timeout/);
+}
+
+/** The last line of a container that failed. */
+function failed({ uid, namespace }: { readonly uid: string; readonly namespace: string }, run: number) {
+  const podUid = `pod-${Math.floor(run * 5)}`;
+  const at = { podUid, container: "main", restarts: 0, replica: "Worker/0", attempt: 1, admission: 1 } as const;
+  const end = { cluster: "east", pod: "p", exitCode: 1, reason: "Error", problem: null };
+  return { jobUid: uid, namespace, gang: false, logs: [{ ...at, ...end, lines: { text: "boom", cut: false } }] };
 }
