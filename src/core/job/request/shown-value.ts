@@ -4,7 +4,7 @@ import { isJsonObject, type Json } from "../../../runtime/json.ts";
 const CHARS_MAX = 60;
 
 /** A value in a message: text in quotes, lists and objects by their type. */
-export function shownValue(value: Json): string {
+function shownValue(value: Json): string {
   if (Array.isArray(value)) return "a list";
   if (isJsonObject(value)) return "an object";
   return typeof value === "string" ? `"${cutText(value, CHARS_MAX)}"` : String(value);

@@ -5,6 +5,7 @@
  */
 import type { Json } from "../../../runtime/json.ts";
 import { QUEUE_LABEL } from "../../job/labels.ts";
+import { NoteList } from "../../job/request/notes.ts";
 import type { FieldNote, SentSpec } from "../../job/request/sent.ts";
 import { nameHelp } from "../../pods/nearest-name.ts";
 import { POD_ANNOTATION } from "../../pods/pod-annotations.ts";
@@ -17,8 +18,6 @@ const PREFIX = "gangway.dev/";
 export const EXPECT_ANNOTATION = `${PREFIX}expect`;
 /** Of a name in a message. */
 const NAME_SHOWN_MAX = 80;
-/** Enough for every setting, misspelt too. The rest is counted in one warning. */
-const WARNINGS_MAX = 100;
 
 /** Kueue's place for a setting. */
 type KueueMember = { readonly place: "labels" | "annotations"; readonly key: string; readonly setting: string };
@@ -106,16 +105,16 @@ function unknownWarnings(keys: readonly string[]): readonly FieldNote[] {
   const help = nameHelp();
   const known = SETTINGS.map(({ name }) => PREFIX + name);
   const ofPods: readonly string[] = Object.values(POD_ANNOTATION);
-  const warnings = keys.slice(0, WARNINGS_MAX).map((key): FieldNote => {
-    const field = `metadata.annotations.${key.slice(0, NAME_SHOWN_MAX)}`;
-    if (ofPods.includes(key)) return { field, message: "is ignored: it belongs into the metadata of a pod template" };
-    const meant = help(key, known);
-    return { field, message: meant === null ? "is ignored" : `is ignored: did you mean ${meant}?` };
-  });
-  const rest = keys.length - warnings.length;
-  return rest === 0
-    ? warnings
-    : [...warnings, { field: "metadata.annotations", message: `and ${rest} more are ignored` }];
+  const warnings = new NoteList<FieldNote>();
+  for (const key of keys) {
+    warnings.add(() => {
+      const field = `metadata.annotations.${key.slice(0, NAME_SHOWN_MAX)}`;
+      if (ofPods.includes(key)) return { field, message: "is ignored: it belongs into the metadata of a pod template" };
+      const meant = help(key, known);
+      return { field, message: meant === null ? "is ignored" : `is ignored: did you mean ${meant}?` };
+    });
+  }
+  return warnings.list(({ message }) => ({ field: "metadata.annotations", message: `${message} are ignored` }));
 }
 
 /** Takes what Kueue's labels and annotations say where the manifest says nothing itself. */
