@@ -3,20 +3,14 @@ import type { MessageInitShape } from "@bufbuild/protobuf";
 import type { Timestamp } from "@bufbuild/protobuf/wkt";
 import type { FailureLog } from "../../gen/gangway/v1/failure_log_pb.ts";
 import { JobService, type LogLine, type StreamJobLogsRequestSchema } from "../../gen/gangway/v1/job_service_pb.ts";
-import { CallError, STATUS } from "../rpc/call-error.ts";
+import { CallError } from "../rpc/call-error.ts";
 import type { Run } from "../run/run-command.ts";
 import { CommandFailure, EXIT } from "../shell/exit.ts";
+import { BACKOFF_MS_MAX, BACKOFF_MS_MIN, RESTART_CODES, RESTART_MS_MAX } from "./restarts.ts";
 
 /** Lines have their times. */
 type LogRequest = Exclude<MessageInitShape<typeof StreamJobLogsRequestSchema>, { $typeName: string }>;
 type LogRun = Pick<Run, "client"> & { readonly deps: Pick<Run["deps"], "clock" | "signal"> };
-
-/** Codes of a service that restarts, or that ends a stream. */
-const RETRIED_CODES: readonly number[] = [STATUS.UNAVAILABLE, STATUS.DEADLINE_EXCEEDED, STATUS.ABORTED];
-const BACKOFF_MS_MIN = 200;
-const BACKOFF_MS_MAX = 5_000;
-/** A restart takes less than this. */
-const RESTART_MS_MAX = 60_000;
 
 /**
  * The lines of a job's log with their times. With `follow`, until the job has ended. `onKept` is called before lines
@@ -87,7 +81,7 @@ class Retries {
 
 /** False for a failure of the first call that the service itself answers, or that finds no service. */
 function mayGoOn(error: unknown, hasWorked: boolean): boolean {
-  if (!(error instanceof CallError) || !RETRIED_CODES.includes(error.code)) return false;
+  if (!(error instanceof CallError) || !RESTART_CODES.includes(error.code)) return false;
   return hasWorked || /^the connection was lost/.test(error.details);
 }
 

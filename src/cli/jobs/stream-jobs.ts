@@ -7,6 +7,7 @@ import type { GangwayClient } from "../rpc/client.ts";
 import { retryDelayMs } from "../rpc/rpc-failure.ts";
 import type { CliDeps } from "../shell/deps.ts";
 import { CommandFailure, EXIT } from "../shell/exit.ts";
+import { BACKOFF_MS_MAX, BACKOFF_MS_MIN, RESTART_CODES, RESTART_MS_MAX } from "./restarts.ts";
 
 /**
  * One event of a stream of jobs. `changed` and `deleted` carry the job. `listed` follows the last job that existed when
@@ -27,17 +28,8 @@ type StreamJobsOptions = {
   readonly signal: AbortSignal;
 };
 
-/** Codes of a service that restarts, or that ends a stream. */
-const RETRIED_CODES: readonly number[] = [
-  STATUS.UNAVAILABLE,
-  STATUS.RESOURCE_EXHAUSTED,
-  STATUS.DEADLINE_EXCEEDED,
-  STATUS.ABORTED,
-];
-const BACKOFF_MS_MIN = 200;
-const BACKOFF_MS_MAX = 5000;
-/** A restart takes less than this. After a longer silence the stream fails. */
-const SILENCE_MS_MAX = 60_000;
+/** A service also refuses a watch while it has too many. */
+const RETRIED_CODES: readonly number[] = [...RESTART_CODES, STATUS.RESOURCE_EXHAUSTED];
 
 /**
  * Streams jobs until `signal` is aborted. If the connection breaks, it retries and continues from the last cursor.
@@ -75,7 +67,7 @@ function retryPauseMs(error: unknown, nowMs: number, state: StreamState): number
   // does not at the next call.
   const mayHaveNewToken = error.code === STATUS.UNAUTHENTICATED && state.backoffMs === BACKOFF_MS_MIN;
   if (mayHaveNewToken && Number.isFinite(silenceMs)) return state.backoffMs;
-  if (!RETRIED_CODES.includes(error.code) || silenceMs > SILENCE_MS_MAX) throw error;
+  if (!RETRIED_CODES.includes(error.code) || silenceMs > RESTART_MS_MAX) throw error;
   return Math.max(state.backoffMs, retryDelayMs(error) ?? 0);
 }
 
