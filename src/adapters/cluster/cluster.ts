@@ -355,7 +355,7 @@ function groupReflector(
   });
 }
 
-/** What is known of the node of a pod. That it is gone matters only for a pod that is being deleted. */
+/** The state of the node of a pod. A node that is gone matters only for a pod that is being deleted. */
 function nodeFacts(
   { deleting, nodeName }: PodView,
   nodes: Reflector<JsonObject>,

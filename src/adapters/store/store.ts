@@ -378,7 +378,7 @@ function memberStore(db: Db) {
   };
 }
 
-/** What the gauges of the whole fleet are made from. */
+/** The facts from which the gauges of the whole fleet are made. */
 function surveyStore(db: Db) {
   return {
     queues: () => queues.listQueues(db),

@@ -8,8 +8,8 @@ import type { JobReads } from "../ports.ts";
 import { type CallAccess, namespacePlace } from "../rpc/call-access.ts";
 
 /**
- * What is kept of a job. Undefined: nothing, and nothing would be. A caller without the permission to read logs is told
- * that something is left out, and nothing of it. `choose`: the part that is shown.
+ * The logs that are kept of a job. Undefined: there are none. A caller without the permission to read logs learns only
+ * that they are left out. `choose`: the part that is shown.
  */
 async function failureLogsOf(
   reads: Pick<JobReads, "failureLogs">,

@@ -80,7 +80,7 @@ function refuseWithAttempt({ attempt, follow, timestamps, previous }: StreamJobL
   throw invalidFields([{ field: "attempt", message }]);
 }
 
-/** What is kept of a job. No lines are kept of the run before a restart. */
+/** The logs that are kept of a job. They have no lines of the run before a restart. */
 async function keptOf(
   reads: JobReads,
   { job: { uid, namespace, name }, request }: Pick<LogSelection, "job" | "request">,

@@ -133,7 +133,7 @@ with aged as (
 )
 delete from failure_logs l using oldest where l.namespace = $1 and l.id = oldest.id`;
 
-/** What is kept of a job. Null: the job does not exist. */
+/** The logs that are kept of a job. Null: the job does not exist. */
 export async function readLogs(executor: Executor, jobUid: string): Promise<KeptLogs | null> {
   if (!UUID.test(jobUid)) return null;
   const [rows, [job]] = await Promise.all([

@@ -57,7 +57,7 @@ export type FailureLog = Omit<FailedRun, "previous"> & {
 /** A log that is kept, and when it was read. */
 export type KeptLog = FailureLog & { readonly readMs: number };
 
-/** What is kept of a job. */
+/** The logs that are kept of a job. */
 export type KeptLogs = {
   /** False: the namespace of the job keeps no lines. */
   readonly keeps: boolean;

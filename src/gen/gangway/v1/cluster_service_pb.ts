@@ -688,7 +688,7 @@ export type Node = Message<"gangway.v1.Node"> & {
   otherGpus: bigint;
 
   /**
-   * What all pods on the node request: Kubernetes quantities by resource.
+   * The sum of the requests of all pods on the node: Kubernetes quantities by resource.
    *
    * @generated from field: map<string, string> held = 18;
    */
@@ -721,7 +721,7 @@ export type NodeGpus = Message<"gangway.v1.NodeGpus"> & {
   allocatable: bigint;
 
   /**
-   * What all pods on the node request. More than `allocatable` if the node has lost some.
+   * The sum of the requests of all pods on the node. More than `allocatable` if the node has lost some.
    *
    * @generated from field: int64 held = 3;
    */
@@ -832,7 +832,7 @@ export type HolderPod = Message<"gangway.v1.HolderPod"> & {
   index: number;
 
   /**
-   * What the pod requests: Kubernetes quantities by resource. Empty: not known.
+   * The requests of the pod: Kubernetes quantities by resource. Empty: not known.
    *
    * @generated from field: map<string, string> requests = 4;
    */

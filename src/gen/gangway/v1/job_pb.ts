@@ -637,7 +637,7 @@ export type JobStatus = Message<"gangway.v1.JobStatus"> & {
   cleanPodPolicy: CleanPodPolicy;
 
   /**
-   * What is wrong with the job, or under way, that its phase does not show; the most important one comes first.
+   * Problems and requests that the phase of the job does not show; the most important one comes first.
    * Returned by GetJob and ListJobs only, which look at the clusters when they are called.
    *
    * @generated from field: repeated gangway.v1.JobConcern concerns = 19;

@@ -844,7 +844,7 @@ export type ExplainJobResponse = Message<"gangway.v1.ExplainJobResponse"> & {
   effectivePriority: number;
 
   /**
-   * What is wrong with the job, or under way, that its phase does not show.
+   * Problems and requests that the phase of the job does not show.
    *
    * @generated from field: repeated gangway.v1.JobConcern concerns = 14;
    */
