@@ -9,8 +9,9 @@ import { dirname, join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 import { bringDeveloperPackages } from "../deploy/developer-packages.ts";
-import { hasRealCluster, hasStores, pythonWithGrpc } from "./docs/needs.ts";
+import { hasProtoc, hasPython, hasRealCluster, hasStores, pythonWithGrpc } from "./docs/needs.ts";
 import { controlPlaneBuilt } from "./kube/build.ts";
+import { objectServerBuilt } from "./objects/build.ts";
 import { hasOpenssl } from "./support/certificates.ts";
 import { pgbouncerProgram } from "./support/pgbouncer.ts";
 import { dropTemplates, postgresServer } from "./support/postgres.ts";
@@ -97,6 +98,26 @@ const conditional: readonly { readonly name: string; readonly available: () => b
     enable: "set GANGWAY_LONG_BENCHES=1; they take minutes, so CI leaves them out",
   },
   {
+    name: "whether the walks of Flyte's exported names have them all",
+    available: () => process.env["GANGWAY_FLYTE_PAGES"] !== undefined,
+    enable: "set GANGWAY_FLYTE_PAGES to a folder with the pages of Flyte's Go packages, as text",
+  },
+  {
+    name: "objects, and the example of a plugin, on a real server with the protocol of S3",
+    available: objectServerBuilt,
+    enable: "npm run objects:build, which needs Go and some minutes",
+  },
+  {
+    name: "whether protoc takes the protos for clients",
+    available: hasProtoc,
+    enable: "put protoc on the PATH (Debian's package is protobuf-compiler)",
+  },
+  {
+    name: "the checkpoints in Python of docs/checkpoints.md",
+    available: hasPython,
+    enable: "put python3 on the PATH",
+  },
+  {
     name: "the client in Python of docs/api.md",
     available: () => pythonWithGrpc() !== null,
     enable: "install grpcio and protobuf for python3 (on Debian: python3-grpcio)",
@@ -112,6 +133,9 @@ const STARTED_FIRST = [
   "test/processes/quota-faults.test.ts",
   "test/docs/commands.test.ts",
   "test/kube/policies.test.ts",
+  "test/counters/redis-histories.property.test.ts",
+  "test/processes/set-aside.test.ts",
+  "test/store/db/upgrade.test.ts",
   "test/processes/processes.test.ts",
   "test/processes/nominee.test.ts",
   "test/kube/register.test.ts",

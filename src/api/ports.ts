@@ -16,6 +16,7 @@ import type {
   ClusterCheck,
   ClusterRecord,
   CredentialsRefusal,
+  LossOutcome,
   SentCluster,
   SentCredentials,
   UidRefusal,
@@ -35,6 +36,7 @@ import type { LogFailure, LogRequest, LogTarget, OpenLog, PodForLog } from "../c
 import type { EventPage, EventQuery } from "../core/job/event.ts";
 import type { KeptLogs } from "../core/job/failure-logs/kept-logs.ts";
 import type { Job } from "../core/job/job.ts";
+import type { PlannedNodes } from "../core/job/placement/pod-places.ts";
 import type { SilentClusters } from "../core/job/request/concerns.ts";
 import type { WatchItem, WatchRequest } from "../core/job/request/event-log.ts";
 import type { JobPage, JobQuery, ShownJob } from "../core/job/request/list.ts";
@@ -98,6 +100,8 @@ export type JobReads = {
     jobUid: string,
     signal: AbortSignal,
   ) => Promise<{ readonly refusal: Refusal; readonly atMs: number } | null>;
+  /** The planned nodes of the job's live admission, and its pods there. Null: none are planned. */
+  readonly plannedNodes: (jobUid: string) => Promise<PlannedNodes | null>;
   /** What is kept of the last lines of containers that failed. Null: the job does not exist. */
   readonly failureLogs: (jobUid: string) => Promise<KeptLogs | null>;
 };
@@ -195,6 +199,8 @@ export type Admin = {
   /** `notFound`: there is no cluster of the name that the query has. */
   readonly listNodes: (query: NodeQuery) => Promise<NodePage | "notFound" | "badCursor">;
   readonly setCordoned: (name: string, cordoned: boolean) => Promise<ChangeOutcome<ClusterRecord>>;
+  /** Counts a cluster that does not answer as lost. */
+  readonly declareLost: (name: string) => Promise<LossOutcome>;
 };
 
 /** Priority classes of jobs. Changes name the caller that makes them. */

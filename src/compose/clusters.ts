@@ -6,17 +6,19 @@ import { ClusterRegistry } from "../adapters/cluster/registry.ts";
 import { observerLease } from "../adapters/store/fleet/leases.ts";
 import type { Config } from "../config/config.ts";
 import { describeUidRefusal } from "../core/admin/cluster.ts";
+import type { LossRule } from "../core/admin/lost-clusters.ts";
 import { gangSchedulerOf } from "../core/pods/build/pod-group.ts";
 import { type Base, runLoops } from "./base.ts";
 import { connectClusterAdmin } from "./cluster-admin.ts";
+import { silenceCounter } from "./count-silence.ts";
 import { followCredentialKeys } from "./credential-keys.ts";
 import type { Simulations } from "./simulated-clusters.ts";
 
 /** Connects a cluster. Each process hears of its jobs; the process with the observer's lease records its capacity. */
 export function connect(
   base: Base,
-  cluster: Pick<KubeClusterOptions, "name" | "kubeconfig" | "gangScheduler" | "hosts">,
-  { observes } = { observes: true },
+  cluster: Pick<KubeClusterOptions, "name" | "kubeconfig" | "gangScheduler" | "hosts" | "writesMax">,
+  { observes, lossRule }: { readonly observes: boolean; readonly lossRule: LossRule },
 ): Cluster {
   const { clock, store, installation, telemetry, instrumentation, tell, heard, member } = base;
   const { name } = cluster;
@@ -40,7 +42,9 @@ export function connect(
       if (changed) tell.planner();
       return epoch;
     },
+    onSilence: silenceCounter(base, { cluster: name, leaseEpoch: () => lease?.epoch() ?? null, lossRule }),
     onError: (error, what) => telemetry.clusterFailed({ cluster: name, what, error }),
+    onThrottled: () => telemetry.clusterThrottled({ cluster: name }),
     runCode: (code) => base.sections.run({ jobUid: null, of: "cluster", name }, code),
     onSlowAnswer: (tookMs) => telemetry.codeBlocked({ jobUid: null, of: "cluster", name, tookMs: Math.round(tookMs) }),
     ...instrumentation.kubeClient(name),
@@ -52,9 +56,9 @@ export function connect(
 function connectSimulation(
   base: Base,
   cluster: Pick<KubeClusterOptions, "name" | "kubeconfig">,
-  simulations: Simulations,
+  { simulations, lossRule }: { readonly simulations: Simulations; readonly lossRule: LossRule },
 ): Cluster {
-  const connected = connect(base, cluster);
+  const connected = connect(base, cluster, { observes: true, lossRule });
   const close = async () => {
     await connected.close();
     await simulations.stop(cluster.name);
@@ -63,7 +67,15 @@ function connectSimulation(
 }
 
 export type FollowOptions = {
-  readonly config: Pick<Config, "credentialsKeys" | "credentialsKeysFile" | "allowLocalKubeconfigs" | "clusterHosts">;
+  readonly config: Pick<
+    Config,
+    | "credentialsKeys"
+    | "credentialsKeysFile"
+    | "allowLocalKubeconfigs"
+    | "clusterHosts"
+    | "clusterWritesMax"
+    | "lossRule"
+  >;
   /** True for workers, which watch clusters. False: this process only sends single requests to them. */
   readonly listens: boolean;
   readonly simulations: Simulations;
@@ -76,6 +88,7 @@ export async function followClusters(base: Base, options: FollowOptions) {
   const { allowLocalKubeconfigs: allowLocal } = options.config;
   const keys = followCredentialKeys(base, options.config, () => registry.wake());
   const hosts = parseAllowedHosts(options.config.clusterHosts);
+  const { clusterWritesMax: writesMax, lossRule } = options.config;
   const secrets = new KubeconfigSecrets({
     clock,
     allowLocal,
@@ -91,15 +104,16 @@ export async function followClusters(base: Base, options: FollowOptions) {
     clock,
     list: async () => {
       if (listens) await store.clusters.forgetRetired(simulations.names());
-      const { registered, simulated, forgotten } = await store.clusters.listCredentials();
+      const { registered, simulated, forgotten, ...states } = await store.clusters.listCredentials();
       keys.reportMissing(registered);
       const here = simulated.filter((name) => simulations.kubeconfigOf(name) !== null);
       const simulatedHere = here.map((name) => ({ name, credentials: {} }));
-      return { registered: [...secrets.connectable(registered), ...simulatedHere], forgotten };
+      return { registered: [...secrets.connectable(registered), ...simulatedHere], forgotten, ...states };
     },
     connect: async ({ name, credentials, gangScheduler }) => {
       const simulated = simulations.kubeconfigOf(name);
-      if (simulated !== null) return connectSimulation(base, { name, kubeconfig: simulated }, simulations);
+      if (simulated !== null)
+        return connectSimulation(base, { name, kubeconfig: simulated }, { simulations, lossRule });
       const { openCredentials } = await import("../adapters/cluster/credentials.ts");
       const kubeconfig = await openCredentials(credentials, {
         cluster: name,
@@ -107,14 +121,23 @@ export async function followClusters(base: Base, options: FollowOptions) {
         allowLocal,
         readSecret: (reference) => secrets.textInForce(reference),
       });
-      const cluster = { name, kubeconfig, gangScheduler: gangSchedulerOf(gangScheduler), hosts };
-      return connect(base, cluster, { observes: listens });
+      const cluster = { name, kubeconfig, gangScheduler: gangSchedulerOf(gangScheduler), hosts, writesMax };
+      return connect(base, cluster, { observes: listens, lossRule });
     },
     listens,
     onJobChanged: (uid) => heard.job(uid),
+    onLossChanged: async (names) => {
+      if (listens) await store.clusters.recheckPlaced(names);
+    },
+    onAnswer: async ({ name }) => {
+      if (listens) await store.clusters.noteAnswer(name);
+    },
+    onReturning: async ({ name, ownObjects }) => {
+      if (listens && (await store.clusters.endReturn(name, [...ownObjects()]))) base.tell.planner();
+    },
     // No gang is admitted to a cluster that its workers cannot connect to.
-    onUnusable: async (name) => {
-      if (listens && (await store.clusters.markUnreachable(name))) base.tell.planner();
+    onUnusable: async (name, problem) => {
+      if (listens && (await store.clusters.markUnreachable(name, problem))) base.tell.planner();
     },
     onError: (error, what) => telemetry.clusterFailed({ cluster: null, what, error }),
   });

@@ -31,8 +31,9 @@ export async function startSimulations(
     running.delete(name);
     await cluster?.close();
   };
-  for (const { name, labels, flavors, nodes } of DEMO_CLUSTERS) {
-    if ((await base.store.clusters.simulate({ name, labels, flavors, besideReal })) === null) continue;
+  for (const { nodes, ...settings } of DEMO_CLUSTERS) {
+    if ((await base.store.clusters.simulate({ ...settings, besideReal })) === null) continue;
+    const { name } = settings;
     const state = join(directory, "clusters", name);
     const simulated = await startSimCluster({ name, nodes, directory: state, clock: base.clock });
     running.set(name, simulated);
@@ -60,6 +61,6 @@ export async function holdSimulation({ member, processName, clock }: Base, db: D
 export async function endSimulation({ store, processName, clock }: Base, db: Db): Promise<void> {
   await awaitNoSimulation(db, processName, clock);
   for (const { name, simulated } of await store.admin.listClusters()) {
-    if (simulated) await store.clusters.markUnreachable(name);
+    if (simulated) await store.clusters.markUnreachable(name, null);
   }
 }

@@ -1,9 +1,12 @@
 /** Connects the worker with the store, the clusters and the plugins. */
 import type { Clusters } from "../adapters/cluster/clusters.ts";
+import { objectStores } from "../adapters/objects/object-stores.ts";
 import { surviveUnhandledRejections } from "../adapters/plugins/load-kinds.ts";
 import { createPluginHost } from "../adapters/plugins/plugin-host.ts";
 import type { Config } from "../config/config.ts";
+import { platformFacts } from "../core/kinds/plugin-services.ts";
 import type { TaskHolder } from "../core/quota/calls.ts";
+import { systemClock } from "../runtime/clock.ts";
 import { createWorker } from "../worker/worker.ts";
 import { type Base, runLoops } from "./base.ts";
 import type { Quota } from "./tokens.ts";
@@ -13,7 +16,17 @@ export function startWorker(
   base: Base,
   clusters: Clusters,
   quota: Quota | null,
-  config: Pick<Config, "clusterEvents" | "images" | "leaseMs" | "pending" | "secretsDirectory" | "pluginCallMsMax">,
+  config: Pick<
+    Config,
+    | "clusterEvents"
+    | "images"
+    | "leaseMs"
+    | "objectPlaces"
+    | "pending"
+    | "podConfig"
+    | "secretsDirectory"
+    | "pluginCallMsMax"
+  >,
 ): void {
   const { clock, kinds, store, installation, telemetry, instrumentation, tell, heard, member, parts } = base;
   const { clusterEvents, images, pending, secretsDirectory, pluginCallMsMax } = config;
@@ -30,6 +43,11 @@ export function startWorker(
         kinds,
         secretsDirectory,
         wakeJob: tell.job,
+        // Servers of objects compare the time of a request with the wall's.
+        openStores: (secrets) => objectStores(config.objectPlaces, { secrets, nowMs: systemClock().nowMs }),
+        pluginCounted: telemetry.pluginCounted,
+        pluginTimed: telemetry.pluginTimed,
+        platformOf: (namespace) => structuredClone(platformFacts(config.podConfig, namespace)),
         tokens: quota && tokensOf(quota),
       }),
       failureLogs: { ...store.failureLogs, open: clusters.logs.open, onKept: telemetry.failureLogsKept },

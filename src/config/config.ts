@@ -11,7 +11,9 @@ import {
 } from "../core/access/authentication-settings.ts";
 import { type CallLimitSettings, readCallLimits } from "../core/access/call-limits.ts";
 import { type CredentialKeys, onlyDefault, parseKey, readCredentialKeys } from "../core/admin/credential-keys.ts";
-import { PLAIN_POD_CONFIG, type PodConfig } from "../core/pods/pod-config.ts";
+import type { LossRule } from "../core/admin/lost-clusters.ts";
+import { type ObjectPlace, readObjectPlaces } from "../core/admin/object-places.ts";
+import { type PendingConfig, PLAIN_POD_CONFIG, type PodConfig } from "../core/pods/pod-config.ts";
 import { POD_SECURITY_LEVELS, type PodSecurityLevel } from "../core/pods/policy/control.ts";
 import type { PendingLimits } from "../core/pods/read/read-pending.ts";
 import { readPodConfig } from "../core/pods/read-pod-config.ts";
@@ -89,6 +91,10 @@ export type Config = ClientConfig & {
   readonly allowLocalKubeconfigs: boolean;
   /** The hosts that registered clusters may have, as `parseAllowedHosts` reads them. */
   readonly clusterHosts: string;
+  /** The most writes to one cluster that are under way at a time. */
+  readonly clusterWritesMax: number;
+  /** When a cluster that does not answer counts as lost. */
+  readonly lossRule: LossRule;
   /** The events of a job are also Kubernetes events in its cluster. */
   readonly clusterEvents: boolean;
   /** The images of the init containers that Gangway adds to pods. */
@@ -112,6 +118,8 @@ export type Config = ClientConfig & {
   readonly pluginCallMsMax: number;
   /** The folder of the secrets that plugins may read. Null: there are none. */
   readonly secretsDirectory: string | null;
+  /** The places of objects that plugins may read and write. */
+  readonly objectPlaces: readonly ObjectPlace[];
   /** Null: the database is in the data directory. */
   readonly database: DatabaseConfig | null;
   /** Null: this process counts tokens in its memory. */
@@ -123,6 +131,7 @@ export type Config = ClientConfig & {
  * @throws Error naming the variable, its value unless it may hold a secret, and what is allowed.
  */
 export function readConfig(workingDirectory: string, env: Environment = process.env): Config {
+  const pods = readPodSettings(env);
   return {
     ...readClientConfig(workingDirectory, env),
     listen: textOf(env, "GANGWAY_LISTEN"),
@@ -145,15 +154,15 @@ export function readConfig(workingDirectory: string, env: Environment = process.
     ...readKeys(env),
     allowLocalKubeconfigs: given(env, "GANGWAY_LOCAL_KUBECONFIGS") === "allow",
     clusterHosts: readClusterHosts(env),
+    clusterWritesMax: numberOf(env, "GANGWAY_CLUSTER_WRITES_MAX"),
+    lossRule: {
+      lostAfterMs: numberOf(env, "GANGWAY_CLUSTER_LOST_SECONDS") * 1000,
+      shareMax: numberOf(env, "GANGWAY_CLUSTERS_LOST_PERCENT") / 100,
+    },
     clusterEvents: choiceOf(env, "GANGWAY_CLUSTER_EVENTS") === "on",
     images: { init: readImage(env, "GANGWAY_INIT_IMAGE"), kubectl: readImage(env, "GANGWAY_KUBECTL_IMAGE") },
-    pending: {
-      createContainerErrorGraceMs: numberOf(env, "GANGWAY_CREATE_CONTAINER_ERROR_GRACE_SECONDS") * 1000,
-      createContainerConfigErrorGraceMs: numberOf(env, "GANGWAY_CREATE_CONTAINER_CONFIG_ERROR_GRACE_SECONDS") * 1000,
-      imagePullBackoffGraceMs: numberOf(env, "GANGWAY_IMAGE_PULL_BACKOFF_GRACE_SECONDS") * 1000,
-      podPendingTimeoutMs: numberOf(env, "GANGWAY_POD_PENDING_TIMEOUT_SECONDS") * 1000,
-    },
-    ...readPodSettings(env),
+    pending: readPending(env, pods.podConfig.pending),
+    ...pods,
     connectionBounds: {
       connectionsMax: numberOf(env, "GANGWAY_CONNECTIONS_MAX"),
       callsMax: numberOf(env, "GANGWAY_CALLS_PER_CONNECTION_MAX"),
@@ -169,6 +178,7 @@ export function readConfig(workingDirectory: string, env: Environment = process.
     },
     pluginCallMsMax: numberOf(env, "GANGWAY_PLUGIN_TIMEOUT_SECONDS") * 1000,
     secretsDirectory: given(env, "GANGWAY_SECRETS"),
+    objectPlaces: readSettingsFile(env, "GANGWAY_OBJECT_STORES", readObjectPlaces)?.value ?? [],
     database: readDatabase(env),
     redis: readRedis(env),
   };
@@ -222,6 +232,21 @@ function readClusterHosts(env: Environment): string {
   } catch (error) {
     throw new Error(`GANGWAY_CLUSTER_HOSTS has a wrong part: ${error instanceof Error ? error.message : error}`);
   }
+}
+
+/** A variable of the environment comes before the file of settings for pods. */
+function readPending(env: Environment, file: PendingConfig): PendingLimits {
+  const msOf = (name: NameWith<"range">, inFile: number | undefined) =>
+    given(env, name) === null && inFile !== undefined ? inFile : numberOf(env, name) * 1000;
+  return {
+    createContainerErrorGraceMs: msOf("GANGWAY_CREATE_CONTAINER_ERROR_GRACE_SECONDS", file.createContainerErrorGraceMs),
+    createContainerConfigErrorGraceMs: msOf(
+      "GANGWAY_CREATE_CONTAINER_CONFIG_ERROR_GRACE_SECONDS",
+      file.createContainerConfigErrorGraceMs,
+    ),
+    imagePullBackoffGraceMs: msOf("GANGWAY_IMAGE_PULL_BACKOFF_GRACE_SECONDS", file.imagePullBackoffGraceMs),
+    podPendingTimeoutMs: msOf("GANGWAY_POD_PENDING_TIMEOUT_SECONDS", file.podPendingTimeoutMs),
+  };
 }
 
 /** Reads YAML, and JSON with it. */

@@ -145,6 +145,27 @@ export const VARIABLES = {
       "The hosts that registered clusters may have, separated by commas: names, `*.SUFFIX`, `*` for any, addresses, " +
       "and ranges, which alone allow loopback and link-local addresses.",
   },
+  GANGWAY_CLUSTER_WRITES_MAX: {
+    default: "50",
+    range: [2, 500],
+    meaning:
+      "The most writes of a process to one cluster that are under way at a time. There are fewer while the cluster " +
+      "throttles or slows down, and 2 at least.",
+  },
+  GANGWAY_CLUSTER_LOST_SECONDS: {
+    default: "60",
+    range: [20, 86_400],
+    meaning:
+      "A cluster that has not answered for so long counts as lost: gangs that never ran there go elsewhere. Only the " +
+      "time counts in which a worker asked it in vain.",
+  },
+  GANGWAY_CLUSTERS_LOST_PERCENT: {
+    default: "34",
+    range: [0, 100],
+    meaning:
+      "While several clusters are silent, they count as lost only if they have at most this share of all devices. " +
+      "Beyond it an operator has to say so.",
+  },
   GANGWAY_CLUSTER_EVENTS: {
     default: "off",
     values: ["on", "off"],
@@ -233,6 +254,9 @@ export const VARIABLES = {
     default: "30",
     range: [1, 600],
     meaning: "A call of a plugin that takes longer is aborted and counts as failed.",
+  },
+  GANGWAY_OBJECT_STORES: {
+    meaning: "A YAML file with the places of objects that plugins may read and write, as docs/plugins.md has them.",
   },
   GANGWAY_SECRETS: { meaning: "The folder of the secrets that plugins may read, one file for each secret." },
   NO_COLOR: { meaning: "Any value: the command line prints no colours." },

@@ -1,10 +1,10 @@
+import { OWN_PREFIX } from "../core/job/labels.ts";
 import type { FieldNote, SentJob } from "../core/job/request/sent.ts";
 import { requestPath } from "./request-path.ts";
 
 const DNS_LABEL = /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/;
 /** The limit of Kubernetes for one object. */
 const ANNOTATIONS_BYTES_MAX = 256 * 1024;
-const OUR_PREFIX = "gangway.dev/";
 
 /** True if the name is a DNS label: at most 63 lower-case letters, digits and dashes. */
 export function isDnsLabel(name: string): boolean {
@@ -42,10 +42,10 @@ function checkReserved({ namespace }: SentJob, isReserved: (namespace: string) =
 /** Refuses labels that only Gangway may set. */
 export function checkLabels({ labels }: Pick<SentJob, "labels">): readonly FieldNote[] {
   return Object.keys(labels)
-    .filter((key) => key.startsWith(OUR_PREFIX))
+    .filter((key) => key.startsWith(OWN_PREFIX))
     .map((key) => ({
       field: requestPath(["labels", key]),
-      message: `must not be set: labels that begin with ${OUR_PREFIX} are reserved`,
+      message: `must not be set: labels that begin with ${OWN_PREFIX} are reserved`,
     }));
 }
 
@@ -58,5 +58,5 @@ function checkAnnotations({ annotations }: SentJob): readonly FieldNote[] {
 
 /** Returns the labels of a pod template that only Gangway may set. */
 export function reservedLabels(labels: Readonly<Record<string, unknown>>): readonly string[] {
-  return Object.keys(labels).filter((key) => key.startsWith(OUR_PREFIX));
+  return Object.keys(labels).filter((key) => key.startsWith(OWN_PREFIX));
 }

@@ -1,3 +1,4 @@
+import { interruptibleBy } from "../core/job/interruptible.ts";
 import { joinErrors, joinNotes, NoteList } from "../core/job/request/notes.ts";
 import type { FieldError, FieldNote, SentJob, TemplateFindings } from "../core/job/request/sent.ts";
 import { shapeReplica } from "../core/kinds/shape-replica.ts";
@@ -14,6 +15,7 @@ import { checkPodPolicy } from "./check-pod-policy.ts";
 import type { ShapedTemplates } from "./new-job.ts";
 import type { IntakeRules } from "./ports.ts";
 import { requestPath } from "./request-path.ts";
+import { warnLowered } from "./warn-lowered.ts";
 
 /** A template as it was sent, and as the platform makes pods of it. */
 type ShapedReplica = ShapedTemplates[string] & { readonly sent: JsonObject };
@@ -124,10 +126,25 @@ function findingsOf(template: JsonObject, { job, role, rules }: Context): Found 
       shapeErrors,
       policy.errors,
     ),
-    warnings: joinErrors("", own.warnings, placeholders.warnings, policy.warnings),
+    warnings: joinErrors(
+      "",
+      own.warnings,
+      placeholders.warnings,
+      policy.warnings,
+      loweredRequests(template, shaped, rules.podConfig),
+    ),
     shaped: isShaped ? shaped.templates : null,
     arePlaceholdersNoted: isAnyNoted(placeholders),
   };
+}
+
+/** Requests above their limits, which the platform's settings lower. Without such settings, a rule refuses them. */
+function loweredRequests(
+  sent: JsonObject,
+  shaped: Shaped | null,
+  { gpuResourceName }: IntakeRules["podConfig"],
+): readonly FieldError[] {
+  return shaped === null || shaped.errors.length > 0 ? [] : warnLowered(sent, shaped.built, gpuResourceName);
 }
 
 /** What rules refuse in a template that cannot be shaped, where nothing else is wrong. */
@@ -154,7 +171,8 @@ function shape(sent: JsonObject, { spec, namespace }: SentJob, rules: IntakeRule
   if (kind === undefined) return { errors: [], built: template, templates: { template } };
   const outcomeOf = (interruptible: boolean) => shapeReplica(template, { kind, namespace, interruptible, config });
   const plain = outcomeOf(false);
-  const first = spec.runPolicy?.interruptible === true ? outcomeOf(true) : plain;
+  const isFirst = interruptibleBy(template) ?? spec.runPolicy?.interruptible ?? false;
+  const first = isFirst ? outcomeOf(true) : plain;
   if (plain.kind === "refused" || first.kind === "refused") {
     const errors = [plain, first].flatMap((one) => (one.kind === "refused" ? [one.errors] : []))[0] ?? [];
     return { errors, built: plain.kind === "shaped" ? plain.template : template, templates: { template } };

@@ -7,7 +7,7 @@ import type { Telemetry } from "../telemetry/events.ts";
 type PodConfigPorts = {
   readonly clock: Clock;
   readonly readFile: (path: string) => Promise<string>;
-  readonly telemetry: Pick<Telemetry, "podConfigRead" | "loopFailed">;
+  readonly telemetry: Pick<Telemetry, "podConfigRead" | "podConfigNoted" | "loopFailed">;
 };
 
 /** The settings that were read at the start, and the file with its text at that time; null without a file. */
@@ -25,6 +25,16 @@ export function followPodConfig(
   { clock, readFile, telemetry }: PodConfigPorts,
   { podConfig, podConfigFile: file }: PodConfigSource,
 ): FollowedFiles<PodConfig> {
+  const say = ({ notes }: PodConfig) => {
+    for (const note of notes) telemetry.podConfigNoted({ file: file?.path ?? "", note });
+  };
+  const parse = (text: string): PodConfig => {
+    if (file === null) return podConfig;
+    const config = file.parse(text);
+    say(config);
+    return config;
+  };
+  say(podConfig);
   const ports = {
     clock,
     readFile,
@@ -35,6 +45,6 @@ export function followPodConfig(
     paths: file === null ? [] : [file.path],
     texts: file === null ? [] : [file.text],
     value: podConfig,
-    parse: ([text = ""]) => file?.parse(text) ?? podConfig,
+    parse: ([text = ""]) => parse(text),
   });
 }

@@ -237,7 +237,7 @@ function toGrant(
   { kind, allocations }: PlannedAdmission,
   { holds = {} }: PlannedGang,
 ): PlannedAdmission["allocations"] {
-  if (kind === "grow") return allocations;
+  if (kind !== "admit") return allocations;
   return allocations.flatMap((one) => {
     const amount = one.amount - (holds[one.pool] ?? 0);
     return amount > 0 ? [{ ...one, amount }] : [];

@@ -1,5 +1,13 @@
 type Task = (key: string) => Promise<void>;
 
+type KeyedQueueOptions = {
+  /** How many tasks run at a time, without those that have left their place. */
+  readonly concurrency: number;
+  /** How many tasks may have left their place. Omitted: none. */
+  readonly leftMax?: number;
+  readonly onError: (error: unknown, key: string) => void;
+};
+
 /**
  * Runs one task at a time for each key, and a bounded number of tasks for all keys. A key that is woken several times
  * while it waits runs once. A key that is woken while it runs, runs once more afterwards.
@@ -7,16 +15,20 @@ type Task = (key: string) => Promise<void>;
 export class KeyedQueue {
   readonly #task: Task;
   readonly #concurrency: number;
+  readonly #leftMax: number;
   readonly #onError: (error: unknown, key: string) => void;
   readonly #waiting = new Set<string>();
   /** The keys that run. True: the key was woken again. */
   readonly #running = new Map<string, boolean>();
+  /** The keys whose tasks run, and take no place. */
+  readonly #left = new Set<string>();
   #idle: (() => void)[] = [];
   #closed = false;
 
-  constructor(task: Task, options: { concurrency: number; onError: (error: unknown, key: string) => void }) {
+  constructor(task: Task, options: KeyedQueueOptions) {
     this.#task = task;
     this.#concurrency = options.concurrency;
+    this.#leftMax = options.leftMax ?? 0;
     this.#onError = options.onError;
   }
 
@@ -35,6 +47,16 @@ export class KeyedQueue {
     return true;
   }
 
+  /**
+   * The key's task, which runs, leaves its place to others: it waits for something that they do not need. Without
+   * effect if as many as may have done so already.
+   */
+  leave(key: string): void {
+    if (!this.#running.has(key) || this.#left.size >= this.#leftMax) return;
+    this.#left.add(key);
+    this.#fill();
+  }
+
   /** Resolves once nothing waits or runs. */
   async idle(): Promise<void> {
     while (this.#waiting.size + this.#running.size > 0) {
@@ -51,7 +73,7 @@ export class KeyedQueue {
 
   #fill(): void {
     for (const key of this.#waiting) {
-      if (this.#running.size >= this.#concurrency) return;
+      if (this.#running.size - this.#left.size >= this.#concurrency) return;
       this.#waiting.delete(key);
       this.#running.set(key, false);
       void this.#run(key);
@@ -66,6 +88,7 @@ export class KeyedQueue {
     }
     const again = this.#running.get(key) === true;
     this.#running.delete(key);
+    this.#left.delete(key);
     if (again && !this.#closed) this.#waiting.add(key);
     this.#fill();
     if (this.#waiting.size + this.#running.size > 0) return;

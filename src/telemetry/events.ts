@@ -1,11 +1,12 @@
 /** Serves on-call engineers: the log lines and the measurements of every event that the service reports. */
 import pino, { type Logger } from "pino";
 import type { AuditEntry } from "../core/admin/audit.ts";
+import type { PluginMeasure } from "../core/kinds/plugin-services.ts";
 import { REDIS_STATES, type RedisState } from "../core/quota/redis-state.ts";
 import type { ClockEvents } from "../runtime/decision-clock.ts";
 import { FOREIGN_BYTES_MAX, foreignText } from "../runtime/foreign-text.ts";
 import type { LogFormat } from "../runtime/log-format.ts";
-import { boundedLabel, boundedReadings } from "./bounded-labels.ts";
+import { boundedLabel, boundedReadings, OTHER } from "./bounded-labels.ts";
 import { openLog } from "./log-output.ts";
 import { formatted } from "./log-text.ts";
 import type { Meter } from "./metrics.ts";
@@ -21,6 +22,8 @@ export type Telemetry = ClockEvents & {
   readonly databaseWarned: (facts: { readonly warning: string }) => void;
   /** The platform's settings for pods have changed. They apply to jobs that are created from now on. */
   readonly podConfigRead: (facts: { readonly file: string }) => void;
+  /** A member of the platform's settings for pods has no effect here. The note says what has. */
+  readonly podConfigNoted: (facts: { readonly file: string; readonly note: string }) => void;
   /** The certificate of the listeners has changed. Connections that exist keep theirs. */
   readonly certificateRead: (facts: { readonly file: string }) => void;
   /** The API is served to other machines, and lacks `encryption`, `authentication` or both. */
@@ -94,8 +97,16 @@ export type Telemetry = ClockEvents & {
   }) => void;
   /** How many jobs this worker is still to step one at a time, after two workers have ended. */
   readonly suspectsLeft: (left: number) => void;
+  /** A pod has come to a node. `onPlan`: to the planned one. */
+  readonly podPlaced: (facts: { readonly cluster: string; readonly onPlan: boolean }) => void;
   /** A job was set aside: its step has stopped workers. */
   readonly jobSetAside: (facts: { readonly job: string; readonly uid: string; readonly reason: string }) => void;
+  /** A Kubernetes API server has throttled a write, or has answered it too late. */
+  readonly clusterThrottled: (facts: { readonly cluster: string }) => void;
+  /** A cluster has not answered for so long that it counts as lost. */
+  readonly clusterLost: (facts: { readonly cluster: string }) => void;
+  /** Clusters that do not answer do not count as lost by themselves: too much of the fleet is silent. */
+  readonly clustersHeld: (facts: { readonly clusters: readonly string[] }) => void;
   /** A call to a Kubernetes API server has ended. `code` is `2xx`, the status of a refusal, or `unreachable`. */
   readonly kubernetesCalled: (facts: {
     readonly cluster: string;
@@ -133,6 +144,10 @@ export type Telemetry = ClockEvents & {
   readonly taskPhaseReached: (facts: { readonly kind: string; readonly phase: string }) => void;
   /** A plugin's request for tokens was answered with this outcome, or has `failed`. */
   readonly pluginAsked: (facts: { readonly kind: string; readonly pool: string; readonly outcome: string }) => void;
+  /** A plugin has counted something of its own. */
+  readonly pluginCounted: (facts: PluginMeasure & { readonly by: number }) => void;
+  /** A plugin has measured a time of its own. */
+  readonly pluginTimed: (facts: PluginMeasure & { readonly tookMs: number }) => void;
   /** The number of this worker's jobs that lack tokens of a pool. */
   readonly pluginsWait: (facts: { readonly kind: string; readonly pool: string; readonly jobs: number }) => void;
   /** The database refused a query or a transaction for lack of something, such as room on its disk. */
@@ -206,6 +221,9 @@ const QUEUES_MAX = 1_000;
 /** Plugins and programs of users can name reasons of their own. */
 const REASONS_MAX = 100;
 
+/** The names with their labels that all plugins of a process may give to measures of their own. */
+const OWN_NAMES_MAX = 200;
+
 const NO_METER: Meter = { record: () => {}, read: () => {} };
 
 function telemetryOn(log: Logger, measuring: Meter | null): Telemetry {
@@ -222,6 +240,7 @@ function telemetryOn(log: Logger, measuring: Meter | null): Telemetry {
     logBegunAnew: (facts) => log.warn(facts, "the database was restored or failed over: watches begin anew"),
     databaseWarned: (facts) => log.warn(facts, "database set up incompletely"),
     podConfigRead: (facts) => log.info(facts, "pod settings read again"),
+    podConfigNoted: (facts) => log.warn(facts, "pod settings have a member without effect"),
     certificateRead: (facts) => log.info(facts, "certificate read again"),
     authenticationFileRead: (facts) => log.info(facts, "methods of authentication read again"),
     accessFileRead: (facts) => log.info(facts, "roles and bindings read again"),
@@ -237,13 +256,21 @@ function telemetryOn(log: Logger, measuring: Meter | null): Telemetry {
       log.error(facts, "call answered with INTERNAL");
       meter.record("internalErrors", 1);
     },
+    clusterThrottled: ({ cluster }) => meter.record("clusterWritesThrottled", 1, { cluster }),
     clusterFailed: (facts) => {
       log.warn(facts, "cluster call failed");
       meter.record("clusterFailures", 1, { cluster: facts.cluster ?? "" });
     },
+    clusterLost: (facts) => log.error(facts, "cluster counts as lost: gangs that never ran there go elsewhere"),
+    clustersHeld: (facts) =>
+      log.error(facts, "clusters are silent, and too much of the fleet is: declare them lost if they are"),
     codeBlocked: (facts) => {
       log.warn(facts, "code blocked this process");
       meter.record("codeBlocked", 1, { of: facts.of, name: facts.name });
+    },
+    podPlaced: ({ cluster, onPlan }) => {
+      meter.record("podsPlaced", 1, { cluster });
+      if (!onPlan) meter.record("podsOffPlan", 1, { cluster });
     },
     jobSetAside: (facts) => {
       log.error(facts, "job set aside: its step has stopped workers");
@@ -284,6 +311,7 @@ function measurements(meter: Meter) {
   );
   meter.read("reservations", () => (planned === null ? [] : [{ value: planned.reservations, labels: {} }]));
   const queueLabel = boundedLabel(QUEUES_MAX);
+  const own = ownLabels();
   const reasonLabel = boundedLabel(REASONS_MAX);
   return {
     callLimited: ({ limit }) => meter.record("callsLimited", 1, { limit }),
@@ -330,6 +358,8 @@ function measurements(meter: Meter) {
     pluginCalled: ({ tookMs, ...labels }) => meter.record("pluginCallDuration", seconds(tookMs), labels),
     taskPhaseReached: (labels) => meter.record("pluginPhases", 1, labels),
     pluginAsked: (labels) => meter.record("pluginAllocations", 1, labels),
+    pluginCounted: ({ by, ...labels }) => meter.record("pluginOwnCounts", by, own(labels)),
+    pluginTimed: ({ tookMs, ...labels }) => meter.record("pluginOwnDurations", seconds(tookMs), own(labels)),
     pluginsWait: ({ jobs, ...labels }) => meter.record("pluginTokensWaiting", jobs, labels),
     databaseShort: ({ shortage }) => meter.record("databaseShortages", 1, { shortage }),
     redisSeen: ({ state }) => {
@@ -338,6 +368,15 @@ function measurements(meter: Meter) {
     changesSequenced: ({ lagMs }) => meter.record("watchLag", seconds(lagMs)),
     rowsPruned: ({ kind, rows }) => meter.record("rowsPruned", rows, { kind }),
   } satisfies Partial<Telemetry>;
+}
+
+/** The names of all plugins beyond the first ones count together. */
+function ownLabels(): (measure: PluginMeasure) => PluginMeasure {
+  const known = boundedLabel(OWN_NAMES_MAX);
+  return (measure) => {
+    const { plugin, name, label } = measure;
+    return known(JSON.stringify([plugin, name, label])) === OTHER ? { plugin, name: OTHER, label: "" } : measure;
+  };
 }
 
 /** Never below 0, although another machine's clock may be ahead. */

@@ -36,6 +36,11 @@ export function showSurvey(meter: Pick<Meter, "read">, survey: () => FleetSurvey
       queueBorrowed: (row) => ({ value: row.borrowed, labels: ofQueue(row) }),
     },
   );
+  show(
+    "clusters",
+    { label: "cluster", most: FLAVOR_SERIES_MAX },
+    { clusterState: ({ cluster, state, isIn }) => ({ value: isIn ? 1 : 0, labels: { cluster, state } }) },
+  );
   const ofCluster = ({ cluster, flavor }: Rows["flavors"]) => ({ cluster, flavor });
   show(
     "flavors",

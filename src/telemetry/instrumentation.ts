@@ -4,7 +4,7 @@ import type { Job } from "../core/job/job.ts";
 import { type ActedLike, countActions, countCreated } from "./count-changes.ts";
 import type { Telemetry } from "./events.ts";
 import { showSurvey } from "./fleet-gauges.ts";
-import type { Meter } from "./metrics.ts";
+import type { Meter, MetricKey } from "./metrics.ts";
 import { observeKubeClient } from "./observe-kube-client.ts";
 import {
   type ObservePorts,
@@ -15,7 +15,12 @@ import {
 } from "./observe-stores.ts";
 import type { Tracing } from "./tracing.ts";
 
-type HeardCluster = { readonly name: string; readonly lastHeardMs: () => number | null };
+type WriteFacts = { readonly limit: number; readonly inFlight: number; readonly waiting: number };
+type HeardCluster = {
+  readonly name: string;
+  readonly lastHeardMs: () => number | null;
+  readonly writes: () => WriteFacts;
+};
 type UnaryCall = { readonly method: string; readonly headers: Readonly<Record<string, unknown>> };
 
 /** A method, whose parameter may be more precise in the intake that is wrapped. */
@@ -50,6 +55,7 @@ export type Instrumentation = {
   /** For the worker's options. */
   readonly workerOptions: {
     readonly onStep?: Telemetry["stepEnded"];
+    readonly onPodPlaced?: Telemetry["podPlaced"];
     readonly onBuckets?: Telemetry["bucketsHeld"];
     readonly pluginEvents?: Pick<Telemetry, "pluginCalled" | "pluginAsked" | "pluginsWait">;
   };
@@ -98,18 +104,34 @@ export function createInstrumentation(ports: ObservePorts & { readonly meter: Me
       onActed: (job, acted) => countActions(ports, job, acted),
       ...(tracing === null ? {} : { traceStep: traceStep(tracing) }),
     },
-    workerOptions: { onStep: telemetry.stepEnded, onBuckets: telemetry.bucketsHeld, pluginEvents: telemetry },
+    workerOptions: {
+      onStep: telemetry.stepEnded,
+      onBuckets: telemetry.bucketsHeld,
+      onPodPlaced: telemetry.podPlaced,
+      pluginEvents: telemetry,
+    },
     apiPorts: {
       observeCall: (call, run) => (tracing === null ? measured(ports, call, run) : traced(ports, tracing, call, run)),
     },
-    clusters: (clusters) =>
+    clusters: (clusters) => {
       meter?.read("clusterSilence", () =>
         clusters().flatMap(({ name, lastHeardMs }) => {
           const heardMs = lastHeardMs();
           const value = heardMs === null ? 0 : (clock.monotonicMs() - heardMs) / 1000;
           return heardMs === null ? [] : [{ value, labels: { cluster: name } }];
         }),
-      ),
+      );
+      const ofWrites = {
+        clusterWritesLimit: "limit",
+        clusterWritesInFlight: "inFlight",
+        clusterWritesWaiting: "waiting",
+      } as const satisfies Partial<Record<MetricKey, keyof WriteFacts>>;
+      for (const [metric, fact] of Object.entries(ofWrites)) {
+        meter?.read(metric as MetricKey, () =>
+          clusters().map(({ name, writes }) => ({ value: writes()[fact], labels: { cluster: name } })),
+        );
+      }
+    },
     showSurvey: meter === null ? null : (survey) => showSurvey(meter, survey),
   };
 }

@@ -30,6 +30,12 @@ export const METRICS = {
     help: "How much of each flavor the schedulable nodes of a cluster have, such as GPUs, as last observed",
     labels: ["cluster", "flavor"],
   },
+  clusterState: {
+    kind: "gauge",
+    name: "gangway_cluster_state",
+    help: "1 for the state that a cluster is in, 0 for the others: ACTIVE, UNREACHABLE, UNUSABLE, LOST, RETURNING",
+    labels: ["cluster", "state"],
+  },
   flavorFree: {
     kind: "gauge",
     name: "gangway_flavor_free",
@@ -120,6 +126,18 @@ export const METRICS = {
     help: "How often code blocked the process for half a second or more, by whose code it is, and plugin or cluster",
     labels: ["of", "name"],
   },
+  podsPlaced: {
+    kind: "counter",
+    name: "gangway_pods_placed_total",
+    help: "Pods that were made for a planned node and have come to a node, by cluster",
+    labels: ["cluster"],
+  },
+  podsOffPlan: {
+    kind: "counter",
+    name: "gangway_pods_off_plan_total",
+    help: "Pods of gangway_pods_placed_total that have come to another node than planned, by cluster",
+    labels: ["cluster"],
+  },
   suspects: {
     kind: "gauge",
     name: "gangway_suspect_jobs",
@@ -160,6 +178,30 @@ export const METRICS = {
     kind: "gauge",
     name: "gangway_cluster_silence_seconds",
     help: "Silence of the quietest reflector of a cluster; no value before its first answer",
+    labels: ["cluster"],
+  },
+  clusterWritesLimit: {
+    kind: "gauge",
+    name: "gangway_cluster_writes_limit",
+    help: "How many writes of a process to a cluster may be under way now: fewer while it throttles or slows down",
+    labels: ["cluster"],
+  },
+  clusterWritesInFlight: {
+    kind: "gauge",
+    name: "gangway_cluster_writes_in_flight",
+    help: "Writes of a process to a cluster that are under way",
+    labels: ["cluster"],
+  },
+  clusterWritesWaiting: {
+    kind: "gauge",
+    name: "gangway_cluster_writes_waiting",
+    help: "Writes of a process to a cluster that wait for others to end, or because the cluster has asked for a pause",
+    labels: ["cluster"],
+  },
+  clusterWritesThrottled: {
+    kind: "counter",
+    name: "gangway_cluster_writes_throttled_total",
+    help: "Writes that a cluster refused for the number of calls, or answered too late",
     labels: ["cluster"],
   },
   clusterFailures: {
@@ -209,6 +251,18 @@ export const METRICS = {
     name: "gangway_plugin_allocations_total",
     help: "Requests of plugins for tokens, by kind, pool and outcome",
     labels: ["kind", "pool", "outcome"],
+  },
+  pluginOwnCounts: {
+    kind: "counter",
+    name: "gangway_plugin_own_total",
+    help: "What plugins count themselves, by plugin, and by name and label of their own",
+    labels: ["plugin", "name", "label"],
+  },
+  pluginOwnDurations: {
+    kind: "histogram",
+    name: "gangway_plugin_own_seconds",
+    help: "Times that plugins measure themselves, by plugin, and by name and label of their own",
+    labels: ["plugin", "name", "label"],
   },
   pluginTokensWaiting: {
     kind: "gauge",

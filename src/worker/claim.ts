@@ -4,6 +4,7 @@
  */
 import type { JobEvent } from "../core/job/event.ts";
 import type { Job } from "../core/job/job.ts";
+import { hasLabels } from "../core/job/labels.ts";
 import type { Admission } from "../core/job/status.ts";
 import { admissionLabels } from "../core/pods/build/build-labels.ts";
 import type { ActOutcome } from "../core/reconcile/decision.ts";
@@ -24,7 +25,7 @@ type ClaimPorts<T> = {
 type Claimed<T> = {
   /** Objects that are ours now. */
   readonly claimed: readonly T[];
-  /** Objects that are not ours: controlled by another owner, released, or not adopted. */
+  /** Objects that are not ours: controlled by another owner, released now or before, or not adopted. */
   readonly lost: readonly T[];
   readonly failures: readonly { readonly object: T; readonly what: "Adopt" | "Release"; readonly message: string }[];
 };
@@ -46,7 +47,10 @@ export async function claimObjects<T extends Claimable>(
   };
   const all: { readonly object: T; readonly fate: ClaimResult }[] = [];
   for (const object of objects) {
-    all.push({ object, fate: await claimOne({ ...ports, adopt }, object, claimVerdict(object, claimant)) });
+    const fate = await claimOne({ ...ports, adopt }, object, claimVerdict(object, claimant));
+    // Without a controller and with other labels it was released before.
+    const isReleased = fate.has === "neither" && !hasLabels(object.labels, claimant.selector);
+    all.push({ object, fate: isReleased ? { ...fate, has: "lost" } : fate });
   }
   const failures = all.flatMap(({ object, fate }) => (fate.failure === null ? [] : [{ object, ...fate.failure }]));
   const having = (has: ClaimResult["has"]) => all.filter(({ fate }) => fate.has === has).map(({ object }) => object);
@@ -54,7 +58,7 @@ export async function claimObjects<T extends Claimable>(
 }
 
 type ClaimResult = {
-  /** `neither`: it is being deleted, or it has no controller and not our labels. */
+  /** `neither`: it has no controller, and our anchor or the object itself is being deleted. */
   readonly has: "claimed" | "lost" | "neither";
   readonly failure: { readonly what: "Adopt" | "Release"; readonly message: string } | null;
 };
@@ -88,9 +92,9 @@ const ANCHOR_GONE: ActOutcome = { kind: "failed", reason: "AnchorGone", message:
 type ClaimedJob = { readonly observed: Observed; readonly events: readonly JobEvent[] };
 
 /**
- * Claims the objects of a job's live admissions, and returns the observed objects afterwards. A pod that is no longer
- * ours stays among them without the job's uid, since it still has its name. Nothing is claimed for admissions that are
- * not live: their anchors are being deleted.
+ * Claims the objects of a job's admissions that are not undone, and returns the observed objects afterwards. A pod that
+ * is no longer ours stays among them without the job's uid, since it still has its name. Nothing is claimed once the
+ * anchor is being deleted.
  */
 export async function claimAll(
   {
@@ -104,10 +108,10 @@ export async function claimAll(
   const events: JobEvent[] = [];
   const after: ObservedCluster[] = [];
   for (const seen of observed) {
-    const live = job.admissions.find(({ state, cluster }) => state === "live" && cluster === seen.cluster);
-    const anchor = live === undefined ? null : anchoredMaps(seen, live.number).anchor;
-    if (live === undefined || anchor === null || anchor.deleting) after.push(seen);
-    else after.push(await claimSeen({ clusters, config, job, live, anchor, seen, events }, signal));
+    const current = job.admissions.find(({ state, cluster }) => state !== "undone" && cluster === seen.cluster);
+    const anchor = current === undefined ? null : anchoredMaps(seen, current.number).anchor;
+    if (current === undefined || anchor === null || anchor.deleting) after.push(seen);
+    else after.push(await claimSeen({ clusters, config, job, current, anchor, seen, events }, signal));
   }
   return { observed: after, events };
 }
@@ -116,16 +120,17 @@ type AdmissionClaim = {
   readonly clusters: Pick<WorkerClusters, "claim" | "anchorLives">;
   readonly config: ReconcileConfig;
   readonly job: Job;
-  readonly live: Admission;
+  readonly current: Admission;
   readonly anchor: ObjectView;
   readonly seen: ObservedCluster;
   readonly events: JobEvent[];
 };
 
 async function claimSeen(claim: AdmissionClaim, signal: AbortSignal): Promise<ObservedCluster> {
-  const { clusters, job, live, anchor, seen } = claim;
+  const { clusters, job, current, anchor, seen } = claim;
+  const selector = selectorOf(claim);
   const isOurs = (object: Pick<ObjectView, "admission" | "controllerUid">) =>
-    object.admission === live.number || object.controllerUid === anchor.uid;
+    object.admission === current.number || object.controllerUid === anchor.uid;
   const place = { cluster: seen.cluster, namespace: job.namespace, anchor: { name: anchor.name, uid: anchor.uid } };
   let lives: Promise<boolean> | null = null;
   const anchorLives = () => {
@@ -136,7 +141,7 @@ async function claimSeen(claim: AdmissionClaim, signal: AbortSignal): Promise<Ob
     const act = (kind: "adopt" | "release") => (one: T) =>
       clusters.claim({ ...place, kind, object, name: one.name, uid: one.uid }, signal);
     const ports = { anchorLives, adopt: act("adopt"), release: act("release") };
-    const claimed = await claimObjects(ports, candidates, { anchor, selector: selectorOf(claim) });
+    const claimed = await claimObjects(ports, candidates, { anchor, selector });
     for (const failure of claimed.failures) claim.events.push(failedEvent(failure, object, seen.cluster));
     return claimed;
   };
@@ -149,8 +154,11 @@ async function claimSeen(claim: AdmissionClaim, signal: AbortSignal): Promise<Ob
     ...seen,
     pods: seen.pods.map((pod) => {
       if (pods.lost.includes(pod)) return { ...pod, jobUid: null };
-      return pods.claimed.includes(pod) ? { ...pod, controllerUid: anchor.uid } : pod;
+      if (!pods.claimed.includes(pod)) return pod;
+      const { released: _released, ...own } = pod;
+      return { ...own, controllerUid: anchor.uid };
     }),
+    ...(seen.lost === undefined ? {} : { lost: seen.lost.filter(({ labels }) => hasLabels(labels, selector)) }),
     services: seen.services.flatMap((service) => {
       if (services.lost.includes(service)) return [];
       return services.claimed.includes(service) ? { ...service, controllerUid: anchor.uid } : service;
@@ -159,9 +167,9 @@ async function claimSeen(claim: AdmissionClaim, signal: AbortSignal): Promise<Ob
 }
 
 /** The labels with which every object of the admission is created, and which users have no reason to change. */
-function selectorOf({ job, live, config }: AdmissionClaim): Readonly<Record<string, string>> {
+function selectorOf({ job, current, config }: AdmissionClaim): Readonly<Record<string, string>> {
   const operatorName = config.kinds.kindOf(job.spec.kind)?.operatorName ?? "";
-  return admissionLabels({ job, operatorName, admission: live.number, config: config.build });
+  return admissionLabels({ job, operatorName, admission: current.number, config: config.build });
 }
 
 function failedEvent(

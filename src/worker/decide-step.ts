@@ -2,6 +2,7 @@ import type { Section } from "../core/blame/watch-sections.ts";
 import { holdsForFewer } from "../core/job/admission-changes.ts";
 import type { BucketLease } from "../core/job/bucket.ts";
 import { awaitsResult, type Job, liveAdmission } from "../core/job/job.ts";
+import type { Placement } from "../core/job/placement/placement.ts";
 import { isSetAside } from "../core/job/set-aside.ts";
 import { isService } from "../core/kinds/kind.ts";
 import { podName } from "../core/kinds/pod-name.ts";
@@ -12,6 +13,7 @@ import type { JobToObserve, Observed } from "../core/reconcile/observed.ts";
 import { applyCacheLookup, lookUpCache } from "../core/reconcile/plugins/cached-result.ts";
 import { failedRuns } from "../core/reconcile/problems/failed-runs.ts";
 import { reconcileGuarded } from "../core/reconcile/reconcile.ts";
+import type { ArrivedPods } from "./arrived-pods.ts";
 import { claimAll } from "./claim.ts";
 import type { FailureLogs } from "./failure-logs.ts";
 import type { JobMemory } from "./job-memory.ts";
@@ -27,6 +29,7 @@ export type DecisionContext = {
   readonly config: ReconcileConfig;
   readonly memory: JobMemory;
   readonly seen: SeenTimes;
+  readonly placed: ArrivedPods;
   readonly calls: PluginCalls;
   readonly slow: SlowPlugins;
   /** Null: no lines of failed containers are kept. */
@@ -35,11 +38,14 @@ export type DecisionContext = {
   readonly onRan: (jobUid: string, tookMs: number) => void;
 };
 
+/** A job, the lease of its bucket, and the planned nodes of its live admission, if it has some. */
+type JobToStep = { readonly job: Job; readonly lease: BucketLease; readonly placement: Placement | null };
+
 /** Decides the next step of a job of any kind. Null: it cannot be decided now; try again later. */
 export async function decideStep(
   ports: WorkerPorts,
   context: DecisionContext,
-  { job, lease }: { readonly job: Job; readonly lease: BucketLease },
+  { job, lease, placement }: JobToStep,
   signal: AbortSignal,
 ): Promise<Decision | null> {
   const plugin = pluginOf(job, context.config.kinds);
@@ -47,7 +53,7 @@ export async function decideStep(
   if (awaitsResult(job) && isClear(job)) return decideCached(ports, context, job, signal);
   if (isService(context.config.kinds.kindOf(job.spec.kind)))
     return decidePluginJob(ports, context, { job, lease }, signal);
-  return decideGang(ports, context, job, signal);
+  return decideGang(ports, context, { job, placement }, signal);
 }
 
 /** The plugin that brings a job's kind. Null: Gangway does. */
@@ -92,7 +98,7 @@ async function decideCached(
 async function decideGang(
   ports: WorkerPorts,
   context: DecisionContext,
-  job: Job,
+  { job, placement }: Pick<JobToStep, "job" | "placement">,
   signal: AbortSignal,
 ): Promise<Decision | null> {
   const where = whereToLook(job, context.config.kinds);
@@ -103,7 +109,8 @@ async function decideGang(
     const nowMs = ports.clock.nowMs();
     const seen = context.seen.bound(claimed.observed, job, nowMs);
     keepFailureLogs(context, job, { seen, nowMs }, signal);
-    const decide = () => reconcileGuarded(job, seen, nowMs, context.config, refused);
+    context.placed.see(job, seen, placement);
+    const decide = () => reconcileGuarded(job, seen, nowMs, context.config, { refused, placement });
     return timedSection(ports, context, sectionOf(job, context.config.kinds), decide);
   };
   const watched = ports.clusters.observe(where);

@@ -4,10 +4,18 @@
  */
 
 import type { BucketLease } from "../core/job/bucket.ts";
+import { interruptibleFailuresOf, staysInterruptible } from "../core/job/interruptible.ts";
 import type { Job } from "../core/job/job.ts";
-import { taskName } from "../core/job/names.ts";
+import { TASK_NAME_LENGTHS, taskName } from "../core/job/names.ts";
 import { isSetAside } from "../core/job/set-aside.ts";
 import type { Plugin, PluginProperties, ResourceManager, TaskContext } from "../core/kinds/plugin.ts";
+import {
+  type EventsRecorder,
+  eventsOfCall,
+  NO_PLATFORM,
+  NO_STORE,
+  OBJECT_BYTES_MAX,
+} from "../core/kinds/plugin-services.ts";
 import { type Registry, servedName } from "../core/kinds/registry.ts";
 import type { Decision } from "../core/reconcile/decision.ts";
 import { type ReconcileConfig, reasonOf } from "../core/reconcile/decision-draft.ts";
@@ -29,7 +37,6 @@ const CALL_MS_MAX = 30_000;
  */
 const CALLS_MAX = 24;
 const CALLS_PER_PLUGIN_MAX = 8;
-const NAME_LENGTH_MAX = 50;
 
 /**
  * Decides the next step of a job without pods. The call that is due is recorded first. Only then is the plugin called,
@@ -134,7 +141,8 @@ export class PluginCalls {
 
   async #cutOff(task: PluginTask, signal: AbortSignal): Promise<CallOutcome | null> {
     using over = linkedController(signal);
-    const progress = { isLoaded: false };
+    const { recorder, events } = eventsOfCall();
+    const progress = { isLoaded: false, recorder };
     const calling = this.#run(task, progress, over.signal).catch((error: unknown): CallOutcome => {
       return { kind: "failed", message: thrownText(error) };
     });
@@ -144,12 +152,17 @@ export class PluginCalls {
     ]);
     over.abort();
     if (signal.aborted) return null;
-    if (outcome !== CUT_OFF) return outcome;
+    if (outcome !== CUT_OFF) return { ...outcome, events: [...events] };
     const what = progress.isLoaded ? "it" : "the load of its plugin";
-    return { kind: "failed", message: `${what} was cut off after ${this.#callMsMax / 1000} s`, isCutOff: true };
+    const message = `${what} was cut off after ${this.#callMsMax / 1000} s`;
+    return { kind: "failed", message, isCutOff: true, events: [...events] };
   }
 
-  async #run(task: PluginTask, progress: { isLoaded: boolean }, signal: AbortSignal): Promise<CallOutcome> {
+  async #run(
+    task: PluginTask,
+    progress: { isLoaded: boolean; readonly recorder: EventsRecorder },
+    signal: AbortSignal,
+  ): Promise<CallOutcome> {
     const { job } = task;
     const host = this.#ports.plugins;
     if (host === undefined) return { kind: "failed", message: "this process has no plugins" };
@@ -157,7 +170,7 @@ export class PluginCalls {
     const plugin = await host.pluginOf(job.spec.kind, signal);
     progress.isLoaded = true;
     if (signal.aborted) return { kind: "failed", message: "it was cut off" };
-    const context = this.#context(task, { plugin, host, signal });
+    const context = this.#context(task, { plugin, host, signal, events: progress.recorder });
     this.#shortage.clear(job.uid);
     const value = await this.#begin(plugin, task, context);
     // The record of this call may release the tokens of its attempt: no request may arrive after it.
@@ -189,15 +202,18 @@ export class PluginCalls {
       readonly plugin: Plugin;
       readonly host: PluginHost;
       readonly signal: AbortSignal;
+      readonly events: EventsRecorder;
     },
   ): TaskContext {
-    const { host, signal } = of;
+    const { host, signal, events } = of;
     const { uid, namespace, name, project, labels, annotations, spec } = job;
     const { admission, attempt, state } = call.plugin;
-    const lengthMax = of.plugin.properties?.generatedNameLengthMax ?? NAME_LENGTH_MAX;
-    const task = taskName({ jobUid: uid, admission, attempt }, lengthMax);
+    const { generatedNameLengthMin: min, generatedNameLengthMax: max } = { ...of.plugin.properties };
+    const lengths = { min: min ?? TASK_NAME_LENGTHS.min, max: max ?? TASK_NAME_LENGTHS.max };
+    const task = taskName({ jobUid: uid, admission, attempt }, lengths);
     const { kind, kindSpec, priority } = spec;
-    const { queue } = spec.runPolicy.schedulingPolicy;
+    const { runPolicy } = spec;
+    const { queue } = runPolicy.schedulingPolicy;
     const holder = { lease, jobUid: uid, admission, taskName: task, project, namespace, priority };
     return {
       // Copies, like the state: a plugin that changes them changes nothing of ours.
@@ -215,6 +231,14 @@ export class PluginCalls {
       attempt,
       taskName: task,
       state: structuredClone(state),
+      inputs: structuredClone(spec.inputs ?? {}),
+      maxAttempts: { user: runPolicy.backoffLimit, system: runPolicy.systemBackoffLimit },
+      interruptible: runPolicy.interruptible === true && staysInterruptible(runPolicy, job.status.attempts),
+      interruptibleFailureThreshold: interruptibleFailuresOf(runPolicy),
+      platform: host.platformOf?.(namespace) ?? NO_PLATFORM,
+      store: host.storeOf?.(namespace, signal) ?? NO_STORE,
+      bytesMax: OBJECT_BYTES_MAX,
+      events,
       nowMs: this.#ports.clock.nowMs(),
       signal,
       resources: this.#whileCalled(job, host.resources(holder), signal),

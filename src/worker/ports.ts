@@ -3,7 +3,9 @@ import type { Section } from "../core/blame/watch-sections.ts";
 import type { BucketLease, BucketView } from "../core/job/bucket.ts";
 import type { JobEvent } from "../core/job/event.ts";
 import type { Job } from "../core/job/job.ts";
+import type { Placement } from "../core/job/placement/placement.ts";
 import type { Plugin, ResourceManager, SecretManager } from "../core/kinds/plugin.ts";
+import type { DataStore, PlatformFacts } from "../core/kinds/plugin-services.ts";
 import type { TaskHolder } from "../core/quota/calls.ts";
 import type { Action, ActOutcome, AnchorEvents, Decision, RecordOutcome } from "../core/reconcile/decision.ts";
 import type { ClaimAction } from "../core/reconcile/objects/claim.ts";
@@ -37,7 +39,10 @@ export type WorkerStore = {
   ) => Promise<readonly string[]>;
   /** Jobs of these buckets that are due to be looked at again, most overdue first. */
   readonly dueJobs: (buckets: readonly number[], nowMs: number, limit: number) => Promise<readonly string[]>;
-  readonly loadJob: (jobUid: string) => Promise<{ readonly job: Job; readonly bucket: number } | null>;
+  /** The job with the planned nodes of its live admission, if it has some. */
+  readonly loadJob: (
+    jobUid: string,
+  ) => Promise<{ readonly job: Job; readonly bucket: number; readonly placement: Placement | null } | null>;
   /** The same without templates. */
   readonly loadBareJob: (jobUid: string) => Promise<{ readonly job: Job; readonly bucket: number } | null>;
   /** Jobs that have or may produce the result that this job needs. */
@@ -105,6 +110,9 @@ export type PluginHost = {
   readonly pluginOf: (kind: string, signal: AbortSignal) => Promise<Plugin>;
   readonly resources: (holder: TaskHolder) => ResourceManager;
   readonly secrets: SecretManager;
+  /** Omitted: plugins reach no objects, and the platform gives nothing. */
+  readonly storeOf?: (namespace: string, signal: AbortSignal) => DataStore;
+  readonly platformOf?: (namespace: string) => PlatformFacts;
 };
 
 export type WorkerPorts = {

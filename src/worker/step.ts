@@ -26,6 +26,8 @@ export type StepContext = DecisionContext & {
   readonly leaseOf: (bucket: number) => BucketLease | null;
   readonly onLeaseLost: (bucket: number) => void;
   readonly suspects: Suspects;
+  /** Called before a step waits for a cluster. Steps of other clusters need not wait with it. */
+  readonly onActing: (jobUid: string) => void;
   /** Called with a job that was set aside. */
   readonly onSetAside: (job: Job, setAside: SetAside) => void;
 };
@@ -81,12 +83,12 @@ async function attempt(
   if (judged !== null) return judged;
   const loaded = await ports.store.loadJob(jobUid);
   if (loaded === null) return sweepRemains(ports, context, jobUid, signal);
-  const { job, bucket } = loaded;
+  const { job, bucket, placement } = loaded;
   // A machine that slept without knowing it has an old time until it asks. Newer ones would count as wrong.
   if (hasFutureTimes(job, ports.clock.nowMs())) await ports.member.look?.();
   const lease = context.leaseOf(bucket);
   if (lease === null) return { kind: "notOurs" };
-  const decision = await decideStep(ports, context, { job, lease }, signal);
+  const decision = await decideStep(ports, context, { job, lease, placement }, signal);
   if (decision === null) return { kind: "unseen" };
   const decided = { job, decision, lease, due };
   const { traceStep } = ports;
@@ -146,7 +148,7 @@ async function apply(
 /** Makes a decision durable before any cluster is changed. A decision that changes nothing is not written. */
 async function record(
   ports: WorkerPorts,
-  { memory, failureLogs }: StepContext,
+  { memory, failureLogs, placed }: StepContext,
   { job, decision, lease }: { readonly job: Job; readonly decision: Decision; readonly lease: BucketLease },
 ): Promise<RecordOutcome> {
   const { store, clock, wakePlanner } = ports;
@@ -155,6 +157,7 @@ async function record(
   if (outcome !== "recorded") return outcome;
   if (decision.forget) {
     memory.forget(job.uid);
+    placed.forget(job.uid);
     failureLogs?.forget(job.uid);
   } else memory.recorded(job.uid, decision.recheckAtMs);
   writeClusterEvents(ports, job, decision.record?.events ?? []);
@@ -185,8 +188,10 @@ async function act(
   const tried = heldBack ? decision.actions.filter((action) => !isCreate(action)) : decision.actions;
   const { wanted, held } = context.quotas.sort(tried, clock.monotonicMs());
   const actions = memory.expect(job.uid, wanted, clock.monotonicMs());
+  if (actions.length > 0) context.onActing(job.uid);
   const acted = await carryOut(actAfterLogs(ports, context), actions, signal);
   if (acted.length > 0) ports.onActed?.(job, acted);
+  context.placed.noteMade(job.uid, acted);
   const happened = new Set(acted.filter((one) => !hasFailed(one)).map(({ action }) => action));
   memory.expectNot(
     job.uid,
@@ -202,7 +207,10 @@ async function act(
   if (!heldBack) memory.succeeded(job.uid);
   if (learned.kind === "held") return { kind: "again", afterMs: learned.waitMs };
   const settled = decision.record === null && decision.actions.length === 0 && decision.recheckAtMs === null;
-  if (settled && isTerminal(job.status)) memory.forget(job.uid);
+  if (settled && isTerminal(job.status)) {
+    memory.forget(job.uid);
+    context.placed.forget(job.uid);
+  }
   return { kind: settled ? "settled" : "waiting" };
 }
 

@@ -9,6 +9,7 @@ import { doublingMs } from "../runtime/doubling.ts";
 import { KeyedQueue } from "../runtime/keyed-queue.ts";
 import { linkedController } from "../runtime/linked-controller.ts";
 import { append } from "../runtime/lists.ts";
+import { ArrivedPods, type PodArrival } from "./arrived-pods.ts";
 import { BucketShare } from "./bucket-share.ts";
 import { FailureLogs } from "./failure-logs.ts";
 import { JobMemory } from "./job-memory.ts";
@@ -43,7 +44,7 @@ export type WorkerOptions = {
   readonly pluginCallMsMax?: number | undefined;
   /** Called with plugin calls and the tokens that they request. Omitted: not reported. */
   readonly pluginEvents?: PluginEvents;
-  /** How many steps run at a time. Omitted: 128, more than the writes that two clusters take at a time. */
+  /** How many steps run at a time. Omitted: 128. Those that wait for a cluster's answers do not count. */
   readonly concurrency?: number;
   /** Called with errors. The worker goes on. */
   readonly onError: (error: unknown, what: string) => void;
@@ -51,6 +52,8 @@ export type WorkerOptions = {
   readonly onStep?: (facts: StepFacts) => void;
   /** Called with the number of buckets that are held, whenever it changes, and how many were taken or have left. */
   readonly onBuckets?: (held: number, moved: { readonly change: "taken" | "left"; readonly buckets: number }) => void;
+  /** Called with each pod that comes to a node after it was made for a planned one. Omitted: they are not counted. */
+  readonly onPodPlaced?: (placed: PodArrival) => void;
   /** A step whose own code blocks this worker for longer counts against its job. Omitted: none does. */
   readonly blockedMsMax?: number;
   /** Called with how many jobs are still to be stepped one at a time, after two workers have ended. */
@@ -69,6 +72,9 @@ export type Worker = {
   /** A hint that a job or an object of it has changed. */
   readonly wake: (jobUid: string) => void;
 };
+
+/** For each step that may run, so many more may wait for answers of clusters: a bound of the memory that they take. */
+const ACTING_PER_PLACE = 3;
 
 /** Moves jobs forward. Each step observes, decides, records and acts; the steps of one job run one at a time. */
 export function createWorker(ports: WorkerPorts, options: WorkerOptions): Worker {
@@ -112,6 +118,7 @@ class WorkerLoop {
       config: options.config,
       memory: new JobMemory(),
       seen: new SeenTimes(),
+      placed: new ArrivedPods((placed) => options.onPodPlaced?.(placed)),
       quotas: new QuotaMemory(),
       calls: new PluginCalls(ports, {
         kinds: options.config.kinds,
@@ -129,6 +136,7 @@ class WorkerLoop {
       leaseOf: (bucket) => this.#share.leaseOf(bucket),
       onLeaseLost: (bucket) => this.#share.lose(bucket),
       suspects: this.#suspects,
+      onActing: (jobUid) => this.#queue.leave(jobUid),
       slow,
       onRan: (jobUid, tookMs) => this.#suspects.ran(jobUid, tookMs, ports.clock.monotonicMs()),
       onSetAside: (job, made) => options.onSetAside?.(job, made),
@@ -148,7 +156,9 @@ class WorkerLoop {
       },
     });
     const onError = (error: unknown, jobUid: string) => this.#failed(error, jobUid);
-    this.#queue = new KeyedQueue((jobUid) => this.#step(jobUid), { concurrency: options.concurrency ?? 128, onError });
+    const { concurrency = 128 } = options;
+    const places = { concurrency, leftMax: concurrency * ACTING_PER_PLACE, onError };
+    this.#queue = new KeyedQueue((jobUid) => this.#step(jobUid), places);
     this.#aloneQueue = new KeyedQueue((jobUid) => this.#stepAlone(jobUid), { concurrency: 1, onError });
   }
 
@@ -244,6 +254,7 @@ class WorkerLoop {
   #forget(buckets: ReadonlySet<number>): void {
     const isTheirs = (jobUid: string) => buckets.has(bucketOf(jobUid));
     this.#context.memory.forgetWhere(isTheirs);
+    this.#context.placed.forgetWhere(isTheirs);
     this.#context.calls.forget(buckets);
     this.#suspects.forget(buckets);
     this.#schedule.forgetWhere(isTheirs);

@@ -186,6 +186,7 @@ const EXPECTED: Readonly<Record<string, Expected | readonly Expected[] | "open" 
   "ClusterService/CheckCluster": ofCluster("clusters.check"),
   "ClusterService/CordonCluster": ofCluster("clusters.drain"),
   "ClusterService/UncordonCluster": ofCluster("clusters.drain"),
+  "ClusterService/DeclareClusterLost": ofCluster("clusters.operate", { name: "east", confirm: "east" }),
   "ClusterService/RegisterCluster": everywhere("clusters.register", {
     cluster: { name: "new" },
     credentials: { text: "kubeconfig" },

@@ -19,6 +19,7 @@ function explained(effectivePriority: number | null, started = false) {
   const job = { ...(started ? admitted : waiting), spec };
   const reads = {
     silentClusters: async () => new Map(),
+    plannedNodes: async () => null,
     failureLogs: async () => null,
     getJob: async () => ({ job, position: started ? null : 2, effectivePriority, tokens: [] }),
     refusalOf: async () => null,

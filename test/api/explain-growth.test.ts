@@ -5,6 +5,7 @@ import { CallAccess } from "../../src/api/rpc/call-access.ts";
 import { ANONYMOUS } from "../../src/core/access/identity.ts";
 import type { Job } from "../../src/core/job/job.ts";
 import type { Admission } from "../../src/core/job/status.ts";
+import { gangOf } from "../../src/core/plan/model/plan-gang.ts";
 import type { Simulation } from "../../src/core/plan/model/simulation.ts";
 import { pytorch, Scene } from "../core/reconcile/scene.ts";
 import { OWN_KINDS } from "../support/kinds.ts";
@@ -35,14 +36,23 @@ async function said(of: Job, { elastic = false, verdict = "WAITS" as Simulation[
   return { text, part: asked[0] };
 }
 
-test("a gang of all its members, one that gave tokens back, and one that has ended do not grow", async () => {
+test("gangs of all members, that would restart ended members, or that have ended do not grow", async () => {
   for (const of of [
     job,
-    withMembers({ members: { Master: 1, Worker: 1 }, returned: { Worker: [0] } }),
+    withMembers({ members: { Master: 1, Worker: 1 }, returned: { Worker: [0] }, partial: "RESTART" }),
     withMembers({ members: { Master: 1, Worker: 1 }, state: "ended" }),
     withMembers({ members: { Master: 1, Worker: 1 }, state: "undone" }),
   ]) {
     assert.deepEqual(await said(of), { text: "", part: undefined });
+  }
+});
+
+test("a gang that gave tokens back says that it grows exactly if the planner lets it", async () => {
+  for (const partial of [undefined, "KEEP", "RESTART"] as const) {
+    const members = { Master: 1, Worker: 1 };
+    const of = withMembers({ members, returned: { Worker: [0] }, ...(partial === undefined ? {} : { partial }) });
+    const isListed = gangOf(of, OWN_KINDS, { generation: 1, lastAdmission: 1 }).growsNoMore !== true;
+    assert.equal((await said(of)).text !== "", isListed, partial ?? "elastic");
   }
 });
 

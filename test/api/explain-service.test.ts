@@ -52,6 +52,7 @@ for (const [name, { job, says }] of Object.entries(cases)) {
   test(`explain of a job at a service says ${name}`, async () => {
     const reads = {
       silentClusters: async () => new Map(),
+      plannedNodes: async () => null,
       failureLogs: async () => null,
       getJob: async () => ({ job, position: null, tokens: [] }),
       refusalOf: () => assert.fail("it does not wait"),

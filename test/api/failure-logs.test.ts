@@ -39,7 +39,9 @@ async function start(t: TestContext, kept: { readonly keeps?: boolean; readonly 
   const logs = kept.logs ?? [logOf({ attempt: 2, lines: { text: "second", cut: false } }), logOf()];
   fixture.store.failureLogs.set(job.uid, { keeps: kept.keeps ?? true, logs });
   const cli = (...argv: readonly string[]) => run(argv, { address: fixture.api.address });
-  return { ...fixture, cli };
+  const end = () =>
+    fixture.store.put({ ...job, version: 3, status: { ...job.status, attempts, phase: "FAILED", waiting: null } });
+  return { ...fixture, cli, end };
 }
 
 test("GetJob has what is kept in view FULL, ExplainJob that of the newest attempt", async (t) => {
@@ -90,6 +92,18 @@ test("without a pod, gangway logs prints the kept lines of the newest attempt", 
     (await cli("explain", "mnist")).stdout,
     /attempt 2, .* <==\nsecond\n\nAll lines.*logs mnist --attempt 2/,
   );
+});
+
+test("gangway logs --follow prints the kept lines of an ended job too, as its options say", async (t) => {
+  const { cli, end } = await start(t);
+  end();
+  const { stdout } = await cli("logs", "mnist");
+  assert.match(stdout, /second/);
+  const followed = await cli("logs", "mnist", "--follow");
+  assert.deepEqual([followed.stdout, followed.exitCode], [stdout, 0]);
+  assert.equal((await cli("logs", "mnist", "-f", "--replica", "Worker/0", "--timestamps")).stdout, stdout);
+  assert.match((await cli("logs", "mnist", "-f", "--prefix")).stdout, / <==\n\[Worker\/0 pytorch\] second\n$/);
+  assert.equal((await cli("logs", "mnist", "-f", "--container", "sidecar")).stdout, "");
 });
 
 test("a log that could not be read shows its reason", async (t) => {

@@ -50,6 +50,7 @@ async function explained(seen: readonly ["pool" | "queue" | "cluster", string][]
     for (const found of [{ refusal, atMs: 0 }, null]) {
       const reads = {
         silentClusters: async () => new Map(),
+        plannedNodes: async () => null,
         failureLogs: async () => null,
         getJob: async () => ({ job: { ...waiting, status }, position: 1, tokens: [] }),
         refusalOf: async () => found,

@@ -6,6 +6,7 @@ import { explainJob } from "../../src/api/job/explain-job.ts";
 import { CallAccess } from "../../src/api/rpc/call-access.ts";
 import { ANONYMOUS } from "../../src/core/access/identity.ts";
 import type { Job } from "../../src/core/job/job.ts";
+import type { SilentClusters } from "../../src/core/job/request/concerns.ts";
 import { ExplainJobRequestSchema } from "../../src/gen/gangway/v1/job_service_pb.ts";
 import { pytorchManifest, run } from "../cli/harness.ts";
 import { pytorch, Scene } from "../core/reconcile/scene.ts";
@@ -15,9 +16,10 @@ import { startFixture } from "./fixture.ts";
 const access = new CallAccess(null, { identity: ANONYMOUS, rpc: "gangway.v1.JobService/ExplainJob" });
 const context = { signal: new AbortController().signal, identity: ANONYMOUS, access, violations: [] };
 
-async function explained(job: Job, nowMs: number, silent: ReadonlyMap<string, number | null> = new Map()) {
+async function explained(job: Job, nowMs: number, silent: SilentClusters = new Map()) {
   const reads = {
     silentClusters: async () => silent,
+    plannedNodes: async () => null,
     failureLogs: async () => null,
     getJob: async () => ({ job, position: null, tokens: [] }),
     refusalOf: async () => null,
@@ -59,8 +61,10 @@ test("explain says what failed, how often, and when it starts again, also for fa
 test("explain says that the cluster of a job that looks healthy does not answer, and since when", async () => {
   const { job, nowMs } = new Scene(pytorch()).start();
   assert.equal((await explained(job, nowMs)).reason, "PodsReady");
-  const { summary, reason } = await explained(job, nowMs, new Map([["c1", nowMs]]));
+  const { summary, reason } = await explained(job, nowMs, new Map([["c1", { sinceMs: nowMs, unusable: null }]]));
   assert.equal(reason, "ClusterUnreachable");
+  const unusable = await explained(job, nowMs, new Map([["c1", { sinceMs: nowMs, unusable: "no" }]]));
+  assert.equal(unusable.reason, "ClusterUnusable");
   const since = new Date(nowMs).toISOString();
   assert.equal(summary, `ns/j runs on cluster c1: 3 of 3 pods active; cluster c1 has not answered since ${since}`);
 });
@@ -98,7 +102,7 @@ test("get and list show the cluster that does not answer, and the end that was r
   const shown = { ...made, version: 2, status, admissions };
   store.put(shown);
   assert.doesNotMatch(await gangway("list"), /ClusterUnreachable/);
-  store.silent.set("c1", Date.UTC(2026, 0, 2));
+  store.silent.set("c1", { sinceMs: Date.UTC(2026, 0, 2), unusable: null });
   for (const line of ["list", "get llama", "get -o wide"])
     assert.match(await gangway(line), /ClusterUnreachable: cluster c1 has not answered since 2026-01-02T00:00:00.000Z/);
   assert.match(await gangway("get llama -o json"), /"reason": "ClusterUnreachable"/);

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { timestampMs } from "@bufbuild/protobuf/wkt";
 import { toProtoQuotaRefusal } from "../../src/api/job/convert-refusal.ts";
 import {
   CleanPodPolicy,
@@ -281,14 +282,23 @@ test("explain says where a job runs, why it failed, and which admissions are sti
   const gaveBack = await call(method.explainJob, { name: "mnist" });
   assert.equal(
     gaveBack.ok?.summary,
-    "default/mnist runs on cluster west: 2 of 3 pods active, 1 succeeded, 1 has ended and gave back its tokens",
+    "default/mnist runs on cluster west: 2 of 3 pods active, 1 succeeded, 1 has ended and gave back its tokens, " +
+      "so the job holds none now",
   );
   assert.deepEqual(gaveBack.ok?.admission?.returned, { Worker: 1 });
   const shown = await call(method.getJob, { name: "mnist" });
-  assert.equal(
-    shown.ok?.job?.status?.replicaStatuses["Worker"]?.selector,
-    "training.kubeflow.org/job-name=mnist,training.kubeflow.org/replica-type=worker",
-  );
+  const worker = shown.ok?.job?.status?.replicaStatuses["Worker"];
+  const matchLabels = {
+    "training.kubeflow.org/job-name": "mnist",
+    "training.kubeflow.org/operator-name": "pytorchjob-controller",
+    "training.kubeflow.org/replica-type": "worker",
+  };
+  assert.deepEqual({ ...worker?.labelSelector?.matchLabels }, matchLabels);
+  const parts = Object.entries(matchLabels).map(([label, value]) => `${label}=${value}`);
+  assert.equal(worker?.selector, parts.join(","), "as a caller gives it to kubectl");
+  const { acknowledgeTime, lastReconcileTime } = shown.ok?.job?.status ?? {};
+  assert.equal(timestampMs(acknowledgeTime!), job.createTimeMs);
+  assert.equal(lastReconcileTime, undefined, "no worker has recorded a step");
   const failure = {
     code: "OOMKilled",
     kind: "USER" as const,

@@ -150,7 +150,10 @@ export class MemoryResources implements TokenOperations {
       namespaceDefault: limit(settings.namespaceDefault, before?.namespaceDefault),
       queue: settings.queue === null ? (before?.queue ?? null) : settings.queue || null,
       domain: before?.domain ?? settings.domain ?? "default",
-      defaultLeaseMs: span(settings.defaultLeaseMs, before === undefined ? HOUR_MS : before.defaultLeaseMs),
+      defaultLeaseMs: span(
+        settings.defaultLeaseMs,
+        before === undefined ? firstLeaseMs(settings) : before.defaultLeaseMs,
+      ),
       maxLeaseMs: span(settings.maxLeaseMs, before?.maxLeaseMs ?? null),
       durability: before?.durability ?? settings.durability ?? "LEDGER",
       freeze: before?.freeze ?? null,
@@ -306,6 +309,7 @@ export class MemoryResources implements TokenOperations {
         const named = { pool: held.pool, project: held.project, namespace: held.namespace, holder };
         const keys = Object.keys(named) as (keyof typeof named)[];
         const isOld = Date.now() - grantTimeMs >= (filter.olderThanMs ?? 0);
+        if (filter.neverLapses && (held.leaseMs !== null || held.holder.kind !== "caller")) return false;
         return isOld && keys.every((key) => filter[key] === null || filter[key] === named[key]);
       })
       .map(({ held, holder, grantTimeMs }) => {
@@ -419,4 +423,9 @@ function pageOf<T>(all: readonly T[], { pageSize, after }: PageRequest) {
   const from = Number(after ?? 0);
   const next = from + pageSize < all.length ? String(from + pageSize) : null;
   return { items: all.slice(from, from + pageSize), next };
+}
+
+/** A registration of the quota alone is that of a pool whose tokens do not lapse. */
+function firstLeaseMs({ name: _name, quota: _quota, ...others }: PoolRegistration): number | null {
+  return Object.values(others).every((setting) => setting === null) ? null : HOUR_MS;
 }

@@ -1,7 +1,7 @@
 import { createKeyAdmin } from "../../src/api/cluster/key-admin.ts";
 import type { Admin, ClusterAdmin, JobReads, JobWatch, PriorityClasses } from "../../src/api/ports.ts";
 import type { ChangeOutcome } from "../../src/core/admin/change-outcome.ts";
-import type { ClusterCheck, ClusterRecord, SentCluster } from "../../src/core/admin/cluster.ts";
+import { type ClusterCheck, type ClusterRecord, clusterState, type SentCluster } from "../../src/core/admin/cluster.ts";
 import { onlyDefault } from "../../src/core/admin/credential-keys.ts";
 import type { NamespaceRecord } from "../../src/core/admin/namespace.ts";
 import { changeRefusal, type PriorityClassRecord } from "../../src/core/admin/priority-class.ts";
@@ -10,6 +10,8 @@ import type { QuotaGrant } from "../../src/core/admin/quota-grant.ts";
 import type { ShownEvent } from "../../src/core/job/event.ts";
 import type { KeptLogs } from "../../src/core/job/failure-logs/kept-logs.ts";
 import type { Job } from "../../src/core/job/job.ts";
+import type { PlannedNodes } from "../../src/core/job/placement/pod-places.ts";
+import type { Silence } from "../../src/core/job/request/concerns.ts";
 import { type JobFilter, matchesFilter } from "../../src/core/job/request/filter.ts";
 import type { CreateOutcome, EndOutcome, NewJob } from "../../src/core/job/request/requests.ts";
 import type { SentJob } from "../../src/core/job/request/sent.ts";
@@ -228,13 +230,17 @@ export class MemoryStore {
     return { kind: "deleting", job };
   }
 
-  /** The clusters that do not answer. */
-  readonly silent = new Map<string, number | null>();
+  /** The clusters that do not answer, or cannot be used. */
+  readonly silent = new Map<string, Silence>();
 
   /** What is kept of failed containers, by the uid of their job. */
   readonly failureLogs = new Map<string, KeptLogs>();
+  /** The planned nodes of jobs by their uids. */
+  readonly planned = new Map<string, PlannedNodes>();
+
   readonly reads: JobReads = {
     silentClusters: async () => this.silent,
+    plannedNodes: async (uid) => this.planned.get(uid) ?? null,
     getJob: async (which) => {
       const all = [...this.jobs.values()].map((entry) => entry.job);
       const job = all.find((one) =>
@@ -451,6 +457,14 @@ export class MemoryStore {
     setCordoned: async (name, cordoned) => {
       const there = this.clusters.get(name);
       return there === undefined ? { kind: "notFound" } : keep(this.clusters, { ...there, cordoned });
+    },
+    declareLost: async (name) => {
+      const there = this.clusters.get(name);
+      if (there === undefined) return { kind: "notFound" };
+      const state = clusterState(there);
+      if (state !== "UNREACHABLE" && state !== "LOST") return { kind: "answers", state };
+      const silence = { sinceMs: null, unusable: null, ...there.silence, lostMs: 1 };
+      return keep(this.clusters, { ...there, silence });
     },
   };
 }

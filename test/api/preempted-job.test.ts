@@ -21,8 +21,10 @@ function preempted(): Job {
   return scene.job;
 }
 
+const SHOWN = { view: "BASIC", kinds: OWN_KINDS } as const;
+
 test("a preempted job shows by whom, how often, and that it has not failed", () => {
-  const { status } = create(JobSchema, toProtoJob(recordOf(preempted()), "BASIC"));
+  const { status } = create(JobSchema, toProtoJob(recordOf(preempted()), SHOWN));
   const { user, system, preemptions } = status?.attempts ?? {};
   assert.deepEqual([user, system, preemptions], [0, 0, 1]);
   const condition = status?.conditions.find(({ type }) => type === "Preempted");
@@ -30,7 +32,7 @@ test("a preempted job shows by whom, how often, and that it has not failed", () 
   assert.match(condition?.message ?? "", /^Admission 1 to cluster c1 is undone: it was preempted for ml\/train,/);
   assert.equal(status?.waiting?.reason, "Backoff");
   assert.equal(
-    create(JobSchema, toProtoJob(recordOf(new Scene(pytorch()).job), "BASIC")).status?.attempts?.preemptions,
+    create(JobSchema, toProtoJob(recordOf(new Scene(pytorch()).job), SHOWN)).status?.attempts?.preemptions,
     0,
   );
 });
@@ -44,6 +46,7 @@ test("explain of a preempted job says who has preempted it, and that its pods st
   for (const refusal of [null, said]) {
     const reads = {
       silentClusters: async () => new Map(),
+      plannedNodes: async () => null,
       failureLogs: async () => null,
       getJob: async () => ({ job, position: 1, tokens: [] }),
       refusalOf: async () => (refusal === null ? null : { refusal, atMs: 1 }),
@@ -67,6 +70,7 @@ test("explain says that a job was preempted as long as its condition is True, on
     const refusal = refuse({ uid: job.uid, generation: 1 }, { reason: "QuotaExhausted", message });
     const reads = {
       silentClusters: async () => new Map(),
+      plannedNodes: async () => null,
       failureLogs: async () => null,
       getJob: async () => ({ job: { ...job, status }, position: 1, tokens: [] }),
       refusalOf: async () => ({ refusal, atMs: 1 }),

@@ -43,6 +43,72 @@ test("a cluster's gang scheduler stays until another is named, and an unknown on
   );
 });
 
+const LEVELS = ["block", "rack", "host"].map((name) => {
+  return { name, label: name === "host" ? "kubernetes.io/hostname" : `example.com/${name}` };
+});
+
+test("a cluster's levels stay until others or none are named; a flavor may have its own", async (t) => {
+  const { call } = await startFixture(t);
+  const own = { ...flavors[0], topology: { levels: LEVELS.slice(1, 2) } };
+  const sent = { ...cluster, flavors: [own], topology: { levels: LEVELS } };
+  await call(registerCluster, { cluster: sent, credentials });
+  const shown = async () => {
+    const found = (await call(getCluster, { name: "east" })).ok?.cluster;
+    const names = (levels: readonly { readonly name: string }[] | undefined) => levels?.map(({ name }) => name);
+    return [names(found?.topology?.levels), names(found?.flavors[0]?.topology?.levels)];
+  };
+  assert.deepEqual(await shown(), [["block", "rack", "host"], ["rack"]]);
+  await call(updateCluster, { cluster });
+  assert.deepEqual(await shown(), [["block", "rack", "host"], undefined], "flavors are replaced as a whole");
+  await call(updateCluster, { cluster: { ...cluster, topology: { levels: [] } } });
+  assert.deepEqual(await shown(), [[], undefined]);
+});
+
+const badLevels: Record<string, { levels: { name: string; label: string }[]; field: string; says: RegExp }> = {
+  "with two levels of one name": {
+    levels: [...LEVELS.slice(0, 1), { name: "block", label: "x" }],
+    field: "levels",
+    says: /names block twice/,
+  },
+  "with one label for two levels": {
+    levels: [...LEVELS.slice(0, 1), { name: "zone", label: "example.com/block" }],
+    field: "levels",
+    says: /uses example.com\/block twice/,
+  },
+  "with a level below hosts": {
+    levels: LEVELS.toReversed(),
+    field: "levels",
+    says: /must have kubernetes.io\/hostname last: no level is finer than host/,
+  },
+  "with 17 levels": {
+    levels: Array.from({ length: 17 }, (_, at) => ({ name: `l${at}`, label: `l${at}` })),
+    field: "levels",
+    says: /16/,
+  },
+  "with a level whose name is none": { levels: [{ name: "Rack", label: "x" }], field: "levels[0].name", says: /rack/ },
+  "with a level without a name": { levels: [{ name: "", label: "x" }], field: "levels[0].name", says: /rack/ },
+  "with a level whose label is none": {
+    levels: [{ name: "rack", label: "a b" }],
+    field: "levels[0].label",
+    says: /label key of Kubernetes/,
+  },
+};
+for (const [name, { levels, field, says }] of Object.entries(badLevels)) {
+  test(`a cluster or a flavor ${name} is refused by its field`, async (t) => {
+    const { call } = await startFixture(t);
+    const topology = { levels };
+    const ofFlavor = { ...cluster, flavors: [{ ...flavors[0], topology }] };
+    const answers = {
+      [`cluster.topology.${field}`]: await call(registerCluster, { cluster: { ...cluster, topology }, credentials }),
+      [`cluster.flavors[0].topology.${field}`]: await call(updateCluster, { cluster: ofFlavor }),
+    };
+    for (const [path, { error }] of Object.entries(answers)) {
+      assert.deepEqual([error?.code, error?.fields.map((note) => note.field)], ["INVALID_ARGUMENT", [path]]);
+      assert.match(error?.fields[0]?.description ?? "", says);
+    }
+  });
+}
+
 test("validate_only registers nothing", async (t) => {
   const { call } = await startFixture(t);
   const tried = await call(registerCluster, { cluster, credentials, validateOnly: true });
@@ -58,7 +124,15 @@ test("refuses a cluster in use, a taken name, a missing key and bad credentials,
   assert.deepEqual([again.error?.code, again.error?.reason], ["ALREADY_EXISTS", "CLUSTER_EXISTS"]);
   const busy = await call(deleteCluster, { name: "busy" });
   assert.deepEqual([busy.error?.code, busy.error?.precondition], ["FAILED_PRECONDITION", "CLUSTER_IN_USE"]);
-  assert.equal((await call(deleteCluster, { name: "busy", forget: true })).error, null);
+  for (const confirm of ["", "east"]) {
+    const unconfirmed = await call(deleteCluster, { name: "busy", forget: true, confirm });
+    assert.equal(unconfirmed.error?.code, "INVALID_ARGUMENT");
+    assert.deepEqual(
+      unconfirmed.error?.fields.map(({ field }) => field),
+      ["confirm"],
+    );
+  }
+  assert.equal((await call(deleteCluster, { name: "busy", forget: true, confirm: "busy" })).error, null);
   const noKey = await call(registerCluster, {
     cluster,
     credentials: { kubeconfig: { case: "text", value: "no key" } },

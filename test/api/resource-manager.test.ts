@@ -25,10 +25,30 @@ const ask = (allocationToken: string, more: object = {}) => ({ resourceNamespace
 async function withPool(t: Parameters<typeof startFixture>[0], settings: object = {}) {
   const fixture = await startFixture(t);
   const { call } = fixture;
-  const { error } = await call(method.registerResourceQuota, { resourceNamespace: POOL, quota: 4n, ...settings });
+  const pool = { resourceNamespace: POOL, quota: 4n, defaultLease: durationFromMs(3_600_000) };
+  const { error } = await call(method.registerResourceQuota, { ...pool, ...settings });
   assert.equal(error, null);
   return fixture;
 }
+
+test("tokens of a pool of which only the quota is given do not lapse, and are listed by age", async (t) => {
+  const { call } = await startFixture(t);
+  const plain = { resourceNamespace: POOL, quota: 4n };
+  const made = await call(method.registerResourceQuota, plain);
+  assert.equal(made.ok?.pool?.defaultLease?.seconds, 0n);
+  const tokens = [{ allocationToken: "old" }, { allocationToken: "leased", lease: durationFromMs(60_000) }];
+  for (const token of [...tokens, { allocationToken: "young" }]) {
+    const granted = await call(method.allocateResource, { resourceNamespace: POOL, ...token });
+    assert.equal(granted.ok?.expireTime === undefined, !("lease" in token));
+  }
+  const listed = await call(method.listAllocations, { filter: { neverLapses: true } });
+  const names = listed.ok?.allocations.map(({ allocationToken }) => allocationToken);
+  assert.deepEqual(names, ["old", "young"]);
+  const leased = { resourceNamespace: "ex:leased", quota: 4n, projectDefault: 1n };
+  assert.equal((await call(method.registerResourceQuota, leased)).ok?.pool?.defaultLease?.seconds, 3600n);
+  const again = await call(method.registerResourceQuota, { resourceNamespace: "ex:leased", quota: 5n });
+  assert.equal(again.ok?.pool?.defaultLease?.seconds, 3600n, "a pool that exists stays as it is");
+});
 
 test("a pool has its defaults when it is new, and keeps what a change does not name", async (t) => {
   const { call, woken } = await startFixture(t);
@@ -203,7 +223,8 @@ test("a lease longer than the pool's longest is refused by its field", async (t)
 
 test("a batch is granted as a whole under one fence, or not at all", async (t) => {
   const { call, resources } = await withPool(t, { defaultLease: durationFromMs(0) });
-  await call(method.registerResourceQuota, { resourceNamespace: "gpu/h100", quota: 8n });
+  const leased = { resourceNamespace: "gpu/h100", quota: 8n, defaultLease: durationFromMs(60_000) };
+  await call(method.registerResourceQuota, leased);
   const gpu = { resourceNamespace: "gpu/h100", allocationToken: "a", amount: 8n };
   const lines = [ask("a", { amount: 4n }), gpu];
   const granted = await call(method.batchAllocateResources, { lines, holder: "ann" });

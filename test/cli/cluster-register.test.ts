@@ -19,6 +19,22 @@ const mistakes: Record<string, { argv: readonly string[]; says: RegExp }> = {
     argv: ["east", "--kubeconfig", "east.yaml", "--flavor", "gpu/h100=nvidia.com/gpu:h100"],
     says: /KEY=VALUE, not h100/,
   },
+  "a level without a label": {
+    argv: ["east", "--kubeconfig", "east.yaml", "--topology", "block=example.com/block,rack"],
+    says: /LEVEL=LABEL,… from coarse to fine.*"rack" is not/s,
+  },
+  "levels of a flavor that it does not have": {
+    argv: [
+      "east",
+      "--kubeconfig",
+      "east.yaml",
+      "--flavor",
+      "gpu/h100=nvidia.com/gpu",
+      "--flavor-topology",
+      "gpu/a:none",
+    ],
+    says: /names gpu\/a, which is no flavor of the cluster; it has gpu\/h100/,
+  },
   "an invalid label": {
     argv: ["east", "--kubeconfig", "east.yaml", "--label", "zone"],
     says: /KEY=VALUE, not zone/,

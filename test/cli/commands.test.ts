@@ -193,7 +193,7 @@ const stories: Record<string, readonly Step[]> = {
       exit: 0,
       out: /created/,
     },
-    { run: "queue update --help", exit: 0, out: /--weight <number> +only with fair sharing on the root/ },
+    { run: "queue update --help", exit: 0, out: /--weight <number> +the queue's weight among its siblings/ },
     { run: "queue stop a", exit: 0, out: /stopped/ },
     { run: "queue update a --strategy strict", exit: 0, out: /updated/ },
     {
@@ -258,8 +258,8 @@ const stories: Record<string, readonly Step[]> = {
     },
     { run: "queue update a --reserve-after 0s", exit: 0, out: /updated/ },
     { run: "queue get a -o wide", exit: 0, out: /--reserve-after never\n$/ },
-    { run: "queue update --help", exit: 0, out: /never or 0s: nothing\s+is\s+kept/ },
-    { run: "queue update --help", exit: 0, out: /e\.g\. 90s, 10m or\s+1h30m; 0s:\s+nothing\s+protects\s+it/ },
+    { run: "queue update --help", exit: 0, out: /never or\s+0s:\s+no\s+reservations/ },
+    { run: "queue update --help", exit: 0, out: /e\.g\. 90s, 10m or\s+1h30m; 0s:\s+no\s+protection/ },
     { run: "queue update a --ageing off --ageing-limit 5", exit: 2, err: /--ageing off cannot have .*--ageing-limit/ },
     {
       run: "queue update a --preemptions-per-hour few",
@@ -525,6 +525,25 @@ test("a cluster is cordoned and uncordoned", async (t) => {
   assert.equal((await gangway("cluster uncordon h100-east")).stdout, "cluster/h100-east uncordoned\n");
 });
 
+test("cluster list says for how long a cluster has not answered, and whether waiting helps", async (t) => {
+  const { store, gangway } = await served(t);
+  const record = { labels: {}, flavors: [], cordoned: false, simulated: false, reachable: false, uid: null } as const;
+  const more = { observedMs: null, version: 1, createTimeMs: 1_000, capacity: null, gangScheduler: "none" } as const;
+  const sinceMs = Date.now() - 5 * 60_000;
+  for (const [name, unusable] of [
+    ["east", null],
+    ["west", "its token was revoked"],
+  ] as const)
+    store.clusters.set(name, { name, ...record, ...more, silence: { sinceMs, unusable } });
+  const { stdout } = await gangway("cluster list");
+  assert.match(stdout, /^east +unreachable for 5m /m);
+  assert.match(stdout, /^west +unusable for 5m /m);
+  const west = (await gangway("cluster get west -o yaml")).stdout;
+  assert.match(west, /problem: its token was revoked/);
+  assert.match(west, /state: CLUSTER_STATE_UNUSABLE|state: UNUSABLE/);
+  assert.match(west, /stateSince: /);
+});
+
 test("cluster update changes the gang scheduler, and keeps omitted settings", async (t) => {
   const { store, gangway } = await served(t);
   const labels = { zone: "a" };
@@ -552,6 +571,27 @@ test("cluster update changes the gang scheduler, and keeps omitted settings", as
     ["volcano", labels],
   );
   assert.equal((await gangway("cluster update east")).exitCode, 2);
+  const levels = [
+    { name: "block", label: "example.com/block" },
+    { name: "host", label: "kubernetes.io/hostname" },
+  ];
+  await gangway("cluster update east --topology block=example.com/block,host=kubernetes.io/hostname");
+  assert.deepEqual(store.clusters.get("east")?.topology, levels);
+  await gangway("cluster update east --label zone=b --flavor gpu/a=a.com/gpu --flavor-topology gpu/a:rack=rack");
+  assert.deepEqual(store.clusters.get("east")?.topology, levels, "another change keeps them");
+  assert.deepEqual(store.clusters.get("east")?.flavors[0]?.topology, [{ name: "rack", label: "rack" }]);
+  await gangway("cluster update east --gang-scheduler none");
+  assert.deepEqual(store.clusters.get("east")?.flavors[0]?.topology, [{ name: "rack", label: "rack" }]);
+  const wide = (await gangway("cluster list -o wide")).stdout;
+  assert.match(
+    wide,
+    /LEVELS +LEVELS OF FLAVORS\n.* block=example.com\/block,host=kubernetes.io\/hostname +gpu\/a:rack=rack/,
+  );
+  assert.doesNotMatch((await gangway("cluster describe east")).stdout, /LEVELS/);
+  assert.match((await gangway("cluster describe east -o yaml")).stdout, /topology:\n +levels:\n +- name: block/);
+  await gangway("cluster update east --topology none --flavor-topology gpu/a:none");
+  assert.deepEqual(store.clusters.get("east")?.topology, []);
+  assert.deepEqual(store.clusters.get("east")?.flavors[0]?.topology, []);
   assert.equal((await gangway("cluster update east --gang-scheduler slurm")).exitCode, 2);
 });
 

@@ -7,11 +7,12 @@ import { followLogs } from "../../src/cli/jobs/follow-logs.ts";
 import { replicaOfRank } from "../../src/cli/jobs/log-targets.ts";
 import { CallError, STATUS } from "../../src/cli/rpc/call-error.ts";
 import type { Run } from "../../src/cli/run/run-command.ts";
+import { type FailureLog, FailureLogSchema } from "../../src/gen/gangway/v1/failure_log_pb.ts";
 import { JobSchema } from "../../src/gen/gangway/v1/job_pb.ts";
 import { LogLineSchema } from "../../src/gen/gangway/v1/job_service_pb.ts";
 
-/** A line of a replica: its time may be that of the line before. */
-type Written = { readonly replica: string; readonly atMs: number; readonly text: string };
+/** A line of a replica: its time may be that of the line before. Kept lines have none, and come in one message. */
+type Written = { readonly replica: string; readonly atMs: number; readonly text: string; readonly kept?: number };
 
 const lost = () => new CallError(STATUS.UNAVAILABLE, "the connection was lost: the answer has no status");
 const refused = () => new CallError(STATUS.UNAVAILABLE, "cannot connect to x:1: ECONNREFUSED", { isSent: false });
@@ -27,7 +28,14 @@ function runOf(written: readonly Written[], breaks: readonly number[], failure =
       const lines = request.tailLines === undefined ? written : written.slice(-Number(request.tailLines));
       const count = left.shift();
       if (count === 0) throw failure === lost ? refused() : failure();
-      for (const { replica, atMs, text } of count === undefined ? lines : lines.slice(0, count)) {
+      for (const { replica, atMs, text, kept } of count === undefined ? lines : lines.slice(0, count)) {
+        if (kept !== undefined) {
+          yield {
+            kept: create(FailureLogSchema, { replica, container: "c", pod: `p-${replica}`, attempt: kept }),
+            lines: [1, 2].map(() => create(LogLineSchema, { replica, container: "c", text })),
+          };
+          continue;
+        }
         const time = { seconds: BigInt(Math.floor(atMs / 1000)), nanos: (atMs % 1000) * 1_000_000 };
         yield { lines: [create(LogLineSchema, { replica, container: "c", text, time })] };
       }
@@ -47,7 +55,8 @@ function runOf(written: readonly Written[], breaks: readonly number[], failure =
 
 async function read(run: Run, request: { readonly follow: boolean; readonly tailLines?: bigint }) {
   const texts: string[] = [];
-  for await (const lines of followLogs(run, { name: "a", timestamps: true, ...request })) {
+  const onKept = ({ replica, attempt }: FailureLog) => void texts.push(`${replica} kept of attempt ${attempt}`);
+  for await (const lines of followLogs(run, { name: "a", timestamps: true, ...request }, onKept)) {
     for (const { replica, text } of lines) texts.push(`${replica} ${text}`);
   }
   return texts;
@@ -76,6 +85,30 @@ test("a log that is followed goes on after each break, and has every line once",
   );
 });
 
+test("kept lines that follow the log of an ended job are shown once, although the stream breaks", async () => {
+  const attempts = fc.uniqueArray(fc.tuple(fc.constantFrom("Worker/0", "Worker/1"), fc.integer({ min: 1, max: 3 })), {
+    selector: String,
+    maxLength: 4,
+  });
+  await fc.assert(
+    fc.asyncProperty(logs, attempts, fc.array(fc.nat({ max: 12 }), { maxLength: 5 }), async (lines, kept, breaks) => {
+      const written = [
+        ...lines,
+        ...kept.map(([replica, attempt]): Written => ({ replica, atMs: 0, text: `of ${attempt}`, kept: attempt })),
+      ];
+      const { run } = runOf(written, [Math.max(1, breaks[0] ?? 1), ...breaks.slice(1)]);
+      assert.deepEqual(await read(run, { follow: true }), [
+        ...lines.map(({ replica, text }) => `${replica} ${text}`),
+        ...kept.flatMap(([replica, attempt]) => [
+          `${replica} kept of attempt ${attempt}`,
+          `${replica} of ${attempt}`,
+          `${replica} of ${attempt}`,
+        ]),
+      ]);
+    }),
+  );
+});
+
 const line: Written = { replica: "Worker/0", atMs: 1, text: "x" };
 
 test("only the first call asks for the last lines alone", async () => {
@@ -84,11 +117,23 @@ test("only the first call asks for the last lines alone", async () => {
   assert.deepEqual(asked, [2n, undefined]);
 });
 
+const expired = () => new CallError(STATUS.UNAUTHENTICATED, "the token has expired");
+
+test("a log whose token has expired goes on with the next token", async () => {
+  const { run } = runOf([line, { ...line, atMs: 2, text: "y" }], [1], expired);
+  assert.deepEqual(await read(run, { follow: true }), ["Worker/0 x", "Worker/0 y"]);
+});
+
 const fails: Readonly<Record<string, { readonly breaks: readonly number[]; failure?: () => CallError }>> = {
   "there is no service at first": { breaks: [0] },
   "the service says at first that it has no log": {
     breaks: [1],
     failure: () => new CallError(STATUS.NOT_FOUND, "job default/a does not exist"),
+  },
+  "its token expires, and the next one does not count": { breaks: [1, 0], failure: expired },
+  "another caller gets its place": {
+    breaks: [1],
+    failure: () => new CallError(STATUS.RESOURCE_EXHAUSTED, "too many logs are followed"),
   },
   "the service does not come back": { breaks: [1, ...Array.from({ length: 100 }, () => 0)] },
 };

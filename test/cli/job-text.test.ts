@@ -7,6 +7,7 @@ import {
   CleanPodPolicy,
   JobPhase,
   JobSchema,
+  PartialPolicy,
   TaskPhase,
 } from "../../src/gen/gangway/v1/job_pb.ts";
 
@@ -31,10 +32,14 @@ test("the tokens of an admission have one amount for each pool", () => {
   );
 });
 
-test("a job whose members gave tokens back says so while the others run", () => {
-  const admission = { returned: { Worker: 2, Evaluator: 1 } };
+test("a job whose members gave tokens back says so while the others run, and what it holds", () => {
+  const admission = {
+    members: { Worker: 3, Evaluator: 1 },
+    returned: { Worker: 2, Evaluator: 1 },
+    tokens: [{ pool: "gpu/h100", amount: 2n }],
+  };
   const says = (phase: JobPhase) => reasonCell(create(JobSchema, { status: { phase, totalReplicas: 4, admission } }));
-  assert.equal(says(JobPhase.RUNNING), "3 ended pods gave back their tokens");
+  assert.equal(says(JobPhase.RUNNING), "3 ended pods gave back their tokens, holds 2 gpu/h100");
   assert.equal(says(JobPhase.SUCCEEDED), "");
 });
 
@@ -58,7 +63,7 @@ for (const [name, { status, says }] of Object.entries(left)) {
   });
 }
 
-test("a gang that was admitted in part says that it grows, unless it gave tokens back or has ended", () => {
+test("a gang that was admitted in part says that it grows, unless that restarts ended members or it has ended", () => {
   const says = (admission: MessageInitShape<typeof AdmissionSchema>, phase: JobPhase = JobPhase.RUNNING) =>
     reasonCell(create(JobSchema, { status: { phase, totalReplicas: 8, admission } }));
   const members = { Worker: 4 };
@@ -66,5 +71,7 @@ test("a gang that was admitted in part says that it grows, unless it gave tokens
   assert.equal(says({ members }), grows);
   assert.equal(says({ members: { Worker: 8 } }), "");
   assert.equal(says({ members }, JobPhase.FAILED), "");
-  assert.equal(says({ members, returned: { Worker: 1 } }), "1 ended pod gave back its tokens");
+  const back = "1 ended pod gave back its tokens";
+  assert.equal(says({ members, returned: { Worker: 1 } }), `${grows}; ${back}`);
+  assert.equal(says({ members, returned: { Worker: 1 }, partial: PartialPolicy.RESTART }), back);
 });

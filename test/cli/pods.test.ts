@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
 import { JobTable } from "../../src/cli/service/up-job-table.ts";
+import { withRuns } from "../../src/core/job/placement/placement.ts";
 import { JobService } from "../../src/gen/gangway/v1/job_service_pb.ts";
 import { systemClock } from "../../src/runtime/clock.ts";
 import { CREATED, serveStuckGang } from "../api/stuck-gang.ts";
@@ -42,7 +43,7 @@ test("gangway pods prints every format", async (t) => {
     "pod/mnist-master-0\npod/mnist-worker-0\npod/mnist-worker-1\n",
   );
   assert.deepEqual(lines(await gangway("pods mnist -o wide"))[0]?.split(/ +/), [
-    ...["POD", "REPLICA", "ATTEMPT", "NODE", "PHASE", "READY", "RESTARTS", "AGE", "REASON"],
+    ...["POD", "REPLICA", "ATTEMPT", "NODE", "PLANNED", "PHASE", "READY", "RESTARTS", "AGE", "REASON"],
   ]);
   const json = JSON.parse((await gangway("pods mnist -o json")).stdout);
   assert.deepEqual(json.pods[0], {
@@ -59,6 +60,27 @@ test("gangway pods prints every format", async (t) => {
   const columns = await gangway("pods mnist -o custom-columns=POD:.name,NODE:.node");
   assert.deepEqual(lines(columns)[1]?.split(/ +/), ["mnist-master-0", "gpu-1"]);
   assert.equal((await gangway("pods mnist -o jsonpath={.items[1].reason}")).stdout, "Unschedulable");
+});
+
+test("pods and jobs say where pods are planned, and why one is elsewhere", async (t) => {
+  const { gangway, store } = await served(t);
+  const { job } = store.jobs.get("default/mnist") ?? assert.fail();
+  const run = (role: string, first: number, node: string) => ({ role, first, count: 1, node, others: ["gpu-1"] });
+  const placement = withRuns(null, [run("Master", 0, "gpu-0"), run("Worker", 0, "gpu-2"), run("Worker", 1, "gpu-2")]);
+  const master = [{ role: "master", index: 0 }];
+  const nodes = [
+    { name: "gpu-0", exists: true, trouble: "cordoned", members: [] },
+    { name: "gpu-1", exists: true, trouble: "", members: master },
+    { name: "gpu-2", exists: true, trouble: "", members: [] },
+  ];
+  store.planned.set(job.uid, { placement, nodes });
+  const why = "planned on gpu-0, which is cordoned now";
+  const rows = lines(await gangway("pods mnist -o wide")).slice(1);
+  assert.match(rows[0] ?? "", new RegExp(`gpu-1 +gpu-0 +Running .* ${why}$`));
+  assert.match(rows[1] ?? "", / - +gpu-2 +Pending .* Unschedulable/);
+  assert.match((await gangway("get mnist -o wide")).stdout, /gpu-1 \(1, planned on gpu-0\), gpu-2 \(2 planned\)/);
+  assert.match((await gangway("explain mnist")).stdout, new RegExp(`Master/0 on gpu-1 \\(${why}\\)`));
+  assert.doesNotMatch((await gangway("list -o wide")).stdout, /NODES/, "lists do not read nodes");
 });
 
 test("gangway pods says why it shows what was recorded", async (t) => {

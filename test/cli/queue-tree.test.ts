@@ -103,10 +103,7 @@ test("a queue above counts what queues below use beyond their guarantees, as the
   const { stdout } = await treeOf(t, "queue tree", shown);
   assert.match(stdout, /ml .* gpu\/h100 4\/2 .*\n└ dev .* gpu\/h100 9\/8 /);
   const help = (await treeOf(t, "queue tree --help")).stdout.replace(/\s+/g, " ");
-  assert.match(
-    help,
-    /A queue below counts with what it uses beyond its guarantee, which is its quota less what it may/,
-  );
+  assert.match(help, /A child counts with its use above its guarantee \(quota minus lending limit\)/);
 });
 
 test("queue tree of a queue that does not exist, and of no queues, says so", async (t) => {

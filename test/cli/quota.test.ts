@@ -58,8 +58,18 @@ const stories: Record<string, readonly Step[]> = {
     { run: "quota register ex:warehouse --quota nothing", exit: 2, err: /a whole number, 0 or more, or "none"/ },
     { run: "quota get nowhere", exit: 3, err: /pool nowhere does not exist/ },
   ],
+  "tokens that never lapse are listed apart": [
+    { run: "quota register ex:leased --quota 4 --default-lease 1h", exit: 0, out: /registered/ },
+    { run: "quota register ex:plain --quota 4", exit: 0, out: /registered/ },
+    { run: "quota get ex:plain", exit: 0, out: /never expires/ },
+    { run: "alloc ex:plain p1 --project ops --holder bob", exit: 0, out: /granted/ },
+    { run: "alloc ex:leased q1 --project nlp --holder ann", exit: 0, out: /granted/ },
+    { run: "quota allocations --never-lapses", exit: 0, out: /^POOL .*HOLDER\nex:plain +p1 +1 +ops .* bob\n$/ },
+    { run: "release ex:plain p1 --holder bob", exit: 0, out: /released/ },
+    { run: "quota allocations --never-lapses", exit: 0, err: /^no allocations\n$/ },
+  ],
   "held tokens are listed, and taken only with --force and a reason, which the audit log keeps": [
-    { run: "quota register ex:warehouse --quota 4", exit: 0, out: /registered/ },
+    { run: "quota register ex:warehouse --quota 4 --default-lease 1h", exit: 0, out: /registered/ },
     { run: "alloc ex:warehouse q1 --project nlp --holder ann", exit: 0, out: /granted/ },
     { run: "alloc ex:warehouse q2 --project cv", exit: 0, out: /granted/ },
     {

@@ -157,8 +157,8 @@ suite("simulated clusters, until a real one is registered", () => {
     await ok("cluster uncordon real");
     await restart();
     assert.deepEqual(await clusters(), ["cluster/real"]);
-    const undone = /^default\/moves waits .*: its admission to a100-west was undone/;
-    await until(async () => undone.test(await stdout("explain moves")), "it waits again");
+    const undone = /Admission 1 to .*a100-west is undone: the cluster was given up/;
+    await until(async () => undone.test(await stdout("events moves")), "it waits again, at once");
     await ok("delete moves --wait");
   });
 

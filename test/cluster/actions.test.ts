@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Actions } from "../../src/adapters/cluster/actions.ts";
 import type { KubeClient } from "../../src/adapters/cluster/client.ts";
+import { WriteQueue } from "../../src/adapters/cluster/write-queue.ts";
 import type { JsonObject } from "../../src/runtime/json.ts";
 import { arrayAt, objectAt } from "../../src/runtime/json.ts";
 import { gang } from "./gang.ts";
@@ -11,13 +12,13 @@ import { ownSim } from "./own-sim.ts";
 const { sim, direct: client } = await ownSim(gpuNodes(4));
 const signal = new AbortController().signal;
 
-function actionsOn(kube: KubeClient, options: { writeBudget?: number } = {}): Actions {
+function actionsOn(kube: KubeClient, options: { writesMax?: number } = {}): Actions {
   return new Actions({
     client: kube,
     clock,
     installation: INSTALLATION,
     seen: () => undefined,
-    writeBudget: options.writeBudget ?? 50,
+    writes: new WriteQueue({ clock, writesMax: options.writesMax ?? 50 }),
     createNamespaces: false,
   });
 }
@@ -79,7 +80,7 @@ test("a thousand pods are created within the budget of connections, after one re
   const proxy = await startProxy(sim.url, () => "pass");
   t.after(() => proxy.close());
   const kube = clientOf(proxy.kubeconfig, 20);
-  const actions = actionsOn(kube, { writeBudget: 10 });
+  const actions = actionsOn(kube, { writesMax: 10 });
   const one = gang();
   await actionsOn(client).act(one.createAnchor, signal);
   const creates = Array.from({ length: 1_000 }, (_, index) => actions.act(one.createPod(index), signal));

@@ -3,7 +3,12 @@ import { type CapacityEntry, capacityOf, entryKeyText } from "../../src/core/pla
 import type { ClusterCapacity } from "../../src/core/plan/model/snapshot.ts";
 
 /** A report, and the whole capacity after it. Null: none was reported yet. */
-export type BookedReport = { readonly reachable: boolean; readonly capacity: ClusterCapacity | null };
+export type BookedReport = {
+  readonly reachable: boolean;
+  readonly capacity: ClusterCapacity | null;
+  /** Why it cannot be used. Omitted: it is reachable. */
+  readonly unusable?: string | null;
+};
 
 /** Takes the reports of one cluster, as the store does. */
 export class CapacityBook {
@@ -27,7 +32,8 @@ export class CapacityBook {
       this.sizes.push(report.changes.length);
     }
     const capacity = this.#entries === null ? null : capacityOf(this.#entries.values());
-    this.reports.push({ reachable: report.reachable, capacity });
+    const unusable = report.reachable ? {} : { unusable: report.unusable };
+    this.reports.push({ reachable: report.reachable, capacity, ...unusable });
     return this.#epoch;
   }
 }

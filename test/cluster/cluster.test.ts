@@ -11,6 +11,7 @@ import {
   configMap,
   create,
   deadServer,
+  fastClock,
   gpuNodes,
   INSTALLATION,
   kubeconfigOf,
@@ -18,6 +19,7 @@ import {
   seededRandom,
   startProxy,
   startSim,
+  type Treatment,
   until,
 } from "./harness.ts";
 import { ownSim } from "./own-sim.ts";
@@ -162,11 +164,41 @@ test("a cluster is unreachable once calls fail for the grace period, and reachab
   await cluster.close();
 });
 
+const ways: Record<string, { readonly treat: Treatment; readonly isUsable: boolean }> = {
+  "whose packets vanish": { treat: "hang", isUsable: true },
+  "whose server is not ready": { treat: { status: 503 }, isUsable: true },
+  "that does not accept the credentials any more": { treat: { status: 401 }, isUsable: false },
+};
+for (const [name, { treat, isUsable }] of Object.entries(ways)) {
+  test(`the probe notices a cluster ${name}, though open watches say nothing`, async (t) => {
+    let turned = false;
+    const proxy = await startProxy(sim.url, () => (turned ? treat : "pass"));
+    t.after(() => proxy.close());
+    // No limit of silence ends a watch that was opened while packets vanished.
+    const silenceMsMax = 86_400_000;
+    const { cluster, reports } = connect({ kubeconfig: proxy.kubeconfig, clock: fastClock(10), silenceMsMax });
+    t.after(() => cluster.close());
+    cluster.start();
+    await until(() => reports.at(-1)?.reachable === true, "reachable");
+    turned = true;
+    await until(() => reports.at(-1)?.reachable === false, "it is reported");
+    const health = cluster.health();
+    assert.equal(health.kind, isUsable ? "unreachable" : "unusable");
+    assert.equal(health.kind === "unusable" ? health.why : null, reports.at(-1)?.unusable);
+    turned = false;
+    await create(direct, "configmaps", configMap("meanwhile-anchor", labelsOf("meanwhile")));
+    t.after(() => remove(direct, "configmaps", "meanwhile-anchor"));
+    await until(() => reports.at(-1)?.reachable === true, "reachable again");
+    await until(() => cluster.observe("meanwhile").configMaps.length === 1, "its watches go on");
+    assert.deepEqual(cluster.health(), { kind: "active" });
+  });
+}
+
 test("a cluster that never answered is reported as unreachable, without capacity", async () => {
   const { cluster, reports } = connect({ kubeconfig: kubeconfigOf(deadServer()), unreachableGraceMs: 200 });
   cluster.start();
   await until(() => reports.length > 0, "a report is made");
-  assert.deepEqual(reports[0], { capacity: null, reachable: false });
+  assert.deepEqual(reports[0], { capacity: null, reachable: false, unusable: null });
   assert.equal(cluster.lastHeardMs(), null);
   await cluster.close();
 });

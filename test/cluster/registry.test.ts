@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
-import { after, before, test } from "node:test";
+import { after, before, type TestContext, test } from "node:test";
 import { checkCluster } from "../../src/adapters/cluster/check-cluster.ts";
-import { flavorFindings } from "../../src/adapters/cluster/check-flavors.ts";
+import { nodeFindings } from "../../src/adapters/cluster/check-nodes.ts";
 import { connectCluster } from "../../src/adapters/cluster/cluster.ts";
 import { openCredentials, resealCredentials, sealKubeconfig } from "../../src/adapters/cluster/credentials.ts";
 import { PERMISSIONS } from "../../src/adapters/cluster/permissions.ts";
@@ -33,9 +33,17 @@ before(async () => {
 
 after(() => sim.close());
 
-/** A registry with a table that the test writes. */
-function follow() {
-  const table = { registered: [] as RegisteredCluster[], forgotten: [] as string[] };
+/** A registry that runs until the test ends, with a table that the test writes. */
+function follow(t: TestContext) {
+  const table = {
+    registered: [] as RegisteredCluster[],
+    forgotten: [] as string[],
+    lost: new Map<string, string>(),
+    returning: [] as string[],
+    silent: [] as string[],
+  };
+  const answered: string[] = [];
+  const losses: (readonly string[])[] = [];
   const changed: string[] = [];
   const errors: string[] = [];
   let connections = 0;
@@ -59,19 +67,22 @@ function follow() {
       });
     },
     onJobChanged: (uid) => changed.push(uid),
+    onLossChanged: async (names) => void losses.push(names),
+    onReturning: async ({ name }) => void answered.push(`returning ${name}`),
+    onAnswer: async ({ name }) => void answered.push(`silent ${name}`),
     onError: (_error, what) => errors.push(what),
   });
-  return { registry, table, changed, errors, connections: () => connections };
-}
-
-test("clusters are connected while the table names them, and reconnected when their credentials change", async (t) => {
-  const { registry, table, changed, errors, connections } = follow();
   const stop = new AbortController();
   const running = registry.run(stop.signal);
   t.after(async () => {
     stop.abort();
     await running;
   });
+  return { registry, table, changed, losses, answered, errors, connections: () => connections };
+}
+
+test("clusters are connected while the table names them, and reconnected when their credentials change", async (t) => {
+  const { registry, table, changed, errors, connections } = follow(t);
   const one = gang();
   const job = { uid: one.uid, clusters: ["one"] };
   assert.equal(registry.clusters.observe(job), null, "not known yet");
@@ -98,9 +109,50 @@ test("clusters are connected while the table names them, and reconnected when th
   assert.equal(await registry.clusters.listJob(job, signal), null);
   table.forgotten = ["one"];
   await registry.refresh();
-  const empty = [{ cluster: "one", pods: [], services: [], configMaps: [] }];
+  const empty = [{ cluster: "one", forgotten: true, pods: [], services: [], configMaps: [] }];
   assert.deepEqual(registry.clusters.observe(job), empty, "what is forgotten is empty");
   assert.deepEqual(await registry.clusters.listJob(job, signal), empty);
+});
+
+test("of a lost cluster nothing is known, also where it was never listed; what changes is told once", async (t) => {
+  const { registry, table, losses } = follow(t);
+  const one = gang();
+  const job = { uid: one.uid, clusters: ["one", "two"] };
+  table.registered = [{ name: "one", credentials: { of: "first" } }];
+  await registry.refresh();
+  await until(() => registry.clusters.observe({ ...job, clusters: ["one"] }) !== null, "connected");
+  assert.deepEqual(await registry.clusters.act({ ...one.createAnchor, cluster: "one" }, signal), { kind: "done" });
+  await until(() => registry.clusters.seenJobs().includes(one.uid), "its anchor is seen");
+  table.lost = new Map([
+    ["one", "7"],
+    ["two", "9"],
+  ]);
+  await registry.refresh();
+  await registry.refresh();
+  const nothing = { pods: [], services: [], configMaps: [] };
+  const unknown = [
+    { cluster: "one", lostFence: "7", ...nothing },
+    { cluster: "two", lostFence: "9", ...nothing },
+  ];
+  assert.deepEqual(registry.clusters.observe(job), unknown);
+  assert.deepEqual(await registry.clusters.listJob(job, signal), unknown);
+  assert.deepEqual(registry.clusters.observe({ ...job, clusters: [] }), [], "what a watch has of it is old");
+  table.lost = new Map([["two", "9"]]);
+  await registry.refresh();
+  assert.deepEqual(losses, [["one", "two"], ["one"]]);
+  assert.equal(registry.clusters.observe({ ...job, clusters: ["one"] })?.[0]?.configMaps.length, 1, "it is back");
+});
+
+test("a cluster that returns, or is silent to its observer, is told if it answers this process", async (t) => {
+  const { registry, table, answered } = follow(t);
+  table.registered = ["one", "two"].map((name) => ({ name, credentials: { of: "first" } }));
+  table.returning = ["one", "gone"];
+  table.silent = ["two", "gone"];
+  await until(async () => {
+    await registry.refresh();
+    return answered.includes("returning one") && answered.includes("silent two");
+  }, "both have been listed");
+  assert.deepEqual([...new Set(answered)].sort(), ["returning one", "silent two"]);
 });
 
 test("credentials that are encrypted again keep their connection, also where their key is not known yet", async (t) => {
@@ -302,6 +354,30 @@ test("a flavor that no node belongs to is a warning", async () => {
   ]);
 });
 
+test("nodes without the label of a level are counted, level by level, in the levels of their flavor", async () => {
+  const items = [
+    { metadata: { labels: { block: "a", rack: "1" } } },
+    { metadata: { labels: { block: "a" } } },
+    { metadata: { labels: {} } },
+    { metadata: { labels: { gpu: "x" } } },
+    { metadata: { labels: { gpu: "x", slot: "7" } } },
+  ];
+  const client = { request: async () => ({ kind: "ok" as const, object: { items } }) };
+  const topology = ["block", "rack"].map((name) => ({ name, label: name }));
+  const messages = async (of: Parameters<typeof nodeFindings>[1]) =>
+    (await nodeFindings(client, of)).filter(({ code }) => code === "NodesWithoutLevel").map(({ message }) => message);
+  assert.deepEqual(await messages({ topology }), [
+    "3 of 5 nodes do not have the label block of the level block",
+    "4 of 5 nodes do not have the label rack of the level rack",
+  ]);
+  const own = { ...flavor({ gpu: "x" }), topology: [{ name: "rack", label: "slot" }] };
+  assert.deepEqual(await messages({ topology: topology.slice(0, 1), flavors: [own] }), [
+    "1 of 3 nodes do not have the label block of the level block",
+    "flavor gpu/x: 1 of 2 nodes do not have the label slot of the level rack",
+  ]);
+  assert.deepEqual(await messages({ topology: [], flavors: [{ ...own, topology: [] }] }), []);
+});
+
 test("flavors are not judged if the nodes cannot be listed, or their list has no end", async (t) => {
   const refusing = await startProxy(sim.url, ({ path }) => (path === "/api/v1/nodes" ? { status: 403 } : "pass"));
   t.after(() => refusing.close());
@@ -309,15 +385,13 @@ test("flavors are not judged if the nodes cannot be listed, or their list has no
   assert.deepEqual((await checkCluster(refusing.kubeconfig, of)).findings, []);
   const page = { metadata: { continue: "more" }, items: [{ metadata: { labels: { zone: "b" } } }, null, "x"] };
   let pages = 0;
-  const endless = await flavorFindings(
-    {
-      request: async () => {
-        pages += 1;
-        return { kind: "ok", object: page };
-      },
+  const client = {
+    request: async () => {
+      pages += 1;
+      return { kind: "ok" as const, object: page };
     },
-    of.flavors,
-  );
+  };
+  const endless = await nodeFindings(client, of);
   assert.deepEqual([endless, pages], [[], 40]);
 });
 
@@ -326,7 +400,7 @@ test("a finding about flavors repeats no text of the server but names of Kuberne
   const items = [{ metadata: { labels: hostile }, status: { allocatable: { "nvidia.com/gpu": "8" } } }];
   const client = { request: async () => ({ kind: "ok" as const, object: { items } }) };
   const messages = async (nodeLabels: Readonly<Record<string, string>>) =>
-    (await flavorFindings(client, [flavor(nodeLabels)])).map(({ message }) => message);
+    (await nodeFindings(client, { flavors: [flavor(nodeLabels)] })).map(({ message }) => message);
   assert.deepEqual(await messages({ gpu: "h100" }), ["flavor gpu/x: no node carries label gpu=h100"]);
   assert.deepEqual(await messages({ zone: "a" }), ["flavor gpu/x: no node carries label zone=a; there is zone=b"]);
 });

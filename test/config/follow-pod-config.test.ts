@@ -17,11 +17,13 @@ test("a changed file applies once valid, an invalid one is reported once, a miss
   writeFileSync(file, "serviceAccount: first");
   const read: string[] = [];
   const failures: string[] = [];
+  const notes: string[] = [];
   // Each sleep ends when the test looks on, so that every text is looked at before the next is written.
   let wake: (() => void) | null = null;
   const clock = { nowMs: () => 0, monotonicMs: () => 0, sleep: () => new Promise<void>((done) => (wake = done)) };
   const telemetry = {
     podConfigRead: (facts: { readonly file: string }) => void read.push(facts.file),
+    podConfigNoted: (facts: { readonly note: string }) => void notes.push(facts.note),
     loopFailed: ({ error }: { readonly error: unknown }) => void failures.push(String(error)),
   };
   const followed = followPodConfig({ clock, telemetry, readFile }, readConfig(directory, { GANGWAY_POD_CONFIG: file }));
@@ -48,7 +50,11 @@ test("a changed file applies once valid, an invalid one is reported once, a miss
   assert.equal(await lookAgain(), "fourth");
   assert.deepEqual(read, [file, file]);
   assert.equal(failures.length, 2);
-  assert.match(failures[0] ?? "", /where serviceAcount is unknown; known are/);
+  assert.match(failures[0] ?? "", /where serviceAcount is unknown: did you mean serviceAccount\?/);
+  assert.deepEqual(notes, []);
+  writeFileSync(file, "{ serviceAccount: fifth, inject-finalizer: true }");
+  assert.equal(await lookAgain(), "fifth");
+  assert.deepEqual(notes, ["inject-finalizer has no effect: pods are followed without finalizers"]);
   stop.abort();
   (wake as (() => void) | null)?.();
   await running;
@@ -57,7 +63,11 @@ test("a changed file applies once valid, an invalid one is reported once, a miss
 test("without a file there is nothing to follow", async () => {
   const config = readConfig("/", {});
   const clock = { nowMs: () => 0, monotonicMs: () => 0, sleep: () => Promise.reject(new Error("nobody waits")) };
-  const telemetry = { podConfigRead: () => assert.fail(), loopFailed: () => assert.fail() };
+  const telemetry = {
+    podConfigRead: () => assert.fail(),
+    podConfigNoted: () => assert.fail(),
+    loopFailed: () => assert.fail(),
+  };
   const followed = followPodConfig({ clock, telemetry, readFile }, config);
   await followed.run(new AbortController().signal);
   assert.equal(followed.now(), config.podConfig);

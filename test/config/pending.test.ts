@@ -1,4 +1,7 @@
 import assert from "node:assert/strict";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { test } from "node:test";
 import { readConfig } from "../../src/config/config.ts";
 
@@ -35,3 +38,33 @@ for (const value of ["-1", "3m", "86401", "1.5"]) {
     );
   });
 }
+
+test("Flyte's words in the file of pod settings count where no variable is set", (t) => {
+  const directory = mkdtempSync(join(tmpdir(), "gangway-pending-"));
+  t.after(() => rmSync(directory, { recursive: true, force: true }));
+  const file = join(directory, "k8s.yaml");
+  writeFileSync(file, "plugins: { k8s: { image-pull-backoff-grace-period: 5m0s, pod-pending-timeout: 1h } }");
+  const env = { GANGWAY_POD_CONFIG: file, GANGWAY_POD_PENDING_TIMEOUT_SECONDS: "60" };
+  assert.deepEqual(readConfig("/tmp", env).pending, {
+    createContainerErrorGraceMs: 180_000,
+    createContainerConfigErrorGraceMs: 0,
+    imagePullBackoffGraceMs: 300_000,
+    podPendingTimeoutMs: 60_000,
+  });
+});
+
+test("the places of objects are read from their file, and a wrong one is refused by its name", (t) => {
+  const directory = mkdtempSync(join(tmpdir(), "gangway-places-"));
+  t.after(() => rmSync(directory, { recursive: true, force: true }));
+  const file = join(directory, "stores.yaml");
+  const env = { GANGWAY_OBJECT_STORES: file };
+  assert.deepEqual(readConfig("/tmp", {}).objectPlaces, []);
+  writeFileSync(file, "stores: [{ url: 's3://bucket/', namespaces: [team] }]");
+  assert.deepEqual(
+    readConfig("/tmp", env).objectPlaces.map(({ url, namespaces }) => [url, namespaces]),
+    [["s3://bucket/", ["team"]]],
+  );
+  writeFileSync(file, "stores: [{ url: 'ftp://bucket/' }]");
+  const refusal = /^Error: GANGWAY_OBJECT_STORES names .*, where stores\[0\]\.url is "ftp:/;
+  assert.throws(() => readConfig("/tmp", env), refusal);
+});

@@ -76,10 +76,11 @@ const ledgerRow = ({ confirmed: _, ...row }: HeldToken) => row;
 
 /** Runs one step on both sides. Both must then give the same answer, hold the same tokens and list the same waiters. */
 class Command implements fc.AsyncCommand<Expected, Real> {
-  readonly #text: string;
+  readonly #text: () => string;
   readonly #run: (expected: Expected, real: Real) => Promise<Seen | undefined>;
 
-  constructor(text: string, run: (expected: Expected, real: Real) => Promise<Seen | undefined>) {
+  /** `text`: only a failure shows it, and to make it takes longer than a step. */
+  constructor(text: () => string, run: (expected: Expected, real: Real) => Promise<Seen | undefined>) {
     this.#text = text;
     this.#run = run;
   }
@@ -89,27 +90,29 @@ class Command implements fc.AsyncCommand<Expected, Real> {
   }
 
   async run(expected: Expected, real: Real): Promise<void> {
-    const [used, held, waiting] = (await this.#run(expected, real)) ?? (await look(real.counters));
+    const [used, held, waiting, found] = (await this.#run(expected, real)) ?? (await look(expected, real));
     assert.deepEqual(canonicalSums(used), canonicalSums(expected.spec.used()));
     assert.deepEqual(canonicalHeld(held), canonicalHeld(expected.spec.held(null, 1_000).tokens));
     assert.deepEqual(waiting, expected.spec.waiting());
-    const asked = [...expected.rows.slice(0, 3), { pool: "nowhere", token: "none" }].map(({ pool, token }) => ({
-      pool,
-      token,
-    }));
-    assert.deepEqual(await real.counters.find(asked), expected.spec.find(asked));
+    assert.deepEqual(found, expected.spec.find(soughtOf(expected)));
     expected.look();
   }
 
   toString(): string {
-    return this.#text;
+    return this.#text();
   }
 }
 
 type Seen = Awaited<ReturnType<typeof look>>;
 
-function look(counters: RedisCounters) {
-  return Promise.all([counters.used(), allHeld(counters), counters.waiting()]);
+/** All questions travel together. */
+function look(expected: Expected, { counters }: Real) {
+  return Promise.all([counters.used(), allHeld(counters), counters.waiting(), counters.find(soughtOf(expected))]);
+}
+
+/** The tokens that a look asks for by their names: some of those held at the last look, and one of nobody. */
+function soughtOf({ rows }: Expected) {
+  return [...rows.slice(0, 3), { pool: "nowhere", token: "none" }].map(({ pool, token }) => ({ pool, token }));
 }
 
 /** Usually the present epoch and an answer that arrives. */
@@ -138,20 +141,23 @@ function verb<Given, Request>(
 ) {
   return fc.tuple(given, step).map(
     ([asked, { cut, stale }]) =>
-      new Command(`${name}(${fc.stringify([asked, cut, stale])})`, async (expected, real) => {
-        const request = of.request(asked, expected.epoch + stale, expected);
-        if (cut === undefined) {
-          // Pipelined in this order, because the server knows every script.
-          const [answer, seen] = await Promise.all([of.redis(real.counters, request), look(real.counters)]);
-          assert.deepEqual(answer, of.spec(expected.spec, request));
-          return seen;
-        }
-        real.proxy.cutNext(cut);
-        await assert.rejects(of.redis(real.counters, request), UnavailableError);
-        if (cut === "answer") of.spec(expected.spec, request);
-        await usable(real.counters);
-        return undefined;
-      }),
+      new Command(
+        () => `${name}(${fc.stringify([asked, cut, stale])})`,
+        async (expected, real) => {
+          const request = of.request(asked, expected.epoch + stale, expected);
+          if (cut === undefined) {
+            // Pipelined in this order, because the server knows every script.
+            const [answer, seen] = await Promise.all([of.redis(real.counters, request), look(expected, real)]);
+            assert.deepEqual(answer, of.spec(expected.spec, request));
+            return seen;
+          }
+          real.proxy.cutNext(cut);
+          await assert.rejects(of.redis(real.counters, request), UnavailableError);
+          if (cut === "answer") of.spec(expected.spec, request);
+          await usable(real.counters);
+          return undefined;
+        },
+      ),
   );
 }
 
@@ -334,33 +340,40 @@ const limitChanges = verb("setLimits", fc.tuple(some.limits, fc.constantFrom(0, 
 /** Opens with the ledger's rows, under a raised epoch, the present one or an older one. */
 const opens = fc.tuple(fc.constantFrom("raised", "same", "older"), fc.constantFrom(0, 1, 9)).map(
   ([how, keep]) =>
-    new Command(`open(${fc.stringify([how, keep])})`, async (expected, real) => {
-      if (how === "older" && (expected.remembered === null || expected.epoch < 2)) return undefined;
-      // A lost domain is opened only under a raised epoch, since its fences are unknown.
-      if (how === "raised" || (how === "same" && (expected.lost || expected.epoch === 0))) expected.epoch += 1;
-      const epoch = how === "older" ? expected.epoch - 1 : expected.epoch;
-      const kept = new Set([...new Set(expected.rows.map(({ fence }) => fence))].slice(0, keep));
-      const rows = expected.rows.filter(({ fence }) => kept.has(fence)).map((row) => ({ ...row, confirmed: true }));
-      await real.counters.open(epoch, { rows: rows.map(ledgerRow), limits: expected.limits });
-      expected.open(epoch, rows);
-      return undefined;
-    }),
+    new Command(
+      () => `open(${fc.stringify([how, keep])})`,
+      async (expected, real) => {
+        if (how === "older" && (expected.remembered === null || expected.epoch < 2)) return undefined;
+        // A lost domain is opened only under a raised epoch, since its fences are unknown.
+        if (how === "raised" || (how === "same" && (expected.lost || expected.epoch === 0))) expected.epoch += 1;
+        const epoch = how === "older" ? expected.epoch - 1 : expected.epoch;
+        const kept = new Set([...new Set(expected.rows.map(({ fence }) => fence))].slice(0, keep));
+        const rows = expected.rows.filter(({ fence }) => kept.has(fence)).map((row) => ({ ...row, confirmed: true }));
+        await real.counters.open(epoch, { rows: rows.map(ledgerRow), limits: expected.limits });
+        expected.open(epoch, rows);
+        return undefined;
+      },
+    ),
 );
 
 /** Loses keys, which closes the domain. Usually opens it again. */
 const disasters = fc.tuple(fc.constantFrom("flush", ...KEYS), fc.constantFrom(true, true, true, false)).map(
   ([what, reopens]) =>
-    new Command(`lose(${fc.stringify([what, reopens])})`, async (expected, { counters, server }) => {
-      if (what === "flush") await server.admin.flushall();
-      else await server.admin.del(`${TAG}:${what}`);
-      if (what === "flush" || expected.epoch > 0) expected.lose(what === "flush" || what === "meta");
-      if (!reopens) return undefined;
-      assert.deepEqual(await look(counters), [[], [], []]);
-      expected.epoch += 1;
-      await counters.open(expected.epoch, { rows: expected.rows.map(ledgerRow), limits: expected.limits });
-      expected.open(expected.epoch, expected.rows);
-      return undefined;
-    }),
+    new Command(
+      () => `lose(${fc.stringify([what, reopens])})`,
+      async (expected, real) => {
+        const { counters, server } = real;
+        if (what === "flush") await server.admin.flushall();
+        else await server.admin.del(`${TAG}:${what}`);
+        if (what === "flush" || expected.epoch > 0) expected.lose(what === "flush" || what === "meta");
+        if (!reopens) return undefined;
+        assert.deepEqual((await look(expected, real)).slice(0, 3), [[], [], []]);
+        expected.epoch += 1;
+        await counters.open(expected.epoch, { rows: expected.rows.map(ledgerRow), limits: expected.limits });
+        expected.open(expected.epoch, expected.rows);
+        return undefined;
+      },
+    ),
 );
 
 /** Most steps run while no key is lost. */

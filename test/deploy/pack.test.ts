@@ -27,7 +27,8 @@ test("the package holds the files to run, and no development files", () => {
   const files = filesOf(installed);
   const folders = new Set(files.map((file) => file.split("/")[0]));
   const expected = [
-    ...["CHANGELOG.md", "CONTRIBUTING.md", "LICENSE", "README.md", "bin", "deploy", "dist", "docs", "examples"],
+    ...["CHANGELOG.md", "CONTRIBUTING.md", "LICENSE", "README.md", "bin", "clients"],
+    ...["deploy", "dist", "docs", "examples"],
     ...["migrations", "package.json", "proto"],
   ];
   assert.deepEqual([...folders].sort(), expected);
@@ -40,7 +41,7 @@ test("the package holds the files to run, and no development files", () => {
 test("the package has every other file of src beside the compiled ones, all migrations and all examples", () => {
   const read = (folder: string) => filesOf(join(root, folder)).filter((file) => !/\.(ts|md)$/.test(file));
   for (const file of read("src")) assert.ok(existsSync(join(installed, "dist", file)), file);
-  for (const folder of ["migrations", "examples"]) {
+  for (const folder of ["migrations", "examples", "clients/proto"]) {
     for (const file of read(folder)) assert.ok(existsSync(join(installed, folder, file)), file);
   }
   assert.ok(read("src").includes("gen/gangway.binpb"));

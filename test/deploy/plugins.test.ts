@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { after, test } from "node:test";
 import { promisify } from "node:util";
 import { waitUntil } from "../support/bounded.ts";
+import { addDatabase } from "../support/data-folder.ts";
 import { Warehouse } from "../support/warehouse.ts";
 import { installPacked, root } from "./packed.ts";
 
@@ -22,6 +23,7 @@ const env = {
 
 writeFileSync(join(directory, "package.json"), JSON.stringify({ type: "module" }));
 cpSync(join(installed, "examples", "plugins"), join(directory, "kinds"), { recursive: true });
+addDatabase(join(directory, "data"));
 mkdirSync(join(directory, "secrets"));
 writeFileSync(join(directory, "secrets", "warehouse-password"), "open sesame\n");
 

@@ -2,9 +2,9 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { once } from "node:events";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { newDataFolder } from "../support/data-folder.ts";
 import { createEmptyDatabase, databaseUrl, onServer } from "../support/postgres.ts";
 import { freePort, RedisServer } from "../support/redis-server.ts";
 import { root } from "./pages.ts";
@@ -41,7 +41,7 @@ function credentialsKey(): string {
 
 /** The embedded service in a process of its own, with its data in a folder that is removed at the end. */
 export async function startEmbeddedService(): Promise<Installation> {
-  const data = mkdtempSync(join(tmpdir(), "gangway-docs-data-"));
+  const data = newDataFolder("gangway-docs-data-");
   const keys = join(data, "keys.yaml");
   writeFileSync(keys, "current: default");
   const [health, metrics, second] = [await loopback(), await loopback(), await loopback()];

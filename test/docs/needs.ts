@@ -20,6 +20,16 @@ export function pythonWithGrpc(): string | null {
   return ["python3", "/usr/bin/python3"].find((python) => runs(python, imports)) ?? null;
 }
 
+/** True where protos can be compiled by protoc. */
+export function hasProtoc(): boolean {
+  return runs("protoc", ["--version"]);
+}
+
+/** True where examples in Python that need no packages can run. */
+export function hasPython(): boolean {
+  return runs("python3", ["--version"]);
+}
+
 function runs(program: string, args: readonly string[]): boolean {
   return spawnSync(program, args).status === 0;
 }

@@ -9,7 +9,7 @@ import type { PodPolicy } from "../../src/core/pods/policy/pod-policy.ts";
 import { describeDifference } from "../../src/intake/describe-difference.ts";
 import { createIntake } from "../../src/intake/intake.ts";
 import type { IntakeStore } from "../../src/intake/ports.ts";
-import { canonicalJson, type JsonObject, objectAt } from "../../src/runtime/json.ts";
+import { arrayAt, canonicalJson, type JsonObject, objectAt } from "../../src/runtime/json.ts";
 import { UnavailableError } from "../../src/runtime/unavailable-error.ts";
 import { uuidV7 } from "../../src/runtime/uuid-v7.ts";
 import { OWN_KINDS } from "../support/kinds.ts";
@@ -202,6 +202,52 @@ test("a job's templates have the platform's settings; the sent job stays unchang
   assert.deepEqual(podSpec["containers"], [
     { name: "pytorch", image: "x", resources: { requests: amounts, limits: amounts } },
   ]);
+});
+
+test("a replica type says itself whether its pods are interruptible, in place of the run policy", async () => {
+  const { intake, created } = startIntake(["created"], platform);
+  const template = (interruptible: string | null) => ({
+    metadata: { annotations: interruptible === null ? {} : { "gangway.dev/interruptible": interruptible } },
+    spec: { containers: [{ name: "pytorch", image: "x" }] },
+  });
+  const replicaSpecs = { Master: { template: template("false") }, Worker: { template: template(null), replicas: 1 } };
+  const sent = sentJob({ spec: { kind: "PyTorchJob", replicaSpecs, runPolicy: { interruptible: true } } });
+  assert.equal((await intake.submit(submission(sent))).kind, "created");
+  const tolerationsOf = (spec: NewJob["job"]["spec"], role: string) =>
+    arrayAt(objectAt(spec.replicaSpecs[role]?.template, "spec"), "tolerations").length;
+  const [{ job }] = created as [NewJob];
+  assert.deepEqual([tolerationsOf(job.spec, "Master"), tolerationsOf(job.spec, "Worker")], [0, 1]);
+  const failed = { ...job, status: { ...job.status, attempts: { ...job.status.attempts, system: 1 } } };
+  assert.deepEqual([tolerationsOf(specNow(failed), "Master"), tolerationsOf(specNow(failed), "Worker")], [0, 0]);
+
+  const alone = { Master: { template: template("true") }, Worker: { template: template(null), replicas: 1 } };
+  await intake.submit(submission(sentJob({ spec: { kind: "PyTorchJob", replicaSpecs: alone } })));
+  const other = created[1]?.job.spec as NewJob["job"]["spec"];
+  assert.deepEqual([tolerationsOf(other, "Master"), tolerationsOf(other, "Worker")], [1, 0]);
+});
+
+test("a request above its limit is lowered by the platform's settings, with a warning", async () => {
+  const { intake, created } = startIntake(["created"], platform);
+  const resources = { requests: { cpu: "6", memory: "1Gi", gpu: 4 }, limits: { cpu: "4", memory: "2Gi", gpu: 2 } };
+  const template = { spec: { containers: [{ name: "pytorch", image: "x", resources }] } };
+  const outcome = await intake.submit(
+    submission(sentJob({ spec: { kind: "PyTorchJob", replicaSpecs: { Master: { template } } } })),
+  );
+  assert.ok(outcome.kind === "created", JSON.stringify(outcome));
+  const at = "job.spec.replica_specs[Master].template.spec.containers[0].resources.requests";
+  assert.deepEqual(
+    outcome.warnings.filter(({ field }) => field.startsWith(at)),
+    [
+      { field: `${at}["cpu"]`, message: "is 6, above the limit 4: pods request 4" },
+      { field: `${at}["gpu"]`, message: "is 4, above the limit 2: pods request 2" },
+    ],
+  );
+  const [main] = arrayAt(objectAt(created[0]?.job.spec.replicaSpecs["Master"]?.template, "spec"), "containers");
+  assert.deepEqual(objectAt(objectAt(main, "resources"), "requests"), {
+    cpu: "4",
+    memory: "1Gi",
+    "nvidia.com/gpu": "2",
+  });
 });
 
 test("a command may name the inputs of the job, and the job keeps them", async () => {

@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readdirSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, suite, test } from "node:test";
 import type { RunningService } from "../../src/cli/service/up.ts";
@@ -9,6 +8,7 @@ import { startEmbedded } from "../../src/compose/embedded.ts";
 import { readConfig } from "../../src/config/config.ts";
 import { type Ran, run } from "../cli/harness.ts";
 import { gpuNodes, until } from "../cluster/harness.ts";
+import { newDataFolder } from "../support/data-folder.ts";
 import { OWN_KINDS } from "../support/kinds.ts";
 import { controlPlaneBuilt } from "./build.ts";
 import { type ControlPlane, startControlPlane } from "./control-plane.ts";
@@ -40,7 +40,7 @@ spec:
 }
 
 suite("clusters that are registered while the service runs", { skip: !controlPlaneBuilt() }, () => {
-  const data = mkdtempSync(join(tmpdir(), "gangway-register-"));
+  const data = newDataFolder("gangway-register-");
   const files: Record<string, string> = {
     "briefly.yaml": manifest("briefly", { runs: "briefly" }),
     "for-ever.yaml": manifest("for-ever", { runs: "for ever", timeoutSeconds: 2 }),
@@ -191,7 +191,10 @@ suite("clusters that are registered while the service runs", { skip: !controlPla
     assert.equal(refused.exitCode, 3);
     assert.match(refused.stderr, /in use by 1 gang/);
     await plane.stopApiServer();
-    await ok("cluster", "remove", "real", "--forget");
+    const state = async () => JSON.parse(await ok("cluster", "get", "real", "-o", "json")).state;
+    await until(async () => (await state()) === "CLUSTER_STATE_UNREACHABLE", "it is noticed");
+    assert.match(await ok("explain", "for-ever"), /cluster real has not answered since /);
+    await ok("cluster", "remove", "real", "--forget", "--confirm", "real");
     assert.equal((await gangway("cluster", "get", "real")).exitCode, 3);
     await ok("cluster", "uncordon", "h100-east");
     await until(async () => /"cluster": "h100-east"/.test(await get()), "it is admitted to the other cluster");

@@ -8,6 +8,7 @@ import { installationId } from "../../src/adapters/store/db/installation.ts";
 import { openPglite } from "../../src/adapters/store/db/pglite.ts";
 import { createStore } from "../../src/adapters/store/store.ts";
 import type { Job } from "../../src/core/job/job.ts";
+import type { Placement } from "../../src/core/job/placement/placement.ts";
 import type { SentJob } from "../../src/core/job/request/sent.ts";
 import type { QueuePolicy } from "../../src/core/plan/model/queue-policy.ts";
 import type { ClusterFlavor } from "../../src/core/plan/model/snapshot.ts";
@@ -19,6 +20,7 @@ import { createWorker } from "../../src/worker/worker.ts";
 import { clock } from "../cluster/harness.ts";
 import { fleetPlanner } from "../support/fleet-planner.ts";
 import { OWN_KINDS } from "../support/kinds.ts";
+import { migratedImage } from "../support/pglite-image.ts";
 import { soleMember } from "../support/sole-member.ts";
 import { soleQuota } from "../support/sole-quota.ts";
 
@@ -33,6 +35,8 @@ export type Service = {
   readonly submit: (job: SentJob) => Promise<void>;
   /** The jobs with these names. Omitted: all. */
   readonly jobs: (names?: readonly string[]) => Promise<readonly Job[]>;
+  /** The planned nodes of a job's live admission. Null: none are planned. */
+  readonly placementOf: (job: Job) => Promise<Placement | null>;
   readonly eventsOf: (job: Job) => Promise<readonly { readonly reason: string }[]>;
   /** Tokens in use, by queue and pool. */
   readonly used: () => Promise<Readonly<Record<string, Readonly<Record<string, number>>>>>;
@@ -64,7 +68,9 @@ export async function startService(
   queues: readonly [ServedQueue, ...ServedQueue[]],
   { pending, podConfig }: ServiceOptions = {},
 ): Promise<Service> {
-  const db = await openPglite(null);
+  const db = await openPglite(null, await migratedImage());
+  // All copies of an image have one id, and services with one id would take each other's objects for their own.
+  await db.query("update installation set id = gen_random_uuid()");
   const hints = { appended: () => {}, planner: () => {}, job: (_uid: string) => {} };
   const store = createStore(db, {
     clock,
@@ -156,6 +162,9 @@ export async function startService(
       const page = await store.reads.listJobs({ filter, order: "create_time", pageSize: 1000, after: null });
       assert.ok(page !== "badCursor");
       return page.jobs.map(({ job }) => job);
+    },
+    async placementOf({ uid }) {
+      return (await store.worker.loadJob(uid))?.placement ?? null;
     },
     async eventsOf({ namespace, name }) {
       const page = await store.reads.listEvents({ namespace, name, pageSize: 1000, after: null });

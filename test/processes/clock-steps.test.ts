@@ -8,8 +8,9 @@ import { connect, type GangwayClient } from "../../src/cli/rpc/client.ts";
 import { JobPhase } from "../../src/gen/gangway/v1/job_pb.ts";
 import { JobService } from "../../src/gen/gangway/v1/job_service_pb.ts";
 import { waitUntil } from "../support/bounded.ts";
+import { addDatabase } from "../support/data-folder.ts";
 import { MainProcess } from "../support/main-process.ts";
-import { createEmptyDatabase, postgresServer } from "../support/postgres.ts";
+import { createDatabase, postgresServer } from "../support/postgres.ts";
 
 const server = await postgresServer();
 const SECONDS = 1_800;
@@ -88,13 +89,16 @@ async function requireUnmoved(data: string, env: Readonly<Record<string, string>
   }
 }
 
-test("no job fails, starts anew or is deleted when the machine's clock, the embedded database's, steps", () =>
-  requireUnmoved(join(folder, "embedded"), { DATABASE_URL: "", REDIS_URL: "" }, "database"));
+test("no job fails, starts anew or is deleted when the machine's clock, the embedded database's, steps", () => {
+  const data = join(folder, "embedded");
+  addDatabase(data);
+  return requireUnmoved(data, { DATABASE_URL: "", REDIS_URL: "" }, "database");
+});
 
 test("nor when the clock of the worker's machine steps beside a database server", {
   skip: server === null,
 }, async () => {
-  const database = await createEmptyDatabase(server ?? "");
+  const database = await createDatabase(server ?? "");
   try {
     await requireUnmoved(join(folder, "server"), { DATABASE_URL: database.url, REDIS_URL: "" }, "machine");
   } finally {

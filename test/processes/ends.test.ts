@@ -10,7 +10,7 @@ import { JobService } from "../../src/gen/gangway/v1/job_service_pb.ts";
 import { pytorchJob } from "../api/jobs.ts";
 import { WAIT_MS_MAX, waitUntil, within } from "../support/bounded.ts";
 import { MainProcess } from "../support/main-process.ts";
-import { createEmptyDatabase, postgresServer } from "../support/postgres.ts";
+import { createDatabase, postgresServer } from "../support/postgres.ts";
 
 const server = await postgresServer();
 const PRELOAD = fileURLToPath(new URL("../support/collect-often.ts", import.meta.url));
@@ -21,7 +21,7 @@ const { method } = JobService;
 test("a process ends after streams of logs that were over at once, although garbage is collected all the time", {
   skip: server === null,
 }, async (t) => {
-  const database = await createEmptyDatabase(server ?? "");
+  const database = await createDatabase(server ?? "");
   t.after(() => database.drop());
   const folder = mkdtempSync(join(tmpdir(), "gangway-ends-"));
   t.after(() => rmSync(folder, { recursive: true, force: true }));

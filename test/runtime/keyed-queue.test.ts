@@ -42,6 +42,33 @@ test("no key runs twice at once, no more keys run than allowed, and each wake is
   );
 });
 
+test("a task that leaves its place lets another run, up to a limit, and no key runs twice at once", async () => {
+  const gate = Promise.withResolvers<void>();
+  const running: string[] = [];
+  let most = 0;
+  const queue = new KeyedQueue(
+    async (key) => {
+      assert.ok(!running.includes(key));
+      running.push(key);
+      most = Math.max(most, running.length);
+      if (key.startsWith("slow")) {
+        queue.leave(key);
+        await gate.promise;
+      }
+      running.splice(running.indexOf(key), 1);
+    },
+    { concurrency: 2, leftMax: 3, onError: (error) => assert.fail(String(error)) },
+  );
+  for (let at = 0; at < 9; at += 1) queue.wake(`slow ${at}`);
+  assert.deepEqual(running, ["slow 0", "slow 1", "slow 2", "slow 3", "slow 4"], "three have left, and two keep places");
+  queue.leave("nobody");
+  gate.resolve();
+  for (let at = 0; at < 3; at += 1) queue.wake(`fast ${at}`);
+  await queue.idle();
+  assert.ok(most <= 5);
+  assert.deepEqual(running, []);
+});
+
 test("many wakes of a running key cause one more run; an offer causes none", async () => {
   let runs = 0;
   const gate = Promise.withResolvers<void>();

@@ -440,7 +440,17 @@ export async function everyTransaction(db: Db, random: () => number): Promise<Re
       const changes = some(["n1", "n2", "n3"]).map(change);
       await store.clusters.recordCapacity({ cluster, reachable: true, since: null, changes }, leaseEpoch);
     },
-    lose: () => store.clusters.markUnreachable(pick(CLUSTERS)),
+    lose: () => store.clusters.markUnreachable(pick(CLUSTERS), pick([null, "refuses"])),
+    countSilence: async () => {
+      const cluster = pick(CLUSTERS);
+      const leaseEpoch = await store.members.takeLease(`observer/${cluster}`, "m1");
+      if (leaseEpoch === null) return;
+      const rule = { lostAfterMs: 60_000, shareMax: 1 };
+      await store.clusters.countSilence({ cluster, ms: 60_000, leaseEpoch }, rule);
+      await store.clusters.noteAnswer(pick(CLUSTERS));
+      await store.clusters.recheckPlaced(pick([[cluster], CLUSTERS]));
+    },
+    declareLost: () => store.admin.declareLost(pick(CLUSTERS)),
     members: async () => {
       const name = `${pick(MEMBERS)}/${requests++}`;
       await store.members.join({ name, takesBuckets: true, leaseMs: 1_000 });

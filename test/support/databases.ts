@@ -1,11 +1,8 @@
-import { existsSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { after, describe } from "node:test";
-import { PGlite } from "@electric-sql/pglite";
 import type { Db } from "../../src/adapters/store/db/db.ts";
-import { migrate } from "../../src/adapters/store/db/migrate.ts";
 import { openPglite } from "../../src/adapters/store/db/pglite.ts";
 import { checkedDb, requireNoBreach } from "./locks/checked-db.ts";
-import { imagePath } from "./pglite-image.ts";
+import { migratedImage } from "./pglite-image.ts";
 import { openTestPostgres, postgresServer } from "./postgres.ts";
 
 const server = await postgresServer();
@@ -26,20 +23,5 @@ export function onPostgres(suite: (openDb: () => Promise<Db>) => void): void {
 
 /** A migrated PGlite in memory. Loads the image of an earlier one, which takes a tenth of the time. */
 export async function openMemoryDb(): Promise<Db> {
-  const file = imagePath("tar");
-  return checkedDb(await openPglite(null, existsSync(file) ? new Blob([readFileSync(file)]) : await makeImage(file)));
-}
-
-async function makeImage(file: string): Promise<Blob> {
-  const pglite = await PGlite.create();
-  await migrate({
-    query: async (text, params) =>
-      params === undefined ? { rows: (await pglite.exec(text)).at(-1)?.rows ?? [] } : pglite.query(text, [...params]),
-  });
-  const image = await pglite.dumpDataDir("none");
-  await pglite.close();
-  const making = `${file}.${process.pid}`;
-  writeFileSync(making, Buffer.from(await image.arrayBuffer()));
-  renameSync(making, file);
-  return image;
+  return checkedDb(await openPglite(null, await migratedImage()));
 }

@@ -31,21 +31,27 @@ export function databaseUrl(server: string, name: string): string {
   return url.href;
 }
 
-/** A new migrated database with less durability, which tests do not need. */
-export async function createDatabase(server: string): Promise<{ url: string; drop: () => Promise<void> }> {
+/** A new migrated database with less durability, which tests do not need. `durable`: as durable as its server. */
+export async function createDatabase(
+  server: string,
+  durable = false,
+): Promise<{ url: string; drop: () => Promise<void> }> {
   const name = `gangway_test_${randomBytes(6).toString("hex")}`;
   await onServer(server, async (client) => {
     await client.query("select pg_advisory_lock($1)", [LOCK]);
     await client.query(`create database ${name} template ${await template(server, client)}`);
-    await client.query(`alter database ${name} set synchronous_commit = off`);
+    if (!durable) await client.query(`alter database ${name} set synchronous_commit = off`);
   });
   return { url: databaseUrl(server, name), drop: () => dropDatabase(server, name) };
 }
 
-/** An empty database, without a schema. */
+/** An empty database, without a schema, and with less durability. */
 export async function createEmptyDatabase(server: string): Promise<{ url: string; drop: () => Promise<void> }> {
   const name = `gangway_test_${randomBytes(6).toString("hex")}`;
-  await onServer(server, (client) => client.query(`create database ${name}`));
+  await onServer(server, async (client) => {
+    await client.query(`create database ${name}`);
+    await client.query(`alter database ${name} set synchronous_commit = off`);
+  });
   return { url: databaseUrl(server, name), drop: () => dropDatabase(server, name) };
 }
 

@@ -42,7 +42,9 @@ const RUNS = "j.uid in (select job_uid from admissions where state = 'live')";
 
 async function planClusters(tx: Executor): Promise<readonly PlanCluster[]> {
   const rows = await tx.query<PlanCluster & CapacityColumns>(
-    `select name, labels, flavors, cordoned, simulated, ${IS_RETIRED} as retired, reachable,
+    `select name, labels, flavors, topology, cordoned, simulated, ${IS_RETIRED} as retired,
+            reachable and returning_ms is null as reachable, reachable and returning_ms is not null as returning,
+            unusable is not null as unusable,
             admission_counter as "admissionCounter", capacity, ${CAPACITY_ENTRIES} as entries
        from clusters c where forgotten_ms is null order by name`,
   );

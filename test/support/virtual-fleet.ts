@@ -7,7 +7,7 @@ import type { PlannedAdmission } from "../../src/core/plan/model/plan-types.ts";
 import type { BoundMember, PlanQueue } from "../../src/core/plan/model/snapshot.ts";
 import type { Scope } from "../../src/core/quota/counters.ts";
 import { scopeKey } from "../../src/core/quota/scopes.ts";
-import { afterPreemption } from "../../src/core/reconcile/admission-backoff.ts";
+import { afterPreemption } from "../../src/core/reconcile/undo/admission-backoff.ts";
 
 export const FLAVOR = "gpu/h100";
 /** The resource that its quotas count. */

@@ -17,11 +17,13 @@ const { telemetry, instrumentation, close } = await startTelemetry({
   metrics: false,
   otel: config.otel,
 });
-instrumentation.clusters(() => [{ name: "east", lastHeardMs: () => 0 }]);
+const writes = () => ({ limit: 10, inFlight: 1, waiting: 0 });
+instrumentation.clusters(() => [{ name: "east", lastHeardMs: () => 0, writes }]);
 const headers = { traceparent: "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01" };
 await instrumentation.apiPorts.observeCall?.({ method: "gangway.v1.JobService/CreateJob", headers }, async () => {
   telemetry.callFailed({ reference: "r", error: new Error("told") });
   return { code: 0 };
 });
 telemetry.bucketsHeld(1024);
+telemetry.podPlaced({ cluster: "east", onPlan: false });
 await close();

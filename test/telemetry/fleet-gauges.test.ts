@@ -5,7 +5,7 @@ import { boundedLabel, boundedReadings } from "../../src/telemetry/bounded-label
 import { FLAVOR_SERIES_MAX, showSurvey } from "../../src/telemetry/fleet-gauges.ts";
 import { createPrometheus } from "../../src/telemetry/prometheus.ts";
 
-const NOTHING: FleetSurvey = { queues: [], flavors: [], jobs: [] };
+const NOTHING: FleetSurvey = { clusters: [], queues: [], flavors: [], jobs: [] };
 
 async function shown() {
   const prometheus = await createPrometheus();
@@ -18,7 +18,7 @@ async function shown() {
     scrape: async () =>
       (await prometheus.scrape()).body
         .split("\n")
-        .filter((line) => /^gangway_(queue_(used|nominal|borrowed)|flavor_\w+|jobs)\{/.test(line)),
+        .filter((line) => /^gangway_(queue_(used|nominal|borrowed)|flavor_\w+|cluster_state|jobs)\{/.test(line)),
   };
 }
 
@@ -26,6 +26,7 @@ test("a survey is shown until the next one, and nothing by a process that does n
   const { set, scrape } = await shown();
   assert.deepEqual(await scrape(), []);
   set({
+    clusters: [{ cluster: "east", state: "UNUSABLE", isIn: true }],
     queues: [{ queue: "ml", flavor: "gpu/h100", used: 6, nominal: 4, borrowed: 2 }],
     flavors: [{ cluster: "east", flavor: "gpu/h100", allocatable: 16, free: 10 }],
     jobs: [
@@ -38,6 +39,7 @@ test("a survey is shown until the next one, and nothing by a process that does n
     'gangway_queue_nominal{queue="ml",flavor="gpu/h100"} 4',
     'gangway_queue_borrowed{queue="ml",flavor="gpu/h100"} 2',
     'gangway_flavor_allocatable{cluster="east",flavor="gpu/h100"} 16',
+    'gangway_cluster_state{cluster="east",state="UNUSABLE"} 1',
     'gangway_flavor_free{cluster="east",flavor="gpu/h100"} 10',
     'gangway_jobs{phase="RUNNING",reason=""} 3',
     'gangway_jobs{phase="WAITING",reason="NoCapacity"} 2',

@@ -3,7 +3,7 @@ import { getOrCreate } from "../../src/runtime/get-or-create.ts";
 /** The rules of the layout as data and pure checks, so that the tests can show that each rule can fail. */
 
 const STAGES = ["api", "access", "intake", "planner", "tokens", "worker", "watch"];
-const ADAPTERS = ["store", "counters", "cluster", "simcluster", "plugins"];
+const ADAPTERS = ["store", "counters", "cluster", "simcluster", "plugins", "objects"];
 /** The folders that these adapters may have, beside files at their own roots. */
 const ADAPTER_FOLDERS: Readonly<Record<string, readonly string[]>> = {
   store: ["db", "fleet", "ledger", "admin", "jobs", "planning"],

@@ -1,6 +1,7 @@
 /** Adoption and release as a worker does them, on the simulated cluster. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import type { Job } from "../../src/core/job/job.ts";
 import { LABEL } from "../../src/core/job/labels.ts";
 import { arrayAt, type JsonObject, objectAt, stringAt } from "../../src/runtime/json.ts";
 import { create, until } from "../cluster/harness.ts";
@@ -10,11 +11,16 @@ import { workerScene } from "./scene.ts";
 
 const { direct, store, running, start, admit } = await workerScene();
 
-async function runs(options: GangOptions = {}): Promise<string> {
+function admitted(options: GangOptions = {}): Job {
   const job = gangOf({ kind: "PyTorchJob", workers: 2, run: "forever", ...options });
   start().worker.wake(admit(job));
-  await until(() => store.job(job.uid)?.status.replicaStatuses["Worker"]?.active === 2, "the gang runs");
-  return job.uid;
+  return job;
+}
+
+async function runs(options: GangOptions = {}): Promise<string> {
+  const { uid } = admitted(options);
+  await until(() => store.job(uid)?.status.replicaStatuses["Worker"]?.active === 2, "the gang runs");
+  return uid;
 }
 
 const path = (name: string) => `/api/v1/namespaces/default/pods/${name}`;
@@ -45,6 +51,43 @@ test("a pod with changed labels is released and never deleted; an event says tha
   const now = await pod(taken);
   assert.equal(stringAt(objectAt(now, "metadata"), "uid"), stringAt(objectAt(before, "metadata"), "uid"));
   assert.equal(store.job(uid)?.status.replicaStatuses["Worker"]?.active, 1);
+});
+
+test("a released pod is no pod of its job: it does not count, and stays when the job ends", async () => {
+  const uid = await runs();
+  const { name = "" } = store.job(uid) ?? {};
+  const taken = `${name}-worker-1`;
+  // The label of the job's uid stays: the pod is still found as one of the job's.
+  await patch(taken, { labels: { [LABEL.jobName]: "debugging" } });
+  await until(async () => controllers(await pod(taken)).length === 0, "released");
+  await until(() => store.job(uid)?.status.replicaStatuses["Worker"]?.active === 1, "it does not count");
+  store.cancel(uid);
+  running[0]?.worker.wake(uid);
+  await until(() => store.job(uid)?.admissions.every(({ goneMs }) => goneMs !== null) ?? false, "nothing is left");
+  assert.equal(stringAt(objectAt(await pod(taken), "metadata"), "deletionTimestamp"), undefined);
+  assert.notDeepEqual(await pod(taken), {}, "it still runs");
+});
+
+test("a released pod is adopted again when its labels are restored", async () => {
+  const uid = await runs();
+  const { name = "" } = store.job(uid) ?? {};
+  const taken = `${name}-worker-1`;
+  await patch(taken, { labels: { [LABEL.jobName]: "debugging" } });
+  await until(async () => controllers(await pod(taken)).length === 0, "released");
+  await patch(taken, { labels: { [LABEL.jobName]: name } });
+  await until(async () => controllers(await pod(taken))[0] === "ConfigMap", "adopted");
+  await until(() => store.job(uid)?.status.replicaStatuses["Worker"]?.active === 2, "it counts again");
+});
+
+test("a pod of a job that has ended is released, and survives the job", async () => {
+  const { uid, name } = admitted({ run: "30ms", runPolicy: { cleanPodPolicy: "None" } });
+  await until(() => store.job(uid)?.status.phase === "SUCCEEDED", "it ends");
+  await patch(`${name}-worker-0`, { labels: { [LABEL.jobName]: "kept" } });
+  await until(async () => controllers(await pod(`${name}-worker-0`)).length === 0, "released");
+  store.change(uid, (one) => ({ ...one, deleteTimeMs: one.createTimeMs }));
+  running[0]?.worker.wake(uid);
+  await until(async () => Object.keys(await pod(`${name}-worker-1`)).length === 0, "the others go with the job");
+  assert.notDeepEqual(await pod(`${name}-worker-0`), {}, "it was taken out of the job");
 });
 
 test("a pod that lost its owner is adopted again, and is deleted with the job", async () => {

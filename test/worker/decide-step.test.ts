@@ -3,6 +3,7 @@ import { describe, test } from "node:test";
 import type { Job } from "../../src/core/job/job.ts";
 import { OUTSTANDING_MS } from "../../src/core/reconcile/decision-draft.ts";
 import type { Observed } from "../../src/core/reconcile/observed.ts";
+import { ArrivedPods } from "../../src/worker/arrived-pods.ts";
 import { decideStep } from "../../src/worker/decide-step.ts";
 import { JobMemory } from "../../src/worker/job-memory.ts";
 import { PluginCalls } from "../../src/worker/plugin-calls.ts";
@@ -42,10 +43,10 @@ function decide(job: Job, nowMs: number, of: Clusters) {
   };
   const slow = new SlowPlugins();
   const calls = new PluginCalls(ports, { kinds: CONFIG.kinds, slow, onError: () => undefined });
-  const memory = { memory: new JobMemory(), seen: new SeenTimes() };
+  const memory = { memory: new JobMemory(), seen: new SeenTimes(), placed: new ArrivedPods(() => undefined) };
   const context = { config: CONFIG, ...memory, calls, slow, failureLogs: null, onRan: () => undefined };
   const lease = { bucket: 0, epoch: 1 };
-  return decideStep(ports, context, { job, lease }, new AbortController().signal).then((decision) => {
+  return decideStep(ports, context, { job, lease, placement: null }, new AbortController().signal).then((decision) => {
     return { decision, lists, released: decision?.record?.admissions[0]?.tokensReleasedMs ?? null };
   });
 }

@@ -114,7 +114,7 @@ export class MemoryStore {
         this.#maybeBreak();
         this.loads += 1;
         const job = this.job(uid);
-        return job === null ? null : { job, bucket: bucketOf(uid) };
+        return job === null ? null : { job, bucket: bucketOf(uid), placement: null };
       },
       loadBareJob: async () => assert.fail("no job is suspected"),
       findAlike: async ({ uid }) => [...this.rows.values()].flatMap(({ job }) => (job.uid === uid ? [] : [job])),

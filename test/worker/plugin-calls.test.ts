@@ -134,6 +134,41 @@ test("each call sees the state of the last one under one task name, and is recor
   assert.equal(reported.length, 2, "the same phase and version cause no event");
 });
 
+test("a call has the job's inputs, limits and platform, and may change none of them", async () => {
+  const store = new MemoryStore(clock);
+  const runPolicy = { backoffLimit: 4, systemBackoffLimit: 2, interruptible: true, interruptibleFailureThreshold: 3 };
+  const inputs = { table: "t", days: [1, 2] };
+  const job = jobOf(
+    { kind: "AJob", replicaSpecs: {}, runPolicy, inputs },
+    { uid: "uid-inputs", name: "inputs" },
+    KINDS,
+  );
+  store.add(job);
+  store.admit(job.uid, null);
+  const rounds: TaskContext[] = [];
+  const { until } = working(store, {
+    AJob: {
+      handle: async (context) => {
+        rounds.push({ ...context, inputs: structuredClone(context.inputs) });
+        (context.inputs as { table: string }).table = "changed";
+        context.events.record({ reason: "Seen", message: "once" });
+        assert.throws(() => context.events.record({ reason: "not a word", message: "" }), /reason must be a letter/);
+        await assert.rejects(context.store.read("s3://bucket/x"), /set GANGWAY_OBJECT_STORES/);
+        const more = { info: phaseInfo.running(), recheckAfterMs: 0 };
+        return rounds.length === 2 ? { info: phaseInfo.success(), outputs: context.inputs } : more;
+      },
+    },
+  });
+  await until(() => statusOf(store, job).plugin?.stage === "done");
+  for (const { inputs: given, maxAttempts, interruptible, interruptibleFailureThreshold, platform } of rounds) {
+    assert.deepEqual(given, inputs);
+    assert.deepEqual([maxAttempts, interruptible, interruptibleFailureThreshold], [{ user: 4, system: 2 }, true, 3]);
+    assert.equal(platform.serviceAccount, "");
+  }
+  assert.deepEqual(statusOf(store, job).outputs, { table: "changed", days: [1, 2] });
+  assert.equal(store.events.filter(({ reason }) => reason === "Seen").length, 2);
+});
+
 test("plugins that hang are cut off, and delay neither the worker's other jobs nor other plugins", async () => {
   const store = new MemoryStore(clock);
   const hanging = Array.from({ length: 40 }, () => submitted(store, "AJob"));
@@ -271,7 +306,7 @@ const wrong: Record<string, { readonly plugin: Partial<Plugin>; readonly says: R
   },
   "misspells a member": {
     plugin: { handle: async () => ({ info: phaseInfo.running(), recheckAfterMS: 10 }) as never },
-    says: /the result of handle has recheckAfterMS; it may have info, state, recheckAfterMs/,
+    says: /the result of handle has recheckAfterMS; it may have info, state, outputs, recheckAfterMs/,
   },
   "cannot reach its service": {
     plugin: {

@@ -8,16 +8,16 @@ import type { ClaimAction } from "../../core/reconcile/objects/claim.ts";
 import { unreachable as ruledOut } from "../../runtime/assert.ts";
 import type { JsonObject } from "../../runtime/json.ts";
 import { arrayAt, objectAt, stringAt, stringMapAt } from "../../runtime/json.ts";
-import { Semaphore } from "../../runtime/semaphore.ts";
 import { type AnchorOptions, Anchors } from "./anchors.ts";
 import type { KubeRequest, KubeResult } from "./client.ts";
 import { objectView, ownJobUid } from "./kept-objects.ts";
 import type { KubeFailure } from "./kube-failure.ts";
 import { PARTS, partPatch } from "./parts.ts";
+import type { WriteQueue } from "./write-queue.ts";
 
 type ActionsOptions = AnchorOptions & {
-  /** How many writes may be under way at a time. */
-  readonly writeBudget: number;
+  /** Where all writes wait until the cluster bears them. */
+  readonly writes: WriteQueue;
   /** Whether a missing namespace is created. Otherwise the action fails with `NotFound`. */
   readonly createNamespaces: boolean;
 };
@@ -40,12 +40,10 @@ type OwnedAction = Extract<Action, { readonly anchor: string }>;
  */
 export class Actions {
   readonly #options: ActionsOptions;
-  readonly #writes: Semaphore;
   readonly anchors: Anchors;
 
   constructor(options: ActionsOptions) {
     this.#options = options;
-    this.#writes = new Semaphore(options.writeBudget);
     this.anchors = new Anchors(options);
   }
 
@@ -98,7 +96,8 @@ export class Actions {
     if ((controllerUid === anchor.uid) === (kind === "adopt")) return ALREADY;
     if (kind === "adopt" && (controllerUid !== null || deleting)) return controlled(path);
     const ownerReferences = kind === "adopt" ? [...others, ownerReference(anchor.name, anchor.uid)] : others;
-    const body = { metadata: { uid, resourceVersion: metadata["resourceVersion"], ownerReferences } };
+    const annotations = { [LABEL.released]: kind === "release" ? "true" : null };
+    const body = { metadata: { uid, resourceVersion: metadata["resourceVersion"], ownerReferences, annotations } };
     const patched = await this.#write({ method: "PATCH", path, body }, signal);
     return patched.kind === "ok" ? DONE : failed(patched);
   }
@@ -264,7 +263,8 @@ export class Actions {
   }
 
   #write(request: KubeRequest, signal: AbortSignal): Promise<KubeResult> {
-    return this.#writes.run(() => this.#options.client.request(request, signal));
+    const { writes, client } = this.#options;
+    return writes.run(request.method, () => client.request(request, signal));
   }
 }
 

@@ -1,12 +1,13 @@
 import type { EntryKey } from "../../core/plan/model/capacity-entry.ts";
 import type { Clock } from "../../runtime/clock.ts";
 import { CapacityChanges, type CapacityPart, type CapacitySource } from "./capacity-changes.ts";
+import type { ClusterHealth } from "./health.ts";
 
 /** A report of a cluster's capacity. */
 export type CapacityReport = { readonly cluster: string } & (
   | ({ readonly reachable: true } & CapacityPart)
-  /** Calls to the cluster have failed for the grace period. Silence alone is not enough. `sinceMs`: since when. */
-  | { readonly reachable: false; readonly sinceMs: number }
+  /** It does not answer, or cannot be used. `sinceMs`: since when. `unusable`: why it cannot be used; null: it may. */
+  | { readonly reachable: false; readonly sinceMs: number; readonly unusable: string | null }
 );
 
 type ObserverOptions = {
@@ -14,10 +15,8 @@ type ObserverOptions = {
   readonly clock: Clock;
   /** The shortest time between two reports. */
   readonly intervalMsMin: number;
-  readonly unreachableGraceMs: number;
   readonly source: CapacitySource;
-  /** For how long the calls of the worst reflector have been failing. */
-  readonly failingForMs: () => number;
+  readonly health: () => ClusterHealth;
   /** False while another process reports. The first report after that is complete. */
   readonly reports: () => boolean;
   /**
@@ -28,7 +27,7 @@ type ObserverOptions = {
   readonly onError: (error: unknown, what: string) => void;
 };
 
-/** How often the grace period is checked while nothing changes, and the wait after a report that was not recorded. */
+/** How often the health is judged while nothing changes, and the wait after a report that was not recorded. */
 const IDLE_MS = 1_000;
 
 /** The largest part of the time that reports may take. */
@@ -39,7 +38,8 @@ export class CapacityObserver {
   readonly #options: ObserverOptions;
   readonly #changes: CapacityChanges;
   #dirty = false;
-  #reachable: boolean | null = null;
+  /** The `healthKey` of the last record. Empty: nothing was recorded. */
+  #recorded = "";
   #wake = new AbortController();
   #closed = false;
   #running: Promise<void> = Promise.resolve();
@@ -101,18 +101,20 @@ export class CapacityObserver {
 
   /** Reports if there is news. False: the report was not recorded and is due again. */
   async #report(): Promise<boolean> {
-    const { cluster, clock, failingForMs, unreachableGraceMs, reports, onCapacity, onError } = this.#options;
-    const reachable = failingForMs() < unreachableGraceMs;
-    if (!this.#dirty && reachable === this.#reachable) return true;
+    const { cluster, clock, reports, onCapacity, onError } = this.#options;
+    const health = this.#options.health();
+    if (!this.#dirty && healthKey(health) === this.#recorded) return true;
     if (!reports()) {
       this.#changes.restart();
       return false;
     }
     try {
-      if (!reachable) {
+      if (health.kind !== "active") {
         this.#dirty = false;
-        await onCapacity({ cluster, reachable, sinceMs: Math.round(clock.nowMs() - failingForMs()) });
-        this.#reachable = reachable;
+        const sinceMs = Math.round(clock.nowMs() - health.forMs);
+        const unusable = health.kind === "unusable" ? health.why : null;
+        await onCapacity({ cluster, reachable: false, sinceMs, unusable });
+        this.#recorded = healthKey(health);
         return true;
       }
       return await this.#reportPart();
@@ -129,11 +131,18 @@ export class CapacityObserver {
     const part = this.#changes.next();
     if (part === null) return true;
     this.#dirty = false;
-    if (part.since !== null && part.changes.length === 0 && this.#reachable === true) return true;
+    if (part.since !== null && part.changes.length === 0 && this.#recorded === ACTIVE) return true;
     const epoch = await onCapacity({ cluster, reachable: true, ...part });
     this.#changes.recorded(epoch);
     this.#dirty ||= epoch === null;
-    this.#reachable = epoch !== null;
+    this.#recorded = epoch === null ? "" : ACTIVE;
     return epoch !== null;
   }
+}
+
+const ACTIVE = "active";
+
+/** Equal keys: the record says the same. */
+function healthKey(health: ClusterHealth): string {
+  return health.kind === "unusable" ? `unusable: ${health.why}` : health.kind;
 }

@@ -2,14 +2,16 @@
 
 import type { ClusterCheck, ClusterFinding } from "../../core/admin/cluster.ts";
 import type { ClusterFlavor } from "../../core/plan/model/snapshot.ts";
+import type { Topology } from "../../core/plan/model/topology.ts";
 import { GANG_SCHEDULERS, type GangScheduler } from "../../core/pods/build/pod-group.ts";
 import type { Clock } from "../../runtime/clock.ts";
 import type { Json, JsonObject } from "../../runtime/json.ts";
 import { arrayAt, isJsonObject, objectAt, stringAt } from "../../runtime/json.ts";
 import { append } from "../../runtime/lists.ts";
 import { type AllowedHosts, DEFAULT_CLUSTER_HOSTS, parseAllowedHosts } from "./allowed-hosts.ts";
-import { flavorFindings } from "./check-flavors.ts";
+import { nodeFindings } from "./check-nodes.ts";
 import { createKubeClient, type KubeClient } from "./client.ts";
+import { meaningOf } from "./failure-meaning.ts";
 import { HOST_REFUSED } from "./guarded-connector.ts";
 import { readUid } from "./identity.ts";
 import { isKnownReason, type KubeFailure, reasonOf } from "./kube-failure.ts";
@@ -44,6 +46,8 @@ export async function checkCluster(
     readonly gangScheduler?: GangScheduler | null;
     /** The flavors that the cluster is registered with. Omitted: none. */
     readonly flavors?: readonly ClusterFlavor[];
+    /** The levels that the cluster is registered with. Omitted: none. */
+    readonly topology?: Topology;
     /** The addresses that connections may lead to. Omitted: all but link-local ones and their like. */
     readonly hosts?: AllowedHosts | undefined;
   },
@@ -77,7 +81,7 @@ async function examine(client: Asked, of: Parameters<typeof checkCluster>[1]): P
     ...(await missingPermissions(client, of.gangScheduler ?? null)),
     ...(await missingScheduler(client, of.gangScheduler ?? null)),
     ...skewFindings(clockSkewMs),
-    ...(await flavorFindings(client, of.flavors ?? [])),
+    ...(await nodeFindings(client, of)),
     ...(await foreignWebhooks(client, of.namespaces)),
   ];
   const order = { ERROR: 0, WARNING: 1 };
@@ -122,34 +126,12 @@ function codeOf(failure: KubeFailure): string {
  */
 function outcomeOf(failure: KubeFailure): string {
   const { status, message, code = "" } = failure;
-  const meaning = MEANINGS[status] ?? MEANINGS[code];
+  const meaning = meaningOf(failure);
   const meant = meaning === undefined ? "" : `: ${meaning}`;
   if (status > 0) return `status ${status}, ${knownReason(failure)}${meant}`;
   if (code === HOST_REFUSED) return message;
   return `no answer${code === "" ? "" : ` (${code})`}${meant}`;
 }
-
-const OTHER_AUTHORITY = "certificate-authority-data of the kubeconfig is not the authority of the server's certificate";
-const TOO_LATE = "it took too long";
-
-/** The meaning for the kubeconfig of a status or a code of a failed call. */
-const MEANINGS: Readonly<Record<string, string>> = {
-  401: "the server does not accept the credentials of the kubeconfig",
-  403: "the account of the kubeconfig may not call the server",
-  ECONNREFUSED: "nothing listens at the address of the kubeconfig",
-  ENOTFOUND: "no name server knows the host of the kubeconfig",
-  ETIMEDOUT: TOO_LATE,
-  UND_ERR_CONNECT_TIMEOUT: TOO_LATE,
-  UND_ERR_HEADERS_TIMEOUT: TOO_LATE,
-  UND_ERR_BODY_TIMEOUT: TOO_LATE,
-  DEPTH_ZERO_SELF_SIGNED_CERT: OTHER_AUTHORITY,
-  SELF_SIGNED_CERT_IN_CHAIN: OTHER_AUTHORITY,
-  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: OTHER_AUTHORITY,
-  UNABLE_TO_VERIFY_LEAF_SIGNATURE: OTHER_AUTHORITY,
-  CERT_SIGNATURE_FAILURE: OTHER_AUTHORITY,
-  CERT_HAS_EXPIRED: "the server's certificate has expired",
-  ERR_TLS_CERT_ALTNAME_INVALID: "the server's certificate is for other names than the host of the kubeconfig",
-};
 
 function knownReason({ status, reason }: KubeFailure): string {
   return isKnownReason(reason) ? reason : reasonOf(status);

@@ -13,7 +13,7 @@ import type { ClaimAction } from "../../core/reconcile/objects/claim.ts";
 import type { ObservedCluster } from "../../core/reconcile/observed.ts";
 import type { Clock } from "../../runtime/clock.ts";
 import { arrayAt, type JsonObject, objectAt, stringAt } from "../../runtime/json.ts";
-import { maxOf, minOf } from "../../runtime/lists.ts";
+import { minOf } from "../../runtime/lists.ts";
 import { Actions } from "./actions.ts";
 import type { AllowedHosts } from "./allowed-hosts.ts";
 import { AnchorEventWriter } from "./anchor-event-writer.ts";
@@ -21,6 +21,8 @@ import type { CapacitySource } from "./capacity-changes.ts";
 import { CapacityObserver, type CapacityReport } from "./capacity-observer.ts";
 import { createKubeClient, type KubeClient, type KubeResult } from "./client.ts";
 import type { RunCode } from "./connection-pool.ts";
+import type { ClusterHealth } from "./health.ts";
+import { HealthWatch } from "./health-watch.ts";
 import { guardIdentity } from "./identity.ts";
 import {
   compactNode,
@@ -35,9 +37,13 @@ import {
 } from "./kept-objects.ts";
 import { groupsPath, listJob, listPods } from "./list-job.ts";
 import { LostPods } from "./lost-pods.ts";
+import { type OwnObject, ownObjects } from "./own-objects.ts";
 import { createPodLogs, type PodLogs } from "./pod-logs.ts";
+import { PROBE_MS_MAX } from "./probe.ts";
 import { newKeptBudget, Reflector, type ReflectorOptions } from "./reflector.ts";
+import { SilenceReport } from "./silence-report.ts";
 import type { WatchedObjects } from "./watched-objects.ts";
+import { type WriteFacts, WriteQueue } from "./write-queue.ts";
 
 export type KubeClusterOptions = {
   readonly name: string;
@@ -64,8 +70,10 @@ export type KubeClusterOptions = {
   readonly onSlowAnswer?: (tookMs: number) => void;
   /** The most text that is kept of the cluster's objects, as JSON. Omitted: 128 Mi characters. */
   readonly keptCharsMax?: number;
-  /** How many writes may be under way at a time. Omitted: 50. */
-  readonly writeBudget?: number;
+  /** The most writes that are under way at a time; fewer while the cluster does not bear so many. Omitted: 50. */
+  readonly writesMax?: number;
+  /** Called with each write that the cluster throttles, or answers too late. */
+  readonly onThrottled?: () => void;
   /** Omitted: 15 s. */
   readonly requestTimeoutMs?: number;
   /**
@@ -74,8 +82,8 @@ export type KubeClusterOptions = {
    */
   readonly silenceMsMax?: number;
   /**
-   * How long calls must fail before the cluster is reported unreachable. Omitted: 40 s, as Kubernetes waits for its
-   * nodes.
+   * How long the calls of a watch must fail before the cluster is reported unreachable, although its probe is answered.
+   * Omitted: 40 s, as Kubernetes waits for its nodes.
    */
   readonly unreachableGraceMs?: number;
   /** The shortest time between two reports of capacity. Omitted: 100 ms. */
@@ -87,6 +95,11 @@ export type KubeClusterOptions = {
    * not recorded.
    */
   readonly onCapacity: (report: CapacityReport) => Promise<number | null>;
+  /**
+   * Adds to the time for which the cluster has not answered this process, in milliseconds. False: the time was not
+   * counted, so the next report has it too. Omitted: nobody counts it.
+   */
+  readonly onSilence?: (ms: number) => Promise<boolean>;
   /** False while another process reports the capacity. Omitted: this one reports it. */
   readonly reportsCapacity?: () => boolean;
   /** Called with errors. Nothing stops for them. */
@@ -103,10 +116,8 @@ export type Cluster = {
   readonly close: () => Promise<void>;
   /** True once every reflector has completed a list. */
   readonly synced: () => boolean;
-  /** Why the server's cluster is not the one of this name. Null: it is, or it was not reached yet. */
-  readonly problem: () => string | null;
-  /** True if the cluster is a wrong one, or calls have failed for so long that it counts as unreachable. */
-  readonly unreachable: () => boolean;
+  readonly health: () => ClusterHealth;
+  readonly writes: () => WriteFacts;
   /**
    * When the reflector that was silent longest last heard from the server, on the monotonic clock. Null: one never has.
    */
@@ -129,6 +140,8 @@ export type Cluster = {
   ) => Promise<readonly PodView[] | null>;
   /** The jobs of this installation with an object here. May repeat. */
   readonly jobUids: () => Iterable<string>;
+  /** The objects of this installation's jobs that are seen, and not being deleted. */
+  readonly ownObjects: () => Iterable<OwnObject>;
   /** The namespace of a job's objects. Null: none is seen. */
   readonly namespaceOf: (jobUid: string) => string | null;
   readonly act: (action: Action, signal: AbortSignal) => Promise<ActOutcome>;
@@ -151,61 +164,54 @@ function accessTo({ kubeconfig, hosts, runCode, onSlowAnswer, requestTimeoutMs =
 
 /** Connects to a cluster. Sends nothing before `start`. Throws if the kubeconfig cannot be used. */
 export function connectCluster(options: KubeClusterOptions): Cluster {
-  const { name, clock, installation, gangScheduler: scheduler = null } = options;
-  const writeBudget = options.writeBudget ?? 50;
+  const { name, clock, installation, gangScheduler: scheduler = null, writesMax = 50 } = options;
   const access = accessTo(options);
-  const direct = createKubeClient({ ...access, connectionsMax: writeBudget + CONNECTIONS_FOR_READS });
+  const direct = createKubeClient({ ...access, connectionsMax: writesMax + CONNECTIONS_FOR_READS });
   const client = guardIdentity(options.wrapClient?.(direct) ?? direct, options.claimUid ?? null);
   const logs = createPodLogs(access, installation);
   const parts = reflect(client, options, {
     capacity: (key) => observer.changed(key),
     configMap: (key) => actions.anchors.forget(key),
   });
-  // PodGroups are not among them: if the gang scheduler is missing, gangs that are running must still be observed.
-  const all = [parts.pods, parts.nodes, parts.services, parts.configMaps];
+  const own = [parts.pods, parts.services, parts.configMaps];
+  const all = [...own, parts.nodes];
+  // If the gang scheduler is missing, gangs that are running must still be observed.
+  const optional = parts.groups === null ? [] : [parts.groups];
   const seen = (key: string) => parts.configMaps.store.get(key);
-  const actions = new Actions({
-    client,
+  const { createNamespaces } = options;
+  const writes = new WriteQueue({ clock, writesMax, onThrottled: options.onThrottled });
+  const actions = new Actions({ client, clock, installation, seen, writes, createNamespaces });
+  const probing = createKubeClient({ ...access, connectionsMax: 1, requestTimeoutMs: 2 * PROBE_MS_MAX });
+  const health = new HealthWatch({
+    client: options.wrapClient?.(probing) ?? probing,
     clock,
-    installation,
-    seen,
-    writeBudget,
-    createNamespaces: options.createNamespaces,
+    problem: () => client.problem(),
+    watches: all,
+    others: optional,
+    graceMs: options.unreachableGraceMs ?? 40_000,
+    onChange: () => observer.changed(),
   });
-  const { unreachableGraceMs = 40_000 } = options;
-  const failingForMs = () =>
-    client.problem() === null ? maxOf(all.map((reflector) => reflector.failingForMs)) : Number.POSITIVE_INFINITY;
-  const observer = new CapacityObserver({
-    cluster: name,
-    clock,
-    intervalMsMin: options.capacityIntervalMsMin ?? 100,
-    unreachableGraceMs,
-    source: capacityOf(parts),
-    failingForMs,
-    reports: options.reportsCapacity ?? (() => true),
-    onCapacity: options.onCapacity,
-    onError: options.onError,
-  });
-  const uidOf = (anchor: string) => seen(anchor)?.view.uid;
-  const eventWriter = new AnchorEventWriter({ ...options, client, uidOf });
+  const observer: CapacityObserver = observerOf(options, { source: capacityOf(parts), health });
+  const silence = silenceReportOf(options, health);
+  const eventWriter = new AnchorEventWriter({ ...options, client, uidOf: (anchor) => seen(anchor)?.view.uid });
+  const running = [...all, ...optional, health, observer, silence];
   return {
     name,
     writeEvents: (events) => eventWriter.write(events),
     start() {
-      for (const reflector of all) reflector.start();
-      parts.groups?.start();
-      observer.start();
+      for (const one of running) one.start();
     },
     tellCapacity: () => observer.restart(),
     async close() {
-      const closed = [...all.map((reflector) => reflector.close()), parts.groups?.close(), observer.close()];
+      const closed = running.map((one) => one.close());
       eventWriter.close();
-      await Promise.all([client.close(), logs.close()]);
+      await Promise.all([client.close(), logs.close(), probing.close()]);
+      writes.close();
       await Promise.all(closed);
     },
-    problem: () => client.problem(),
+    health: () => health.now(),
+    writes: () => writes.facts(),
     synced: () => all.every((reflector) => reflector.synced),
-    unreachable: () => failingForMs() >= unreachableGraceMs,
     lastHeardMs: () => {
       const heard = all.map((reflector) => reflector.lastHeardMs);
       return heard.includes(null) ? null : minOf(heard.map(Number));
@@ -218,17 +224,33 @@ export function connectCluster(options: KubeClusterOptions): Cluster {
         ? seenOf(jobUid, parts, { cluster: name, scheduler }).pods
         : listPods(client, { namespace, installation, jobUid }, signal),
     jobUids: function* () {
-      for (const { store } of [parts.pods, parts.services, parts.configMaps]) yield* store.jobUids();
+      for (const { store } of own) yield* store.jobUids();
     },
-    namespaceOf: (jobUid) =>
-      [parts.pods, parts.services, parts.configMaps].map(({ store }) => store.namespaceOf(jobUid)).find(Boolean) ??
-      null,
+    ownObjects: () => ownObjects(own.map(({ store }) => store.values())),
+    namespaceOf: (jobUid) => own.map(({ store }) => store.namespaceOf(jobUid)).find(Boolean) ?? null,
     act: (action, signal) => actions.act(action, signal),
     claim: (action, signal) => actions.claim(action, signal),
     anchorLives: ({ namespace, anchor }, signal) => actions.anchors.lives({ namespace, ...anchor }, signal),
     logs,
     read: (path, signal) => client.request({ method: "GET", path }, signal),
   };
+}
+
+function observerOf(
+  options: KubeClusterOptions,
+  { source, health }: { readonly source: CapacitySource; readonly health: HealthWatch },
+): CapacityObserver {
+  const { name: cluster, clock, onCapacity, onError, reportsCapacity: reports = () => true } = options;
+  const intervalMsMin = options.capacityIntervalMsMin ?? 100;
+  const now = () => health.now();
+  return new CapacityObserver({ cluster, clock, intervalMsMin, source, health: now, reports, onCapacity, onError });
+}
+
+function silenceReportOf(options: KubeClusterOptions, health: HealthWatch): SilenceReport {
+  const { name: cluster, clock, onError, reportsCapacity: observes = () => true } = options;
+  const { onSilence = async () => true } = options;
+  const seen = { health: () => health.now(), silenceMs: () => health.silenceMs() };
+  return new SilenceReport({ cluster, clock, ...seen, observes, onSilence, onError });
 }
 
 /** The objects of a job, as the reflectors have them. */

@@ -47,10 +47,14 @@ export type Connected = {
   readonly connected: () => readonly Cluster[];
   /** True for a cluster that was forgotten: it has no objects of ours and will never have any. */
   readonly isForgotten: (name: string) => boolean;
+  /** For a cluster that counts as lost: the last fence of an admission before that. Null: it does not. */
+  readonly lostFenceOf: (name: string) => string | null;
 };
 
 export function createClusters(of: Connected | readonly Cluster[]): Clusters {
-  const { connected, isForgotten }: Connected = isList(of) ? { connected: () => of, isForgotten: () => false } : of;
+  const { connected, isForgotten, lostFenceOf }: Connected = isList(of)
+    ? { connected: () => of, isForgotten: () => false, lostFenceOf: () => null }
+    : of;
   const byName = (name: string) => connected().find((cluster) => cluster.name === name);
   const withStrangers = (cluster: Cluster, job: JobToObserve, seen: ObservedCluster): ObservedCluster => {
     const strangers = job.names === undefined ? [] : cluster.strangers(job.uid, job.names);
@@ -58,18 +62,24 @@ export function createClusters(of: Connected | readonly Cluster[]): Clusters {
     const unknown = strangers.filter(({ uid }) => !known.has(uid));
     return unknown.length === 0 ? seen : { ...seen, pods: [...seen.pods, ...unknown] };
   };
+  /** What is known of a cluster without asking it. Null: it has to be asked. */
+  const withoutAsking = (name: string): ObservedCluster | null => {
+    const lostFence = lostFenceOf(name);
+    if (lostFence !== null) return { ...nothingIn(name), lostFence };
+    return byName(name) === undefined && isForgotten(name) ? { ...nothingIn(name), forgotten: true } : null;
+  };
   const others = (job: JobToObserve) =>
     connected()
-      .filter((cluster) => !job.clusters.includes(cluster.name))
+      .filter(({ name }) => !job.clusters.includes(name) && lostFenceOf(name) === null)
       .map((cluster) => cluster.observe(job.uid))
       .filter(isAnything);
   return {
     observe(job) {
       const named = job.clusters.map((name) => {
         const cluster = byName(name);
-        if (cluster !== undefined)
-          return cluster.synced() ? withStrangers(cluster, job, cluster.observe(job.uid)) : null;
-        return isForgotten(name) ? nothingIn(name) : null;
+        const known = withoutAsking(name);
+        if (known !== null || cluster === undefined) return known;
+        return cluster.synced() ? withStrangers(cluster, job, cluster.observe(job.uid)) : null;
       });
       const complete = named.flatMap((cluster) => cluster ?? []);
       return complete.length < named.length ? null : [...complete, ...others(job)];
@@ -78,9 +88,10 @@ export function createClusters(of: Connected | readonly Cluster[]): Clusters {
       const heard = others(job);
       const lists = job.clusters.map(async (name) => {
         const cluster = byName(name);
-        const seen = await cluster?.listJob(job.uid, signal);
-        if (cluster !== undefined) return seen ? withStrangers(cluster, job, seen) : null;
-        return isForgotten(name) ? nothingIn(name) : null;
+        const known = withoutAsking(name);
+        if (known !== null || cluster === undefined) return known;
+        const seen = await cluster.listJob(job.uid, signal);
+        return seen === null ? null : withStrangers(cluster, job, seen);
       });
       const seen = await Promise.all(lists);
       const complete = seen.flatMap((cluster) => cluster ?? []);
@@ -99,7 +110,7 @@ export function createClusters(of: Connected | readonly Cluster[]): Clusters {
       connected()
         .map((cluster) => cluster.namespaceOf(jobUid))
         .find(Boolean) ?? null,
-    synced: () => connected().every((cluster) => cluster.synced() || cluster.unreachable()),
+    synced: () => connected().every((cluster) => cluster.synced() || cluster.health().kind !== "active"),
     pods: { ofJob: async ({ cluster, ...of }, signal) => (await byName(cluster)?.podsOf(of, signal)) ?? null },
     logs: {
       look: async (target, signal) => (await byName(target.cluster)?.logs.look(target, signal)) ?? unknown(target),

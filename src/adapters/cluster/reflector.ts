@@ -6,6 +6,7 @@ import type { Clock } from "../../runtime/clock.ts";
 import { doublingMs } from "../../runtime/doubling.ts";
 import type { JsonObject } from "../../runtime/json.ts";
 import { objectAt, stringAt } from "../../runtime/json.ts";
+import { linkedController } from "../../runtime/linked-controller.ts";
 import { Slices } from "../../runtime/slices.ts";
 import type { KubeClient, KubeResult } from "./client.ts";
 import { failureFromEvent, type KubeFailure, unreachable } from "./kube-failure.ts";
@@ -113,6 +114,8 @@ export class Reflector<T> {
   #synced = false;
   #lastHeardMs: number | null = null;
   #failingSinceMs: number | null = null;
+  #failure: KubeFailure | null = null;
+  #reconnecting = new AbortController();
   #failuresInRow = 0;
   /** The version up to which the store is complete. Null: a list is needed. */
   #version: string | null = null;
@@ -147,16 +150,28 @@ export class Reflector<T> {
     return this.#failingSinceMs === null ? 0 : this.#options.clock.monotonicMs() - this.#failingSinceMs;
   }
 
+  /** The failure of the last call. Null: calls do not fail. */
+  get failure(): KubeFailure | null {
+    return this.#failingSinceMs === null ? null : this.#failure;
+  }
+
+  /** Breaks off what is under way, and calls the server again at once. Nothing that was heard is forgotten. */
+  reconnect(): void {
+    this.#reconnecting.abort(new Error("the connection is given up"));
+  }
+
   async #run(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
+      this.#reconnecting = new AbortController();
+      using attempt = linkedController(signal, this.#reconnecting.signal);
       const startedMs = this.#options.clock.monotonicMs();
-      const failure = await this.#round(signal).catch((error: unknown) => unreachable(error));
+      const failure = await this.#round(attempt.signal).catch((error: unknown) => unreachable(error));
       if (signal.aborted) return;
       const isLong = this.#options.clock.monotonicMs() - startedMs > LONG_LIVED_MS;
       if (isLong && (failure === null || wasOpen(failure))) this.#failuresInRow = 0;
       if (failure === null) continue;
       if (needsList(failure) || this.#isFruitless(failure)) this.#version = null;
-      await this.#backOff(failure, signal);
+      await this.#backOff(failure, attempt.signal);
     }
   }
 
@@ -331,6 +346,7 @@ export class Reflector<T> {
   async #backOff(failure: KubeFailure, signal: AbortSignal): Promise<void> {
     const { clock, random, onHealth } = this.#options;
     this.#failuresInRow += 1;
+    this.#failure = failure;
     if (!ANSWERS.includes(failure.status) && this.#failingSinceMs === null) {
       this.#failingSinceMs = clock.monotonicMs();
       onHealth();

@@ -21,6 +21,12 @@ type RegistryPorts = {
   readonly list: () => Promise<{
     readonly registered: readonly RegisteredCluster[];
     readonly forgotten: readonly string[];
+    /** Those that count as lost, with the last fence of an admission before that. Omitted: none. */
+    readonly lost?: ReadonlyMap<string, string>;
+    /** Those that answer again, and may have objects of gangs that have left them. Omitted: none. */
+    readonly returning?: readonly string[];
+    /** Those whose observer waits for an answer, and that do not count as lost. Omitted: none. */
+    readonly silent?: readonly string[];
   }>;
   /** Connects to a cluster without starting it. Rejects if its credentials cannot be decrypted. */
   readonly connect: (cluster: RegisteredCluster) => Promise<Cluster>;
@@ -28,13 +34,21 @@ type RegistryPorts = {
   readonly listens: boolean;
   /** A hint that a cluster with objects of this job is no longer connected. */
   readonly onJobChanged: (jobUid: string) => void;
-  /** Records that a cluster cannot be used. Called each time that it fails to connect. Omitted: nothing is recorded. */
-  readonly onUnusable?: (name: string) => Promise<void>;
+  /** Called with clusters that count as lost since this read of the table, or no more. Omitted: nobody asks. */
+  readonly onLossChanged?: (names: readonly string[]) => Promise<void>;
+  /** Called at each read of the table with a returning cluster that answers this process. Omitted: nobody asks. */
+  readonly onReturning?: (cluster: Cluster) => Promise<void>;
+  /** The same with a silent cluster that answers this process, though not its observer. Omitted: nobody asks. */
+  readonly onAnswer?: (cluster: Cluster) => Promise<void>;
+  /** Records why a cluster cannot be used. Called each time that it fails to connect. Omitted: nothing is recorded. */
+  readonly onUnusable?: (name: string, problem: string) => Promise<void>;
   readonly onError: (error: unknown, what: string) => void;
 };
 
 /** How often the table is read without a hint, to find clusters that another process has registered. */
 const POLL_MS = 2_000;
+
+const NONE_LOST: ReadonlyMap<string, string> = new Map();
 
 type Connection = { readonly madeWith: string; readonly cluster: Cluster };
 
@@ -51,6 +65,7 @@ export class ClusterRegistry {
   /** Credentials that failed to connect, by cluster. Each is reported once and tried again. */
   readonly #failed = new Map<string, { readonly fingerprint: string; readonly problem: string }>();
   #forgotten: ReadonlySet<string> = new Set();
+  #lost: ReadonlyMap<string, string> = new Map();
   #wake = new AbortController();
   #last: Promise<void> = Promise.resolve();
 
@@ -59,6 +74,7 @@ export class ClusterRegistry {
     this.clusters = createClusters({
       connected: () => this.connected(),
       isForgotten: (name) => this.#forgotten.has(name),
+      lostFenceOf: (name) => this.#lost.get(name) ?? null,
     });
   }
 
@@ -68,8 +84,10 @@ export class ClusterRegistry {
 
   /** Why this process cannot use a cluster. Null: it can, or it knows no such cluster. */
   problemOf(name: string): string | null {
-    const connected = this.connected().find((cluster) => cluster.name === name);
-    return this.#failed.get(name)?.problem ?? connected?.problem() ?? null;
+    const health = this.connected()
+      .find((cluster) => cluster.name === name)
+      ?.health();
+    return this.#failed.get(name)?.problem ?? (health?.kind === "unusable" ? health.why : null);
   }
 
   /** A hint to read the table soon. */
@@ -97,8 +115,10 @@ export class ClusterRegistry {
   }
 
   async #follow(): Promise<void> {
-    const { registered, forgotten } = await this.#ports.list();
+    const { registered, forgotten, lost = NONE_LOST, returning = [], silent = [] } = await this.#ports.list();
     this.#forgotten = new Set(forgotten);
+    const changed = [...lost.keys(), ...this.#lost.keys()].filter((name) => lost.has(name) !== this.#lost.has(name));
+    this.#lost = lost;
     const wanted = new Map(registered.map((cluster) => [cluster.name, fingerprint(cluster)]));
     for (const [name, { madeWith }] of [...this.#connections]) {
       if (wanted.get(name) !== madeWith) await this.#disconnect(name);
@@ -108,6 +128,15 @@ export class ClusterRegistry {
       if (this.#connections.has(cluster.name)) continue;
       await this.#connect(cluster).catch((error: unknown) => this.#leaveOut(cluster, error));
     }
+    if (changed.length > 0) await this.#ports.onLossChanged?.(changed);
+    for (const cluster of this.#answering(returning)) await this.#ports.onReturning?.(cluster);
+    for (const cluster of this.#answering(silent)) await this.#ports.onAnswer?.(cluster);
+  }
+
+  /** Those of the clusters that answer this process. */
+  #answering(names: readonly string[]): readonly Cluster[] {
+    const known = names.flatMap((name) => this.#connections.get(name)?.cluster ?? []);
+    return known.filter((cluster) => cluster.synced() && cluster.health().kind === "active");
   }
 
   /** Goes on without a cluster. Reports it once, and records each time that it cannot be used. */
@@ -118,7 +147,9 @@ export class ClusterRegistry {
     const isKnown = before?.fingerprint === fingerprint(registered) && before.problem === problem;
     this.#failed.set(name, { fingerprint: fingerprint(registered), problem });
     if (!isKnown) this.#ports.onError(error, `cluster ${name}`);
-    await this.#ports.onUnusable?.(name).catch((failure: unknown) => this.#ports.onError(failure, `cluster ${name}`));
+    await this.#ports
+      .onUnusable?.(name, problem)
+      .catch((failure: unknown) => this.#ports.onError(failure, `cluster ${name}`));
   }
 
   async #connect(registered: RegisteredCluster): Promise<void> {

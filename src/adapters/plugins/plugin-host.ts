@@ -1,7 +1,16 @@
 /** Gives the worker the plugins of its kinds, and gives each plugin the tokens and secrets that it may use. */
 
 import { join } from "node:path";
+import { TASK_NAME_LENGTHS } from "../../core/job/names.ts";
 import type { Plugin, PluginEntry, ResourceManager, SecretManager, SetupContext } from "../../core/kinds/plugin.ts";
+import {
+  type DataStore,
+  metricsScope,
+  NO_PLATFORM,
+  NO_STORE,
+  type PlatformFacts,
+  type PluginMeasure,
+} from "../../core/kinds/plugin-services.ts";
 import type { Registry } from "../../core/kinds/registry.ts";
 import type { TaskAllocation } from "../../core/quota/calls.ts";
 import type { TokenName } from "../../core/quota/counters.ts";
@@ -9,6 +18,8 @@ import { isJsonObject } from "../../runtime/json.ts";
 import { FileTooLarge, readBoundedFile } from "../../runtime/read-bounded-file.ts";
 import { UnavailableError } from "../../runtime/unavailable-error.ts";
 
+/** The kind of the owner that `enqueueOwner` wakes: a job. It is no object of a cluster. */
+const OWNER_KIND = "gangway.dev/Job";
 const NAME = /^[^\p{Cc}\p{Cs}]{1,253}$/u;
 /** The resource manager's API checks the names of pools in the same way. */
 const POOL_NAME = /^[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?([/:][A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)*$/;
@@ -31,6 +42,13 @@ export type PluginHostPorts<Holder> = {
   /** The folder of the operator's secrets, one file for each. Null: there are no secrets. */
   readonly secretsDirectory: string | null;
   readonly wakeJob: (jobUid: string) => void;
+  /** Opens the places of objects with these secrets. Omitted: there are none. */
+  readonly openStores?: (secrets: SecretManager) => (namespace: string, signal: AbortSignal) => DataStore;
+  /** The platform's settings for pods of a namespace. Omitted: there are none. */
+  readonly platformOf?: (namespace: string) => PlatformFacts;
+  /** Called with what plugins measure themselves. Omitted: nothing is measured. */
+  readonly pluginCounted?: (facts: PluginMeasure & { readonly by: number }) => void;
+  readonly pluginTimed?: (facts: PluginMeasure & { readonly tookMs: number }) => void;
   /** Null: this process has no counters. */
   readonly tokens: {
     readonly poolExists: (pool: string) => Promise<boolean>;
@@ -63,6 +81,8 @@ export function createPluginHost<Holder extends { readonly taskName: string }>(p
       return plugin;
     },
     resources: (holder: Holder): ResourceManager => resourcesOf(ports, holder),
+    storeOf: ports.openStores?.(secrets) ?? (() => NO_STORE),
+    platformOf: ports.platformOf ?? (() => NO_PLATFORM),
   };
 }
 
@@ -78,20 +98,30 @@ async function load(entry: PluginEntry, setup: SetupContext): Promise<Plugin> {
   }
   must(id === entry.id, `load returned a plugin with the id ${String(id)}`);
   must(properties === undefined || isJsonObject(properties), "properties must be an object");
-  const { generatedNameLengthMax: length } = properties ?? {};
-  const isLength = length === undefined || (Number.isInteger(length) && length >= NAME_LENGTH_MIN);
+  const {
+    generatedNameLengthMax: length = TASK_NAME_LENGTHS.max,
+    generatedNameLengthMin: min = TASK_NAME_LENGTHS.min,
+  } = properties ?? {};
+  const isLength = Number.isInteger(length) && length >= NAME_LENGTH_MIN;
   must(isLength, `properties.generatedNameLengthMax must be a whole number of at least ${NAME_LENGTH_MIN}`);
+  const isMin = Number.isInteger(min) && min >= 0 && min <= length;
+  must(isMin, `properties.generatedNameLengthMin is ${min}: it must be a whole number from 0 to ${length}`);
   return plugin as Plugin;
 }
 
 function setupOf<Holder>(
-  { wakeJob, tokens }: PluginHostPorts<Holder>,
+  { wakeJob, tokens, pluginCounted, pluginTimed }: PluginHostPorts<Holder>,
   { id }: PluginEntry,
   secrets: SecretManager,
 ): SetupContext {
   return {
     enqueueOwner: wakeJob,
     secrets,
+    ownerKind: OWNER_KIND,
+    metrics: metricsScope({
+      counted: (facts) => pluginCounted?.({ plugin: id, ...facts }),
+      timed: (facts) => pluginTimed?.({ plugin: id, ...facts }),
+    }),
     registerResourceQuota: async (pool, amount) => {
       if (typeof pool !== "string" || !isPoolName(pool)) {
         throw new Error(

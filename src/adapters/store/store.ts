@@ -7,6 +7,7 @@ import type { RobotBounds } from "../../core/access/robot.ts";
 import type { AuditEntry, AuditNote } from "../../core/admin/audit.ts";
 import { NAMESPACES_MAX } from "../../core/admin/bounds.ts";
 import type { Reseal } from "../../core/admin/credential-keys.ts";
+import type { LossRule } from "../../core/admin/lost-clusters.ts";
 import type { PriorityClassChange, PriorityClassSettings } from "../../core/admin/priority-class.ts";
 import type { QuotaGrant } from "../../core/admin/quota-grant.ts";
 import type { BucketLease } from "../../core/job/bucket.ts";
@@ -24,9 +25,11 @@ import * as access from "./admin/access.ts";
 import { appendAudit, SERVICE, withAuditLog } from "./admin/audit.ts";
 import * as partitions from "./admin/audit-partitions.ts";
 import * as capacity from "./admin/cluster-capacity.ts";
+import * as silence from "./admin/cluster-silence.ts";
 import { claimUid, setUid, type TellsUid, uidRefusal } from "./admin/cluster-uids.ts";
 import * as clusters from "./admin/clusters.ts";
 import * as credentialKeys from "./admin/credential-keys.ts";
+import { recheckPlaced } from "./admin/forget-clusters.ts";
 import { type FreezeChange, freezeQueue } from "./admin/freezes.ts";
 import { intakeRow } from "./admin/intake-facts.ts";
 import * as namespaces from "./admin/namespaces.ts";
@@ -60,11 +63,13 @@ import { listEvents } from "./jobs/list-events.ts";
 import { listJobs } from "./jobs/list-jobs.ts";
 import { loadBareJob, wholeSpecs } from "./jobs/load-job.ts";
 import { openJobs } from "./jobs/open-jobs.ts";
+import { plannedNodes } from "./jobs/planned-nodes.ts";
 import { pruneAsks } from "./jobs/prune-asks.ts";
 import { pruneChanges, pruneEvents } from "./jobs/prune-log.ts";
 import { logHead, sequence } from "./jobs/sequence.ts";
 import { stepGroups } from "./jobs/step-groups.ts";
 import { entriesAfter, watchSnapshot } from "./jobs/watch-log.ts";
+import type { JobAdmission } from "./ledger/name-heirs.ts";
 import type { QuotaBounds } from "./ledger/quota-limits.ts";
 import { type FirstOfQueue, firstWaiting } from "./planning/first-waiting.ts";
 import { gangUpdates } from "./planning/gang-updates.ts";
@@ -279,6 +284,7 @@ function jobReads(db: Db, { clock }: StoreOptions) {
     listJobs: (query: Parameters<typeof listJobs>[1]) => listJobs(db, query, clock.nowMs()),
     silentClusters,
     listEvents: (query: Parameters<typeof listEvents>[1]) => listEvents(db, query),
+    plannedNodes: (jobUid: string) => plannedNodes(db, jobUid),
     failureLogs: (jobUid: string) => failureLogs.readLogs(db, jobUid),
   };
 }
@@ -313,6 +319,7 @@ function admin(db: Db, options: StoreOptions) {
     getCluster: (name: string) => clusters.getCluster(db, name),
     listClusters: () => clusters.listClusters(db),
     listNodes: nodeLister(db, clock),
+    declareLost: (name: string) => silence.declareLost(db, name, clock.nowMs()),
     setCordoned: (name: string, cordoned: boolean) =>
       clusters.setCordoned(db, name, { cordoned, nowMs: clock.nowMs() }),
     /** Creates a queue. If the name is taken, that queue stays as it is. */
@@ -352,6 +359,12 @@ function clusterStore(db: Db, options: StoreOptions) {
     update: (cluster: Parameters<typeof registered.updateCluster>[1]) =>
       registered.updateCluster(db, cluster, bounds()),
     remove: (name: string, forget: boolean) => registered.deleteCluster(db, name, { forget, nowMs: clock.nowMs() }),
+    countSilence: (counted: silence.CountedSilence, rule: LossRule) =>
+      silence.countSilence(db, counted, { rule, nowMs: clock.nowMs() }),
+    endReturn: (cluster: string, seen: readonly JobAdmission[]) => silence.endReturn(db, cluster, seen),
+    noteAnswer: (cluster: string) => silence.noteAnswer(db, cluster),
+    /** Makes the jobs due that were placed in these clusters. */
+    recheckPlaced: (names: readonly string[]) => recheckPlaced(db, names, clock.nowMs()),
     listCredentials: () => registered.listCredentials(db),
     claimUid: (told: TellsUid) => db.tx((tx) => claimUid(tx, told)),
     setUid: (told: TellsUid) => db.tx((tx) => setUid(tx, told)),
@@ -362,7 +375,8 @@ function clusterStore(db: Db, options: StoreOptions) {
     readKeyUses: () => credentialKeys.readKeyUses(db, options.clock.nowMs()),
     resealCredentials: (page: { readonly key: string; readonly after: string }, reseal: Reseal) =>
       credentialKeys.resealCredentials(db, { ...page, nowMs: clock.nowMs() }, reseal),
-    markUnreachable: (cluster: string) => capacity.markUnreachable(db, cluster, clock.nowMs()),
+    markUnreachable: (cluster: string, unusable: string | null) =>
+      capacity.markUnreachable(db, cluster, { sinceMs: clock.nowMs(), unusable }),
   };
 }
 

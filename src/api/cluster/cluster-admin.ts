@@ -14,6 +14,7 @@ import {
   type UidRefusal,
 } from "../../core/admin/cluster.ts";
 import type { ClusterFlavor } from "../../core/plan/model/snapshot.ts";
+import type { Topology } from "../../core/plan/model/topology.ts";
 import { type GangScheduler, gangSchedulerOf } from "../../core/pods/build/pod-group.ts";
 import type { JsonObject } from "../../runtime/json.ts";
 import type { ClusterAdmin } from "../ports.ts";
@@ -65,7 +66,11 @@ export type ClusterAdminPorts = {
   /** Asks a cluster whether it can serve Gangway. Does not throw if the cluster does not answer. */
   readonly check: (
     kubeconfig: string,
-    registered: { readonly gangScheduler: GangScheduler | null; readonly flavors: readonly ClusterFlavor[] },
+    registered: {
+      readonly gangScheduler: GangScheduler | null;
+      readonly flavors: readonly ClusterFlavor[];
+      readonly topology: Topology;
+    },
   ) => Promise<ClusterCheck>;
   /** The kubeconfig of a cluster that this process simulates; null for any other cluster. */
   readonly simulated: (name: string) => string | null;
@@ -78,14 +83,18 @@ export type PickedKubeconfig =
   | { readonly kind: "refused"; readonly problems: readonly string[] };
 
 /** The settings of a cluster that a check depends on. Omitted: none. */
-type CheckedSettings = { readonly gangScheduler?: string | undefined; readonly flavors?: readonly ClusterFlavor[] };
+type CheckedSettings = {
+  readonly gangScheduler?: string | undefined;
+  readonly flavors?: readonly ClusterFlavor[];
+  readonly topology?: Topology | undefined;
+};
 
 type Prepared = { readonly kind: "ready"; readonly stored: JsonObject; readonly kubeconfig: string };
 
 export function createClusterAdmin(ports: ClusterAdminPorts): ClusterAdmin {
   const { table, refresh } = ports;
-  const check = (kubeconfig: string, { gangScheduler, flavors = [] }: CheckedSettings) =>
-    ports.check(kubeconfig, { gangScheduler: gangSchedulerOf(gangScheduler), flavors }).catch(badCredentials);
+  const check = (kubeconfig: string, { gangScheduler, flavors = [], topology = [] }: CheckedSettings) =>
+    ports.check(kubeconfig, { gangScheduler: gangSchedulerOf(gangScheduler), flavors, topology }).catch(badCredentials);
   /** The same, with a finding if the uid is that of another cluster. */
   const checkAs = async (name: string, ...of: Parameters<typeof check>) => {
     const checked = await check(...of);
@@ -112,9 +121,7 @@ export function createClusterAdmin(ports: ClusterAdminPorts): ClusterAdmin {
     async update(cluster, sent) {
       const prepared = sent === null ? null : await prepare(ports, cluster.name, sent);
       if (prepared !== null && prepared.kind !== "ready") return prepared;
-      const gangScheduler = cluster.gangScheduler ?? (await table.getCluster(cluster.name))?.gangScheduler;
-      const { flavors } = cluster;
-      const checked = prepared && (await check(prepared.kubeconfig, { gangScheduler, flavors }));
+      const checked = prepared && (await check(prepared.kubeconfig, await settingsAfter(table, cluster)));
       const credentials = prepared?.stored ?? null;
       const outcome = await table.update({ ...cluster, credentials, ...uidOf(checked) });
       if (outcome.kind !== "done") return outcome;
@@ -139,6 +146,13 @@ export function createClusterAdmin(ports: ClusterAdminPorts): ClusterAdmin {
       return outcome;
     },
   };
+}
+
+/** The settings of a cluster after an update. Those that the update omits stay. */
+async function settingsAfter(table: ClusterTable, update: SentCluster): Promise<CheckedSettings> {
+  const before = await table.getCluster(update.name);
+  const { flavors, gangScheduler = before?.gangScheduler, topology = before?.topology } = update;
+  return { flavors, gangScheduler, topology };
 }
 
 /** A kubeconfig that cannot be used is a finding: the cluster may be registered already. */

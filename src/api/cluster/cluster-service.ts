@@ -1,10 +1,11 @@
-import type { ClusterRecord } from "../../core/admin/cluster.ts";
+import type { ClusterRecord, ClusterStateName } from "../../core/admin/cluster.ts";
 import type { Registry } from "../../core/kinds/registry.ts";
 import type { ClusterService } from "../../gen/gangway/v1/cluster_service_pb.ts";
 import type { Admin, ClusterAdmin } from "../ports.ts";
 import { changedRecord, existingRecord } from "../rpc/admin-outcome.ts";
 import type { CallContext } from "../rpc/call.ts";
 import type { ServiceHandlers } from "../rpc/handler.ts";
+import { failedPrecondition, invalidFields, type RpcError } from "../rpc/rpc-error.ts";
 import { clusterRef, toProtoCluster } from "./convert-cluster.ts";
 import { keyHandlers } from "./credential-keys.ts";
 import { getCapacity } from "./get-capacity.ts";
@@ -19,11 +20,20 @@ type ClusterPorts = {
   readonly wakePlanner: () => void;
 };
 
+const UNCONFIRMED =
+  "must be the name of the cluster once more: gangs that were not seen running go elsewhere, and do not come back";
+
+function answers(name: string, state: ClusterStateName): RpcError {
+  const how = state === "UNUSABLE" ? "answers, although it cannot be used" : "answers";
+  const description = `${how}, so it is not lost; cordon it to keep gangs away, or forget it if it is gone for good`;
+  return failedPrecondition({ type: "CLUSTER_ANSWERS", subject: `cluster ${name}`, description });
+}
+
 export function clusterService(ports: ClusterPorts): ServiceHandlers<typeof ClusterService> {
   const { admin, wakePlanner } = ports;
   const shown = (record: ClusterRecord, { access }: Pick<CallContext, "access">) => ({
     ...toProtoCluster(record),
-    problem: wordsFor(access)(ports.clusters.problemOf?.(record.name) ?? ""),
+    problem: wordsFor(access)(record.silence?.unusable ?? ports.clusters.problemOf?.(record.name) ?? ""),
   });
   const setCordoned = async (name: string, cordoned: boolean, context: CallContext) => {
     const record = changedRecord(await admin.setCordoned(name, cordoned), clusterRef(name));
@@ -43,6 +53,14 @@ export function clusterService(ports: ClusterPorts): ServiceHandlers<typeof Clus
     },
     cordonCluster: ({ name }, context) => setCordoned(name, true, context),
     uncordonCluster: ({ name }, context) => setCordoned(name, false, context),
+    declareClusterLost: async ({ name, confirm }, context) => {
+      if (confirm !== name) throw invalidFields([{ field: "confirm", message: UNCONFIRMED }]);
+      const outcome = await admin.declareLost(name);
+      if (outcome.kind === "answers") throw answers(name, outcome.state);
+      const record = changedRecord(outcome, clusterRef(name));
+      wakePlanner();
+      return { cluster: shown(record, context) };
+    },
     getCapacity: (request, context) => getCapacity(ports, request, context),
   };
 }

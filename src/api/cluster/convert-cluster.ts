@@ -1,13 +1,16 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import { durationFromMs, timestampFromMs } from "@bufbuild/protobuf/wkt";
-import type { ClusterCheck, ClusterRecord } from "../../core/admin/cluster.ts";
+import { type ClusterCheck, type ClusterRecord, clusterState } from "../../core/admin/cluster.ts";
 import { flavorNodes, flavorProblem } from "../../core/admin/flavor-nodes.ts";
 import type { ClusterCapacity, ClusterFlavor } from "../../core/plan/model/snapshot.ts";
+import type { Topology } from "../../core/plan/model/topology.ts";
 import { exactMilli, isBytes, type Resources } from "../../core/pods/resources.ts";
 import {
   type ClusterCheckSchema,
   type ClusterSchema,
+  ClusterState,
   GangScheduler,
+  type Topology as ProtoTopology,
   ClusterCheck_Severity as Severity,
 } from "../../gen/gangway/v1/cluster_service_pb.ts";
 import { toTimestamp } from "../rpc/timestamp.ts";
@@ -53,14 +56,27 @@ export function toProtoCluster(record: ClusterRecord): MessageInitShape<typeof C
     allocatable: toQuantities(sumResources(usable.map((node) => node.allocatable))),
     free: toQuantities(sumResources(usable.map((node) => node.free))),
     nodes: nodes.length,
+    topology: toProtoTopology(record.topology ?? []),
     gangScheduler: GANG_SCHEDULER[record.gangScheduler],
     uid: record.uid ?? "",
+    state: ClusterState[clusterState(record)],
+    stateSince: toTimestamp(record.silence?.sinceMs ?? record.returningMs ?? null),
   };
 }
 
+function toProtoTopology(topology: Topology) {
+  return { levels: topology.map(({ name, label }) => ({ name, label })) };
+}
+
+/** Converts the levels of a request. Undefined: the request names none. */
+export function topologyFromProto(sent: ProtoTopology | undefined): Topology | undefined {
+  return sent?.levels.map(({ name, label }) => ({ name, label }));
+}
+
 function toProtoFlavor(flavor: ClusterFlavor, capacity: ClusterCapacity | null) {
-  const { name, resource, nodeLabels } = flavor;
-  const settings = { name, resource, nodeLabels: { ...nodeLabels } };
+  const { name, resource, nodeLabels, topology } = flavor;
+  const levels = topology === undefined ? {} : { topology: toProtoTopology(topology) };
+  const settings = { name, resource, nodeLabels: { ...nodeLabels }, ...levels };
   if (capacity === null) return settings;
   const { nodes, allocatable, free } = flavorNodes(flavor, capacity.nodes);
   return {

@@ -7,13 +7,26 @@ import {
   type UidRefusal,
 } from "../../core/admin/cluster.ts";
 import { withoutHiddenClusters } from "../../core/admin/hidden-clusters.ts";
-import type { Cluster, ClusterCredentials, ClusterService } from "../../gen/gangway/v1/cluster_service_pb.ts";
+import type { ClusterFlavor } from "../../core/plan/model/snapshot.ts";
+import { type Topology, topologyProblem } from "../../core/plan/model/topology.ts";
+import type {
+  Cluster,
+  ClusterCredentials,
+  ClusterService,
+  ClusterFlavor as ProtoFlavor,
+} from "../../gen/gangway/v1/cluster_service_pb.ts";
 import type { ClusterAdmin } from "../ports.ts";
 import { changedRecord } from "../rpc/admin-outcome.ts";
 import type { CallAccess } from "../rpc/call-access.ts";
 import type { ServiceHandlers } from "../rpc/handler.ts";
 import { alreadyExists, failedPrecondition, invalidFields, notFound } from "../rpc/rpc-error.ts";
-import { clusterRef, gangSchedulerFromProto, toProtoCheck, toProtoCluster } from "./convert-cluster.ts";
+import {
+  clusterRef,
+  gangSchedulerFromProto,
+  toProtoCheck,
+  toProtoCluster,
+  topologyFromProto,
+} from "./convert-cluster.ts";
 
 type Registration = Pick<
   ServiceHandlers<typeof ClusterService>,
@@ -52,7 +65,8 @@ export function registration(ports: {
       if (check === "notFound") throw notFound(clusterRef(name));
       return { check: shownCheck(check, wordsFor(access)) };
     },
-    deleteCluster: async ({ name, forget }, { access }) => {
+    deleteCluster: async ({ name, forget, confirm }, { access }) => {
+      if (forget && confirm !== name) throw invalidFields([{ field: "confirm", message: UNCONFIRMED }]);
       const outcome = await clusters.remove(name, forget);
       const told = outcome.kind === "inUse" ? { ...outcome, by: wordsFor(access)(outcome.by) } : outcome;
       changedRecord(told, clusterRef(name));
@@ -61,6 +75,9 @@ export function registration(ports: {
     },
   };
 }
+
+const UNCONFIRMED =
+  "must be the name of the cluster once more: its gangs run elsewhere then, also if their pods still run there";
 
 /** The words of an error or a finding, without the other clusters that the caller may not see. */
 type Words = (text: string) => string;
@@ -119,12 +136,30 @@ function checkOf({ check }: { readonly check?: ClusterCheck }, words: Words) {
 function sentCluster(cluster: Cluster | undefined): SentCluster {
   const { name = "", labels = {}, flavors = [] } = cluster ?? {};
   const gangScheduler = gangSchedulerFromProto(cluster?.gangScheduler);
+  const topology = topologyFromProto(cluster?.topology);
+  const sent = flavors.map(sentFlavor);
+  const wrong = [
+    ...topologyProblems("cluster.topology", topology),
+    ...sent.flatMap((flavor, at) => topologyProblems(`cluster.flavors[${at}].topology`, flavor.topology)),
+  ];
+  if (wrong.length > 0) throw invalidFields(wrong);
   return {
     name,
     labels,
-    flavors: flavors.map((flavor) => ({ name: flavor.name, resource: flavor.resource, nodeLabels: flavor.nodeLabels })),
+    flavors: sent,
+    ...(topology === undefined ? {} : { topology }),
     ...(gangScheduler === undefined ? {} : { gangScheduler }),
   };
+}
+
+function topologyProblems(field: string, topology: Topology | undefined) {
+  const problem = topology === undefined ? null : topologyProblem(topology);
+  return problem === null ? [] : [{ field: `${field}.levels`, message: problem }];
+}
+
+function sentFlavor({ name, resource, nodeLabels, topology: sent }: ProtoFlavor): ClusterFlavor {
+  const topology = topologyFromProto(sent);
+  return { name, resource, nodeLabels, ...(topology === undefined ? {} : { topology }) };
 }
 
 /** The key of a Secret's data that holds a kubeconfig, unless the request names another one. */

@@ -26,13 +26,13 @@ const CHECKED_IN_A_TURN = 20;
 
 /** Creates many jobs, each independent of the others. Answers in the order of the requests. */
 export async function batchCreateJobs(
-  { intake, foresee, onInternalError }: SubmitPorts & { readonly onInternalError: OnInternalError },
+  { intake, foresee, kinds, onInternalError }: SubmitPorts & { readonly onInternalError: OnInternalError },
   batch: BatchCreateJobsRequest,
   context: CallContext,
 ): Promise<{ results: Result[] }> {
   const { requests, view } = batch;
   const checked = await mapInTurns(requests, CHECKED_IN_A_TURN, (request, at) =>
-    check({ intake, foresee }, { request, batch, at }, context),
+    check({ intake, foresee, kinds }, { request, batch, at }, context),
   );
   const submissions = checked.flatMap((one) => (one.kind === "ok" ? [one.submission] : []));
   const outcomes = (await intake.submitAll(submissions)).values();
@@ -46,7 +46,7 @@ export async function batchCreateJobs(
       return {
         result: {
           case: "response",
-          value: toResponse(outcome, { sent: one.submission.job, view: shown, access: context.access }),
+          value: toResponse(outcome, { sent: one.submission.job, view: shown, access: context.access, kinds }),
         },
       };
     } catch (cause) {

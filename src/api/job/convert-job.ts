@@ -3,8 +3,10 @@
 import type { MessageInitShape, JsonObject as ProtoJson } from "@bufbuild/protobuf";
 import { durationFromMs, timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { cleanPodPolicyOf } from "../../core/job/clean-pod-policy.ts";
+import { acknowledgeTimeMs } from "../../core/job/conditions.ts";
+import { shownFlavors } from "../../core/job/flavor-labels.ts";
 import { currentAdmission, isDraining, type Job } from "../../core/job/job.ts";
-import { LABEL } from "../../core/job/labels.ts";
+import type { PlannedNodes } from "../../core/job/placement/pod-places.ts";
 import type { Concern } from "../../core/job/request/concerns.ts";
 import type { JobView, ShownJob } from "../../core/job/request/list.ts";
 import {
@@ -18,6 +20,8 @@ import type { Admission, Attempts, Condition, Failure, ReplicaStatus } from "../
 import { recordedPods } from "../../core/kinds/job-pods.ts";
 import type { Kind } from "../../core/kinds/kind.ts";
 import type { ContainerLogLink } from "../../core/kinds/log-links.ts";
+import type { Registry } from "../../core/kinds/registry.ts";
+import { replicaSelector, selectorText } from "../../core/pods/build/build-labels.ts";
 import {
   type AdmissionSchema,
   type AttemptsSchema,
@@ -47,11 +51,22 @@ import { toProtoInfo, toProtoPlugin, toProtoTaskInfo } from "./convert-task-info
 
 /** A job to show. `alone` holds what only GetJob shows. Omitted: in lists and streams. */
 type JobToConvert = ShownJob & {
-  readonly alone?: { readonly kind: Kind | undefined; readonly logs: readonly ContainerLogLink[] };
+  readonly alone?: {
+    readonly kind: Kind | undefined;
+    /** The planned nodes of the live admission. Null: none are planned. */
+    readonly plan: PlannedNodes | null;
+    readonly logs: readonly ContainerLogLink[];
+  };
 };
 
+/** Finds a kind by the name that a job has. */
+export type KindNames = Pick<Registry, "kindOf">;
+
+/** The view that the caller asked for, and the kinds that are served. */
+type As = { readonly view: JobView; readonly kinds: KindNames };
+
 /** Converts a job to its message. */
-export function toProtoJob(shown: JobToConvert, view: JobView): MessageInitShape<typeof JobSchema> {
+export function toProtoJob(shown: JobToConvert, { view, kinds }: As): MessageInitShape<typeof JobSchema> {
   const { job } = shown;
   return {
     metadata: {
@@ -67,7 +82,7 @@ export function toProtoJob(shown: JobToConvert, view: JobView): MessageInitShape
       createdBy: job.createdBy,
     },
     spec: toProtoSpec(job.spec, view),
-    status: toProtoStatus(shown, view),
+    status: toProtoStatus(shown, { view, kinds }),
   };
 }
 
@@ -89,7 +104,7 @@ export function toProtoAdmission(
     members: { ...admission.members },
     ...(admission.partial === undefined ? {} : { partial: partialPolicyToProto(admission.partial) }),
     returned: mapValues(admission.returned ?? {}, (indexes) => indexes.length),
-    flavors: { ...admission.flavors },
+    ...shownFlavors(admission.flavors),
     tokens: tokens.map(({ pool, amount, fence }) => ({ pool, amount: BigInt(amount), fence })),
   };
 }
@@ -148,7 +163,7 @@ function toProtoRunPolicy(policy: RunPolicy): MessageInitShape<typeof RunPolicyS
 }
 
 function toProtoScheduling(policy: SchedulingPolicy): MessageInitShape<typeof SchedulingPolicySchema> {
-  const { partial, minResources, ...others } = policy;
+  const { partial, minResources, isTimeoutDefault: _default, ...others } = policy;
   return {
     ...others,
     minResources: { ...minResources },
@@ -158,7 +173,7 @@ function toProtoScheduling(policy: SchedulingPolicy): MessageInitShape<typeof Sc
 
 function toProtoStatus(
   { job, position, tokens, alone, concerns = [] }: JobToConvert,
-  view: JobView,
+  { view, kinds }: As,
 ): MessageInitShape<typeof JobStatusSchema> {
   const { status } = job;
   const admission = currentAdmission(job);
@@ -168,8 +183,15 @@ function toProtoStatus(
     draining: isDraining(job),
     cleanPodPolicy: cleanPodPolicyToProto(cleanPodPolicyOf(job)),
     conditions: status.conditions.map(toProtoCondition),
-    replicaStatuses: mapValues(status.replicaStatuses, (counts, role) => toProtoReplicaStatus(counts, job.name, role)),
+    replicaStatuses: mapValues(status.replicaStatuses, (counts, role) =>
+      toProtoReplicaStatus(
+        counts,
+        replicaSelector(job, { role, operatorName: kinds.kindOf(job.spec.kind)?.operatorName }),
+      ),
+    ),
     startTime: toTimestamp(status.startTimeMs),
+    acknowledgeTime: timestampFromMs(acknowledgeTimeMs(job)),
+    lastReconcileTime: toTimestamp(status.lastReconcileMs ?? null),
     completionTime: toTimestamp(status.completionTimeMs),
     admission: admission === null ? undefined : toProtoAdmission(admission, tokens),
     waiting:
@@ -183,12 +205,12 @@ function toProtoStatus(
     plugin: alone === undefined ? undefined : toProtoPlugin(status.plugin, view),
     podProblems: status.podProblems?.problems.map(toProtoProblem) ?? [],
     concerns: concerns.map(toProtoConcern),
-    pods: alone === undefined ? [] : recordedPods({ job, kind: alone.kind }).map(toProtoPod),
+    pods: alone === undefined ? [] : recordedPods({ job, kind: alone.kind, plan: alone.plan }).map(toProtoPod),
   };
 }
 
-export function toProtoConcern({ reason, message, sinceMs }: Concern): MessageInitShape<typeof JobConcernSchema> {
-  return { reason, message, since: toTimestamp(sinceMs) };
+export function toProtoConcern({ sinceMs, cluster, ...concern }: Concern): MessageInitShape<typeof JobConcernSchema> {
+  return { ...concern, cluster: cluster ?? "", since: toTimestamp(sinceMs) };
 }
 
 function toProtoCondition(condition: Condition): MessageInitShape<typeof JobConditionSchema> {
@@ -204,13 +226,11 @@ function toProtoCondition(condition: Condition): MessageInitShape<typeof JobCond
 }
 
 function toProtoReplicaStatus(
-  counts: ReplicaStatus,
-  jobName: string,
-  role: string,
+  { active, succeeded, failed, activeAtEnd = 0 }: ReplicaStatus,
+  matchLabels: Record<string, string>,
 ): MessageInitShape<typeof ReplicaStatusSchema> {
-  const { active, succeeded, failed } = counts;
-  const selector = `${LABEL.jobName}=${jobName},${LABEL.replicaType}=${role.toLowerCase()}`;
-  return { active, succeeded, failed, selector };
+  const selector = selectorText(matchLabels);
+  return { active, succeeded, failed, activeAtEnd, selector, labelSelector: { matchLabels } };
 }
 
 function toProtoAttempts(attempts: Attempts): MessageInitShape<typeof AttemptsSchema> {

@@ -45,7 +45,9 @@ export function toProtoInfo(
 ): InfoInit | undefined {
   if (job.status.info === undefined && isService(kind)) return undefined;
   const info = job.status.info ?? podInfo(job, kind, podLogs);
-  return toProtoTaskInfo({ ...info, logs: [...podLogs, ...info.logs] });
+  const { outputs } = job.status;
+  const shown = toProtoTaskInfo({ ...info, logs: [...podLogs, ...info.logs] });
+  return outputs === undefined ? shown : { ...shown, outputs: outputs as ProtoJson };
 }
 
 /** Converts the last report of a job's plugin. Undefined: there is none. */

@@ -10,7 +10,7 @@ import { type CallAccess, namespacePlace } from "../rpc/call-access.ts";
 import { mergeNotes } from "../rpc/check-request.ts";
 import { errorInfo, retryInfo } from "../rpc/error-details.ts";
 import { alreadyExists, invalidFields, notFound, RpcError } from "../rpc/rpc-error.ts";
-import { recordOf, toProtoJob } from "./convert-job.ts";
+import { type KindNames, recordOf, toProtoJob } from "./convert-job.ts";
 import { sentJob } from "./convert-sent.ts";
 import { foreseer } from "./foresee-job.ts";
 import { maySeeClusters, sightOf, withoutOthers } from "./hide-others.ts";
@@ -26,17 +26,17 @@ const OUTCOME = {
 const RETRY_WHILE_DELETED_MS = 5000;
 
 /** Takes jobs, and tells of each one whether it can ever run. */
-export type SubmitPorts = { readonly intake: JobIntake; readonly foresee: ForeseeJob };
+export type SubmitPorts = { readonly intake: JobIntake; readonly foresee: ForeseeJob; readonly kinds: KindNames };
 
 /** Creates a job. Reports broken constraints of the proto together with the errors that intake finds. */
 export async function createJob(
-  { intake, foresee }: SubmitPorts,
+  { intake, foresee, kinds }: SubmitPorts,
   request: CreateJobRequest,
   context: CallContext,
 ): Promise<ReturnType<typeof toResponse>> {
   const made = await checkSubmission(intake, request, context);
   const checked = { ...made, foresee: foreseer(foresee, { ...context, strict: request.strict }) };
-  return toResponse(await intake.submit(checked), { sent: checked.job, view: "FULL", access: context.access });
+  return toResponse(await intake.submit(checked), { sent: checked.job, view: "FULL", access: context.access, kinds });
 }
 
 /**
@@ -87,11 +87,16 @@ function asWarning(note: FieldNote): FieldNote {
 /** Converts the outcome of a submission to a response. Throws if the submission was refused. */
 export function toResponse(
   outcome: SubmitOutcome,
-  { sent, view, access }: { readonly sent: SentJob; readonly view: JobView; readonly access: CallAccess },
+  {
+    sent,
+    view,
+    access,
+    kinds,
+  }: { readonly sent: SentJob; readonly view: JobView; readonly access: CallAccess; readonly kinds: KindNames },
 ) {
   if (!("job" in outcome)) throw refusedSubmission(outcome, sent, access);
   return {
-    job: toProtoJob(recordOf(withoutOthers(outcome.job, sightOf(access))), view),
+    job: toProtoJob(recordOf(withoutOthers(outcome.job, sightOf(access))), { view, kinds }),
     outcome: OUTCOME[outcome.kind],
     warnings: outcome.warnings.map(toProtoWarning),
   };

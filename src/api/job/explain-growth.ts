@@ -1,10 +1,13 @@
 /** Says to how many pods a gang would grow, what is in the way, and what would make it wait for all of them. */
+
+import { ofRole } from "../../core/job/flavor-labels.ts";
 import { currentAdmission, type Job } from "../../core/job/job.ts";
 import { memberCount } from "../../core/job/roles.ts";
 import { totalReplicas } from "../../core/job/spec.ts";
 import type { GangAdmission } from "../../core/job/status.ts";
 import type { Kind } from "../../core/kinds/kind.ts";
 import { addedMembers } from "../../core/plan/model/gang.ts";
+import { growsNoMore } from "../../core/plan/model/plan-gang.ts";
 import type { SimulateJob } from "../ports.ts";
 import type { CallContext } from "../rpc/call.ts";
 import { simulationTo } from "./hide-others.ts";
@@ -29,13 +32,18 @@ export async function growthText(job: Job, { simulate, kind, access, signal }: G
   return `; it would grow to ${total} pods: ${why}; growth never preempts; ${again} waits for all, and may preempt`;
 }
 
-/** The admission of a gang that may get more members. A gang that gave back tokens of members does not grow. */
+/** The admission of a gang that may get more members. */
 function growingAdmission(job: Job): GangAdmission | null {
   const admission = currentAdmission(job);
   if (admission === null || admission.state !== "live" || admission.cluster === null) return null;
-  if (Object.keys(admission.returned ?? {}).length > 0) return null;
+  if (growsNoMore(job)) return null;
   const { cluster } = admission;
   return memberCount(admission.members) < totalReplicas(job.spec) ? { ...admission, cluster } : null;
+}
+
+/** The flavors that some replica types have. */
+function flavorsOf(flavors: GangAdmission["flavors"], roles: readonly string[]): readonly string[] {
+  return [...new Set(roles.flatMap((role) => Object.values(ofRole(flavors, role))))];
 }
 
 /** The missing members as a job of their own, where the gang runs, that preempts nobody. */
@@ -60,7 +68,7 @@ function missingPart(job: Job, { members, cluster, flavors }: GangAdmission, isE
       ...spec,
       replicaSpecs,
       preemptionPolicy: "NEVER",
-      placement: { clusters: [cluster], clusterSelector: {}, gpuModels: [...new Set(Object.values(flavors))] },
+      placement: { clusters: [cluster], clusterSelector: {}, gpuModels: flavorsOf(flavors, Object.keys(replicaSpecs)) },
       runPolicy: { ...spec.runPolicy, schedulingPolicy: { ...spec.runPolicy.schedulingPolicy, minAvailable } },
     },
   };

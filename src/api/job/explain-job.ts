@@ -7,7 +7,7 @@ import { clusterWords } from "../../core/job/cluster-text.ts";
 import { newestAttempts } from "../../core/job/failure-logs/kept-logs.ts";
 import { currentAdmission, type Job } from "../../core/job/job.ts";
 import { problemsText } from "../../core/job/pod-problems.ts";
-import { type Concern, concernsOf } from "../../core/job/request/concerns.ts";
+import { type Concern, concernsOf, isSilence } from "../../core/job/request/concerns.ts";
 import type { ShownJob } from "../../core/job/request/list.ts";
 import { memberCount } from "../../core/job/roles.ts";
 import { isSetAside } from "../../core/job/set-aside.ts";
@@ -15,6 +15,7 @@ import { totalReplicas } from "../../core/job/spec.ts";
 import { type Admission, type Attempts, isTerminal, type JobPhase } from "../../core/job/status.ts";
 import { isService } from "../../core/kinds/kind.ts";
 import type { Registry } from "../../core/kinds/registry.ts";
+import { growsNoMore } from "../../core/plan/model/plan-gang.ts";
 import type { Refusal } from "../../core/plan/model/plan-types.ts";
 import { NODE_SILENT } from "../../core/pods/read/read-problem.ts";
 import type { ExplainJobRequest } from "../../gen/gangway/v1/job_service_pb.ts";
@@ -29,6 +30,7 @@ import { toProtoProblem } from "./convert-pods.ts";
 import { toProtoClusterRefusal, toProtoQuotaRefusal } from "./convert-refusal.ts";
 import { namespaceOf } from "./convert-sent.ts";
 import { growthText } from "./explain-growth.ts";
+import { placementText } from "./explain-placement.ts";
 import { shownFailureLogs } from "./failure-logs.ts";
 import { ownOf, refusalTo, sightOf, withoutOthers } from "./hide-others.ts";
 
@@ -57,7 +59,8 @@ export async function explainJob(
   const admission = currentAdmission(job);
   const kind = kinds.kindOf(job.spec.kind);
   const growth = await growthText(shown.job, { simulate, kind, access, signal });
-  const facts = { hasNoPods: isService(kind), growth, nowMs: clock.nowMs() };
+  const placement = await placementText(reads, shown.job);
+  const facts = { hasNoPods: isService(kind), growth, placement, nowMs: clock.nowMs() };
   const failureLogs = await shownFailureLogs(reads, job, { access, choose: newestAttempts });
   return {
     summary: summaryOf({ ...shown, job, concerns }, refusal, facts),
@@ -105,8 +108,8 @@ function reasonOf(
 /** The reason of a job whose pods nobody hears of. Null: they are heard of, or it has ended. */
 function silentReason(job: Job, concerns: readonly Concern[]): string | null {
   if (isTerminal(job.status)) return null;
-  const unreachable = concerns.find(({ reason }) => reason === "ClusterUnreachable");
-  if (unreachable !== undefined) return unreachable.reason;
+  const silence = concerns.find(isSilence);
+  if (silence !== undefined) return silence.reason;
   return job.status.phase === "WAITING" && hasSilentNode(job) ? NODE_SILENT : null;
 }
 
@@ -128,7 +131,13 @@ function hasSilentNode({ status }: Job): boolean {
   return status.podProblems?.problems.some(({ reason }) => reason === NODE_SILENT) === true;
 }
 
-type SummaryFacts = { readonly hasNoPods: boolean; readonly growth: string; readonly nowMs: number };
+type SummaryFacts = {
+  readonly hasNoPods: boolean;
+  readonly growth: string;
+  /** About pods that are not on their planned nodes. Empty: all are. */
+  readonly placement: string;
+  readonly nowMs: number;
+};
 
 /** Builds one sentence that needs no context. */
 function summaryOf(shown: ShownJob, refusal: Refusal | null, facts: SummaryFacts): string {
@@ -136,7 +145,10 @@ function summaryOf(shown: ShownJob, refusal: Refusal | null, facts: SummaryFacts
   const name = `${job.namespace}/${job.name}`;
   const still = stillText(job);
   const said = predicate(shown, refusal, facts);
-  const concerned = concerns.map(({ message }) => `; ${message}`).join("");
+  const concerned = [...concerns.map(({ message }) => message), facts.placement]
+    .filter((text) => text !== "")
+    .map((text) => `; ${text}`)
+    .join("");
   const more = `${asideText(job, said)}${preemptedText(job, said)}${still}${concerned}`;
   // A message may end with a full stop of its own.
   return more === "" ? `${name} ${said}` : `${name} ${said.replace(/\.$/, "")}${more}`;
@@ -254,11 +266,11 @@ function predicate(shown: ShownJob, refusal: Refusal | null, { hasNoPods, growth
     case "ADMITTED":
       return `was admitted${on}; its pods are about to be created${problems}`;
     case "STARTING":
-      return `starts${on}: ${podsOf(job)}, at least ${minAvailable} must run together${part}${problems}`;
+      return `starts${on}: ${podsOf(shown)}, at least ${minAvailable} must run together${part}${problems}`;
     case "RUNNING":
-      return `runs${on}: ${podsOf(job)}${restartText(status.attempts, nowMs)}${part}${problems}`;
+      return `runs${on}: ${podsOf(shown)}${restartText(status.attempts, nowMs)}${part}${problems}`;
     case "RESTARTING":
-      return `restarts failed pods${on}: ${podsOf(job)}, ${failuresText(status.attempts, nowMs)}${problems}`;
+      return `restarts failed pods${on}: ${podsOf(shown)}, ${failuresText(status.attempts, nowMs)}${problems}`;
     case "SUSPENDED":
       return "is suspended: it is not admitted until it is resumed";
     case "SUCCEEDED":
@@ -297,25 +309,31 @@ function partText(job: Job): string {
   if (partial === undefined) return "";
   const all = totalReplicas(job.spec);
   const part = `; it has ${memberCount(members)} of ${all} members`;
-  return partial === "KEEP"
-    ? `${part}, is told ${all}, and waits for the others (partial KEEP)`
-    : `${part}, is told its own number, and restarts with all once they fit (partial RESTART)`;
+  if (partial === "KEEP") return `${part}, is told ${all}, and waits for the others (partial KEEP)`;
+  const grows = growsNoMore(job)
+    ? "does not grow: members that have ended would run again"
+    : "restarts with all once they fit";
+  return `${part}, is told its own number, and ${grows} (partial RESTART)`;
 }
 
-function podsOf(job: Job): string {
+function podsOf({ job, tokens }: ShownJob): string {
   const members = memberCount(currentAdmission(job)?.members ?? {});
   const counts = Object.values(job.status.replicaStatuses);
   const active = counts.reduce((sum, count) => sum + count.active, 0);
   const succeeded = counts.reduce((sum, count) => sum + count.succeeded, 0);
-  return `${active} of ${members} pods active${succeeded > 0 ? `, ${succeeded} succeeded` : ""}${returnedText(job)}`;
+  const up = `${active} of ${members} pods active${succeeded > 0 ? `, ${succeeded} succeeded` : ""}`;
+  return `${up}${returnedText(job, tokens)}`;
 }
 
-/** Says how many members hold no tokens any more. */
-function returnedText(job: Job): string {
+/** Says how many members hold no tokens any more, and which tokens the others hold. */
+function returnedText(job: Job, tokens: ShownJob["tokens"]): string {
   const count = Object.values(currentAdmission(job)?.returned ?? {}).flat().length;
-  return count === 0
-    ? ""
-    : `, ${count} ${count === 1 ? "has ended and gave back its" : "have ended and gave back their"} tokens`;
+  if (count === 0) return "";
+  const back = count === 1 ? "has ended and gave back its" : "have ended and gave back their";
+  const held = [...Map.groupBy(tokens, ({ pool }) => pool)].map(([pool, own]) => {
+    return `${own.reduce((sum, { amount }) => sum + amount, 0)} of ${pool}`;
+  });
+  return `, ${count} ${back} tokens, so the job holds ${held.join(", ") || "none"} now`;
 }
 
 /** Why pods do not run. */

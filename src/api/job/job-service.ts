@@ -51,16 +51,17 @@ export function jobService({
   onInternalError,
 }: JobPorts): ServiceHandlers<typeof JobService> {
   const followers = new FollowerBound();
-  const encoded = new EncodedChanges();
+  const encoded = new EncodedChanges(kinds);
   return {
-    createJob: (request, context) => createJob({ intake, foresee }, request, context),
-    batchCreateJobs: (request, context) => batchCreateJobs({ intake, foresee, onInternalError }, request, context),
+    createJob: (request, context) => createJob({ intake, foresee, kinds }, request, context),
+    batchCreateJobs: (request, context) =>
+      batchCreateJobs({ intake, foresee, kinds, onInternalError }, request, context),
     getJob: (request, context) => getJob({ reads, kinds, logTemplates }, request, context),
-    listJobs: (request, context) => listJobs(reads, request, context),
+    listJobs: (request, context) => listJobs({ reads, kinds }, request, context),
     watchJobs: (request, context) => watchJobs({ watch, encoded }, request, context),
-    updateJob: (request, context) => updateJob({ intake, reads }, request, context),
-    cancelJob: (request, context) => cancelJob(intake, request, context),
-    deleteJob: (request, context) => deleteJob(intake, request, context),
+    updateJob: (request, context) => updateJob({ intake, reads, kinds }, request, context),
+    cancelJob: (request, context) => cancelJob({ intake, kinds }, request, context),
+    deleteJob: (request, context) => deleteJob({ intake, kinds }, request, context),
     explainJob: (request, context) => explainJob({ reads, kinds, simulate, clock }, request, context),
     simulateJob: (request, context) => simulateJob({ intake, simulate }, request, context),
     listJobEvents: (request, context) => listJobEvents(reads, request, context),
@@ -71,8 +72,10 @@ export function jobService({
   };
 }
 
+type ChangePorts = { readonly intake: JobIntake; readonly kinds: Registry };
+
 /** Cancels a job. Succeeds again for a cancelled job; throws for a job that had ended before. */
-async function cancelJob(intake: JobIntake, request: CancelJobRequest, { access }: CallContext) {
+async function cancelJob({ intake, kinds }: ChangePorts, request: CancelJobRequest, { access }: CallContext) {
   const job = { namespace: namespaceOf(request), name: request.name };
   const outcome = await intake.cancel(job, request.reason);
   const name = `${job.namespace}/${job.name}`;
@@ -81,12 +84,12 @@ async function cancelJob(intake: JobIntake, request: CancelJobRequest, { access 
     const description = `has already ended: it is ${outcome.job.status.phase}`;
     throw failedPrecondition({ type: "JOB_TERMINAL", subject: `job ${name}`, description });
   }
-  return { job: toProtoJob(recordOf(withoutOthers(outcome.job, sightOf(access))), "BASIC") };
+  return { job: toProtoJob(recordOf(withoutOthers(outcome.job, sightOf(access))), { view: "BASIC", kinds }) };
 }
 
-async function deleteJob(intake: JobIntake, request: DeleteJobRequest, { access }: CallContext) {
+async function deleteJob({ intake, kinds }: ChangePorts, request: DeleteJobRequest, { access }: CallContext) {
   const job = { namespace: namespaceOf(request), name: request.name };
   const outcome = await intake.remove(job);
   if (outcome.kind === "notFound") throw notFound({ type: "job", name: `${job.namespace}/${job.name}` });
-  return { job: toProtoJob(recordOf(withoutOthers(outcome.job, sightOf(access))), "BASIC") };
+  return { job: toProtoJob(recordOf(withoutOthers(outcome.job, sightOf(access))), { view: "BASIC", kinds }) };
 }

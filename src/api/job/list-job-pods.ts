@@ -7,6 +7,7 @@ import type { JobPods, JobReads } from "../ports.ts";
 import { badPageToken, notFound } from "../rpc/rpc-error.ts";
 import { toProtoPod } from "./convert-pods.ts";
 import { namespaceOf } from "./convert-sent.ts";
+import { plannedNodesOf } from "./planned-nodes.ts";
 
 const PAGE_SIZE_DEFAULT = 100;
 
@@ -33,10 +34,10 @@ export async function listJobPods(ports: Ports, request: ListJobPodsRequest, sig
 
 type Listed = { readonly pods: readonly ShownPod[]; readonly cluster: string; readonly staleReason: string };
 
-async function podsOf({ pods, kinds, clock }: Ports, job: Job, signal: AbortSignal): Promise<Listed> {
+async function podsOf({ reads, pods, kinds, clock }: Ports, job: Job, signal: AbortSignal): Promise<Listed> {
   const cluster = shownAdmission(job)?.cluster ?? null;
   if (cluster === null) return { pods: [], cluster: "", staleReason: "" };
-  const of = { job, kind: kinds.kindOf(job.spec.kind) };
+  const of = { job, kind: kinds.kindOf(job.spec.kind), plan: await plannedNodesOf(reads, job) };
   const seen = await pods.ofJob({ cluster, namespace: job.namespace, jobUid: job.uid }, signal);
   if (seen !== null) return { pods: seenPods(of, seen, clock.nowMs()), cluster, staleReason: "" };
   const staleReason = `cluster ${cluster} does not answer: these are the first pods as they were last recorded`;

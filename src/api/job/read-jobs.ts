@@ -27,6 +27,7 @@ import { toProtoJob } from "./convert-job.ts";
 import { jobFilter, namespaceOf } from "./convert-sent.ts";
 import { shownFailureLogs } from "./failure-logs.ts";
 import { sightOf, withoutOthers, wordsFor } from "./hide-others.ts";
+import { plannedNodesOf } from "./planned-nodes.ts";
 
 const PAGE_SIZE_DEFAULT = 100;
 
@@ -48,10 +49,11 @@ export async function getJob(
   const concerns = concernsOf(found.job, await reads.silentClusters());
   const shown = { ...found, concerns, job: withoutOthers(found.job, sightOf(access)) };
   const kind = kinds.kindOf(shown.job.spec.kind);
-  const job = { ...shown, alone: { kind, logs: logLinks(shown.job, kind, logTemplates()) } };
+  const plan = await plannedNodesOf(reads, shown.job);
+  const job = { ...shown, alone: { kind, plan, logs: logLinks(shown.job, kind, logTemplates()) } };
   const view = viewOf(request, shown.job.namespace, access);
   const failureLogs = view === "FULL" ? await shownFailureLogs(reads, shown.job, { access }) : {};
-  return { job: toProtoJob(job, view), ...failureLogs };
+  return { job: toProtoJob(job, { view, kinds }), ...failureLogs };
 }
 
 /** Without the permission to see templates, FULL is refused if it is asked for, and else not the default. */
@@ -67,7 +69,11 @@ export function shownNamespaces(view: View, access: CallAccess): readonly string
   return view === "FULL" ? access.namespaces("jobs.get", "jobs.secrets") : access.namespaces("jobs.get");
 }
 
-export async function listJobs(reads: JobReads, request: ListJobsRequest, { access }: Pick<CallContext, "access">) {
+export async function listJobs(
+  { reads, kinds }: { readonly reads: JobReads; readonly kinds: Registry },
+  request: ListJobsRequest,
+  { access }: Pick<CallContext, "access">,
+) {
   const view = request.view === JobView.FULL ? "FULL" : "BASIC";
   const query = {
     filter: { ...jobFilter(request.filter), namespaces: shownNamespaces(view, access) },
@@ -83,18 +89,18 @@ export async function listJobs(reads: JobReads, request: ListJobsRequest, { acce
   const shown = page.jobs.map((one) => {
     return { ...one, concerns: concernsOf(one.job, silent), job: withoutOthers(one.job, sight) };
   });
-  const jobs = firstThatFit(shown, view);
+  const jobs = firstThatFit(shown, { view, kinds });
   const next = jobs.length < page.jobs.length ? page.jobs[jobs.length - 1]?.cursor : page.next;
   const rest = { nextPageToken: next ?? "", totalEstimate: page.total };
   return Encoded.joined([...jobs, Encoded.of(ListJobsResponseSchema, rest)]);
 }
 
 /** Encodes the first of these jobs: as many as fit into one answer, and at least one. */
-function firstThatFit(page: readonly ShownJob[], view: View): readonly Encoded[] {
+function firstThatFit(page: readonly ShownJob[], as: Parameters<typeof toProtoJob>[1]): readonly Encoded[] {
   const fitting: Encoded[] = [];
   let bytes = 0;
   for (const shown of page) {
-    const encoded = Encoded.of(ListJobsResponseSchema, { jobs: [toProtoJob(shown, view)] });
+    const encoded = Encoded.of(ListJobsResponseSchema, { jobs: [toProtoJob(shown, as)] });
     bytes += encoded.bytes.length;
     if (bytes > PAGE_BYTES_MAX && fitting.length > 0) break;
     fitting.push(encoded);

@@ -1,5 +1,6 @@
 /** Answers before a job is submitted: could it run, on which clusters, and if not, what is in the way? */
 import { clusterWords } from "../../core/job/cluster-text.ts";
+import { shownFlavors } from "../../core/job/flavor-labels.ts";
 import type { Job } from "../../core/job/job.ts";
 import type { PlannedAdmission } from "../../core/plan/model/plan-types.ts";
 import type { SimulatedVerdict, Simulation } from "../../core/plan/model/simulation.ts";
@@ -51,7 +52,7 @@ export async function simulateJob(
 function toProtoPlanned({ cluster, simulated, members, flavors, allocations }: PlannedAdmission) {
   const tokens = allocations.map(({ pool, amount }) => ({ pool, amount: BigInt(amount) }));
   const where = { cluster: cluster ?? "", simulated: simulated === true };
-  return { ...where, members: { ...members }, flavors: { ...flavors }, tokens };
+  return { ...where, members: { ...members }, ...shownFlavors(flavors), tokens };
 }
 
 /** Builds one sentence that needs no context. */

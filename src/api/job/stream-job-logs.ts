@@ -1,7 +1,7 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import type { Timestamp } from "@bufbuild/protobuf/wkt";
 import type { LogLine, OpenLog } from "../../core/job/container-log.ts";
-import type { KeptLog, KeptLogs } from "../../core/job/failure-logs/kept-logs.ts";
+import type { KeptLogs } from "../../core/job/failure-logs/kept-logs.ts";
 import type { Job } from "../../core/job/job.ts";
 import type { Registry } from "../../core/kinds/registry.ts";
 import type { StreamJobLogsRequest, StreamJobLogsResponseSchema } from "../../gen/gangway/v1/job_service_pb.ts";
@@ -12,7 +12,7 @@ import type { JobLogs, JobReads, JobWatch } from "../ports.ts";
 import type { CallContext } from "../rpc/call.ts";
 import { invalidFields, notFound, RpcError, unavailable } from "../rpc/rpc-error.ts";
 import { namespaceOf } from "./convert-sent.ts";
-import { followReplica } from "./follow-replica.ts";
+import { type FollowedLines, followReplica } from "./follow-replica.ts";
 import { FollowedJob } from "./followed-job.ts";
 import type { FollowerBound } from "./follower-bound.ts";
 import { sightOf, withoutOthers } from "./hide-others.ts";
@@ -31,17 +31,15 @@ type LogPorts = {
 
 type Response = MessageInitShape<typeof StreamJobLogsResponseSchema>;
 /** Lines of the log of a replica that has a pod; or kept ones of one that has none. */
-type Written =
-  | { readonly replica: LogReplica; readonly lines: readonly LogLine[] }
-  | { readonly kept: readonly KeptLog[] };
+type Written = FollowedLines & { readonly replica: LogReplica };
 
 /** The most replicas that one stream follows, so that one client cannot take all places of followers. */
 const FOLLOWED_MAX = 100;
 
 /**
  * Streams the logs of a job's replicas, one replica after the other. With `follow`, streams all of them at once until
- * the job is over. Of an attempt, and of replicas that have no log, streams the lines that are kept of containers that
- * failed.
+ * the job is over. Of an attempt, and of replicas that have no log (with `follow`: once the job is over), streams the
+ * lines that are kept of containers that failed.
  */
 export async function* streamJobLogs(
   ports: LogPorts,
@@ -122,14 +120,19 @@ async function* followAll(
   using _places = ports.followers.reserve({ caller, logs: replicas.length, giveWay }, until);
   const followed = new FollowedJob(ports, job);
   const tailLines = request.tailLines === undefined ? null : Number(request.tailLines);
-  const { logs, clock } = ports;
+  const { logs, clock, reads } = ports;
+  let all: Promise<KeptLogs | null> | null = null;
+  const lastKept = async (replica: LogReplica) => {
+    all ??= reads.failureLogs(job.uid);
+    const kept = await all;
+    return kept === null ? [] : newestOf(kept, replica, request);
+  };
   void followed.run(until);
   try {
     yield* merge(
       replicas.map(async function* (replica): AsyncGenerator<Written> {
-        for await (const lines of followReplica({ logs, clock, job: followed, tailLines }, replica, until)) {
-          yield { replica, lines };
-        }
+        const options = { logs, clock, job: followed, tailLines, lastKept };
+        for await (const one of followReplica(options, replica, until)) yield { replica, ...one };
       }),
     );
     if (until.reason instanceof RpcError) throw until.reason;
@@ -157,7 +160,7 @@ async function* readAll(
       missing ??= opened.error;
       kept ??= await keptOf(reads, selection);
       const last = newestOf(kept, replica, selection.request);
-      yield { kept: last };
+      yield { replica, kept: last };
       found ||= last.length > 0;
       continue;
     }

@@ -9,7 +9,7 @@ import type { CallContext } from "../rpc/call.ts";
 import { type CallAccess, namespacePlace } from "../rpc/call-access.ts";
 import { checkRequest } from "../rpc/check-request.ts";
 import { failedPrecondition, invalidFields, notFound, staleVersion } from "../rpc/rpc-error.ts";
-import { recordOf, toProtoJob } from "./convert-job.ts";
+import { type KindNames, recordOf, toProtoJob } from "./convert-job.ts";
 import { sightOf, withoutOthers } from "./hide-others.ts";
 import { noRoomError } from "./no-room.ts";
 import { type JobMask, readJobMask } from "./update-mask.ts";
@@ -18,7 +18,7 @@ const RESOURCE_VERSION = /^\d{0,15}$/;
 
 /** Changes the fields that the mask names. Repeating the change changes nothing more. */
 export async function updateJob(
-  { intake, reads }: { readonly intake: JobIntake; readonly reads: JobReads },
+  { intake, reads, kinds }: { readonly intake: JobIntake; readonly reads: JobReads; readonly kinds: KindNames },
   request: UpdateJobRequest,
   { access }: Pick<CallContext, "access">,
 ) {
@@ -33,7 +33,7 @@ export async function updateJob(
   const wanted = { ...wantedOf(job, mask), mayReinstate: access.may("jobs.reinstate", place) };
   const after = withoutOthers(updated(await intake.change(name, wanted), name), sightOf(access));
   const view = access.may("jobs.secrets", place) ? "FULL" : "BASIC";
-  return { job: toProtoJob(recordOf(after), view) };
+  return { job: toProtoJob(recordOf(after), { view, kinds }) };
 }
 
 /** A change may start pods, so it needs the queue as a submission does. The queue of a job never changes. */

@@ -112,7 +112,8 @@ export async function listAllocations(
   if (page === "badCursor") throw badPageToken();
   if (page === "noGrantTimes") {
     const message = "must be omitted for a pool of durability REDIS, which does not keep the times of grants";
-    throw invalidFields([{ field: "filter.older_than", message }]);
+    const field = request.filter?.neverLapses ? "filter.never_lapses" : "filter.older_than";
+    throw invalidFields([{ field, message }]);
   }
   return { allocations: page.allocations.map(toProtoAllocation), nextPageToken: page.next ?? "" };
 }
@@ -124,6 +125,7 @@ function toFilter(filter: SentFilter | undefined): AllocationFilter {
     namespace: filter?.namespace || null,
     holder: filter?.holder || null,
     olderThanMs: filter?.olderThan === undefined ? null : spanMs(filter.olderThan),
+    neverLapses: filter?.neverLapses ?? false,
   };
 }
 

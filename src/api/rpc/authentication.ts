@@ -231,7 +231,7 @@ function heldPlace(call: ServerInterceptingCallInterface) {
 
 /**
  * Resolves with the reason once the caller's credential does not count any more, or with null when the signal is
- * aborted. A part that is away ends no stream: its caller was known a moment ago.
+ * aborted. If an identity provider is unreachable, open streams continue: their callers were verified before.
  */
 export async function untilRefused(
   { identity, credentials }: Caller,

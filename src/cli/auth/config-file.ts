@@ -1,5 +1,6 @@
 import { chmod, mkdir, rename, rm, writeFile } from "node:fs/promises";
 import { dirname } from "node:path";
+import { isMissingFile } from "../../runtime/missing-file.ts";
 import { readBoundedFile } from "../../runtime/read-bounded-file.ts";
 import type { CliDeps } from "../shell/deps.ts";
 import { usageFailure } from "../shell/exit.ts";
@@ -15,7 +16,7 @@ export function configFileAt(path: string): CliDeps["configFile"] {
       try {
         return await readBoundedFile(path, CONFIG_FILE_LIMIT);
       } catch (error) {
-        if (isMissing(error)) return null;
+        if (isMissingFile(error)) return null;
         throw usageFailure(`${path} cannot be read: ${messageOf(error)}`);
       }
     },
@@ -32,10 +33,6 @@ export function configFileAt(path: string): CliDeps["configFile"] {
       }
     },
   };
-}
-
-function isMissing(error: unknown): boolean {
-  return error instanceof Error && "code" in error && (error.code === "ENOENT" || error.code === "ENOTDIR");
 }
 
 function messageOf(error: unknown): string {

@@ -12,7 +12,7 @@ import { printLines, printResponse } from "../output/print.ts";
 import { violationText } from "../output/quota-text.ts";
 import { examples, onRun, type Registrar, type Run } from "../run/run-command.ts";
 import type { ChildProgram, TakenSignal } from "../shell/deps.ts";
-import { CommandFailure, EXIT, usageFailure } from "../shell/exit.ts";
+import { CommandFailure, EXIT, timeoutFailure, usageFailure } from "../shell/exit.ts";
 import { durationOption, isTable, type OutputFormat, outputOption, parseCount, parseInt32 } from "../shell/options.ts";
 import { type HeldTokenRequest, holdTokenWhile, leaseField, leaseOfToken, releaseToken } from "../tokens/hold-token.ts";
 import { waitForToken } from "../tokens/wait-for-token.ts";
@@ -161,7 +161,7 @@ class AllocCommand {
     // The grant comes as soon as it is made.
     if (outcome.kind === "granted") return { sentMs: clock.monotonicMs(), response: outcome.response };
     if (outcome.kind === "interrupted") throw new CommandFailure(EXIT.interrupted, []);
-    throw new CommandFailure(EXIT.timedOut, ["error: timed out: the token was not granted in time"]);
+    throw timeoutFailure("the token was not granted in time");
   }
 
   #printGrant(response: AllocateResourceResponse): number {

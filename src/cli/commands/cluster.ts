@@ -11,11 +11,12 @@ import { ageCell } from "../output/job-text.ts";
 import { printLines } from "../output/print.ts";
 import type { Column } from "../output/table.ts";
 import { examples, onRun, type Registrar, type Run } from "../run/run-command.ts";
-import { EXIT } from "../shell/exit.ts";
+import { EXIT, usageFailure } from "../shell/exit.ts";
+import type { OutputFormat } from "../shell/options.ts";
 import { registerAddCluster } from "./cluster/add.ts";
 import { registerClusterCapacity } from "./cluster/capacity.ts";
 import { registerCheckCluster } from "./cluster/check.ts";
-import { warnOfFlavors } from "./cluster/flags.ts";
+import { topologyText, warnOfFlavors } from "./cluster/flags.ts";
 import { registerUpdateCluster } from "./cluster/update.ts";
 import { registerGetObject, registerListObjects, registerObjectVerb } from "./named-object-commands.ts";
 
@@ -35,13 +36,13 @@ export function registerCluster(registrar: Registrar): void {
     plural: "clusters",
     schema: ListClustersResponseSchema,
     list: (run) => run.client.call(listClusters, {}),
-    table: (run, { clusters }) => clustersTable(run, clusters),
+    table: (run, { clusters }, output) => clustersTable(run, clusters, output),
   });
   registerGetObject(group, {
     example: "h100-east",
     schema: ClusterSchema,
     get: async (run, name) => (await run.client.call(getCluster, { name })).cluster ?? create(ClusterSchema, { name }),
-    table: (run, cluster) => clustersTable(run, [cluster]),
+    table: (run, cluster, output) => clustersTable(run, [cluster], output),
   });
   registerClusterCapacity(group);
   registerObjectVerb(group, "cordon", {
@@ -59,7 +60,30 @@ export function registerCluster(registrar: Registrar): void {
   registerAddCluster(group);
   registerUpdateCluster(group);
   registerCheckCluster(group);
+  registerDeclareLost(group);
   registerRemove(group);
+}
+
+function registerDeclareLost(registrar: Registrar): void {
+  const command = registrar.program
+    .command("declare-lost")
+    .description("Say that a cluster that does not answer is lost: gangs that never ran there go elsewhere at once")
+    .argument("<name>", "name of the cluster")
+    .option("--confirm <name>", "the cluster's name once more, since gangs that go elsewhere do not come back")
+    .addHelpText("after", examples("gangway cluster declare-lost east --confirm east"));
+  onRun<{ confirm?: string }>(registrar, command, async (run, [name = ""], { confirm = "" }) => {
+    if (confirm !== name) throw usageFailure(unconfirmedLoss(name));
+    await run.client.call(ClusterService.method.declareClusterLost, { name, confirm });
+    printLines(run, [`cluster/${name} declared lost`]);
+    return EXIT.ok;
+  });
+}
+
+function unconfirmedLoss(name: string): string {
+  return (
+    `gangs of ${name} that were not seen running go elsewhere then, and do not come back. ` +
+    `If it is lost: gangway cluster declare-lost ${name} --confirm ${name}`
+  );
 }
 
 function registerRemove(registrar: Registrar): void {
@@ -67,14 +91,30 @@ function registerRemove(registrar: Registrar): void {
     .command("remove")
     .description("Remove a cluster that has no admitted gangs")
     .argument("<name>", "name of the cluster")
-    .option("--forget", "the cluster is lost for good: its pods count as gone, and its gangs are admitted elsewhere")
-    .addHelpText("after", examples("gangway cluster remove east", "gangway cluster remove east --forget"));
-  onRun<{ forget?: boolean }>(registrar, command, async (run, [name = ""], { forget = false }) => {
-    await run.client.call(ClusterService.method.deleteCluster, { name, forget });
+    .option("--forget", "the cluster is lost for good: its pods count as gone, and its gangs run elsewhere at once")
+    .option("--confirm <name>", "with --forget: the cluster's name once more, since nothing takes this back")
+    .addHelpText(
+      "after",
+      examples("gangway cluster remove east", "gangway cluster remove east --forget --confirm east"),
+    );
+  onRun<{ forget?: boolean; confirm?: string }>(registrar, command, async (run, [name = ""], options) => {
+    const { forget = false, confirm = "" } = options;
+    if (forget && confirm !== name) throw usageFailure(unconfirmed(name));
+    await run.client.call(ClusterService.method.deleteCluster, { name, forget, confirm });
     printLines(run, [`cluster/${name} ${forget ? "forgotten" : "removed"}`]);
     return EXIT.ok;
   });
 }
+
+function unconfirmed(name: string): string {
+  return (
+    `the gangs of ${name} run elsewhere then, also if their pods still run there. ` +
+    `If its machines are off: gangway cluster remove ${name} --forget --confirm ${name}`
+  );
+}
+
+/** Of `-o wide`: the levels with their labels, as `--topology` takes them. */
+const WIDE_COLUMNS: readonly Column[] = [{ title: "LEVELS" }, { title: "LEVELS OF FLAVORS" }];
 
 const COLUMNS: readonly Column[] = [
   { title: "NAME" },
@@ -90,21 +130,36 @@ function flavorCell({ name, nodes, allocatable, free }: ClusterFlavor): string {
   return nodes === 0 ? `${name} no nodes` : `${name} ${free}/${allocatable}`;
 }
 
-function clustersTable(run: Run, clusters: readonly Cluster[]) {
+function clustersTable(run: Run, clusters: readonly Cluster[], output: OutputFormat) {
+  const isWide = output === "wide";
   for (const cluster of clusters) warnOfFlavors(run, cluster);
   const nowMs = run.deps.clock.nowMs();
   const rows = clusters.map((cluster) => [
     cluster.name,
-    stateOf(cluster),
+    stateOf(cluster, nowMs),
     String(cluster.nodes),
     ageCell(cluster.observeTime, nowMs),
     cluster.flavors.map(flavorCell).join(", "),
+    ...(isWide ? levelCells(cluster) : []),
   ]);
-  return { columns: COLUMNS, rows, names: clusters.map((cluster) => `cluster/${cluster.name}`) };
+  return {
+    columns: isWide ? [...COLUMNS, ...WIDE_COLUMNS] : COLUMNS,
+    rows,
+    names: clusters.map((cluster) => `cluster/${cluster.name}`),
+  };
 }
 
-function stateOf(cluster: Cluster): string {
-  const problems = clusterProblems(cluster);
+function levelCells({ topology, flavors }: Cluster): readonly string[] {
+  const own = flavors.filter((flavor) => flavor.topology !== undefined);
+  const ofFlavors = own.map((flavor) => `${flavor.name}:${topologyText(flavor.topology) || "none"}`);
+  return [topologyText(topology), ofFlavors.join(" ")];
+}
+
+/** `unreachable for 5m, cordoned`. */
+function stateOf(cluster: Cluster, nowMs: number): string {
+  const [first, ...more] = clusterProblems(cluster);
+  const since = cluster.stateSince === undefined ? "" : ` for ${ageCell(cluster.stateSince, nowMs)}`;
+  const problems = first === undefined ? [] : [`${first}${since}`, ...more];
   const words = problems.length === 0 ? ["ready"] : problems;
   return [...words, ...(cluster.simulated ? ["simulated"] : [])].join(", ");
 }

@@ -31,7 +31,7 @@ export function registerLogs(registrar: Registrar): void {
   const command = addJobNamesOrFilter(registrar.program.command("logs"))
     .summary("Print the logs of the containers of jobs")
     .description(
-      "Print the logs of the containers of jobs. A name may also be that of a pod. Of a replica whose pod is gone, " +
+      "Print the logs of the containers of jobs. A name may also be that of a pod. For a replica whose pod is gone, " +
         "print the last lines that were kept when its containers failed.",
     )
     .option(

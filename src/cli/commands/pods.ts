@@ -131,8 +131,8 @@ function podPrinter(run: Run, output: OutputFormat): (pods: readonly JobPod[]) =
 }
 
 /** The facts of a pod whose change is shown. */
-function lookOf({ attempt, phase, node, ready, restarts, reason }: JobPod): string {
-  return [attempt, phase, node, ready, restarts, reason].join(" ");
+function lookOf({ attempt, phase, node, plannedNode, ready, restarts, reason }: JobPod): string {
+  return [attempt, phase, node, plannedNode, ready, restarts, reason].join(" ");
 }
 
 /** Rows of a watch are printed at different times, so each column has a width that most values fit. */
@@ -149,11 +149,12 @@ const COLUMNS: readonly PodColumn[] = [
   { title: "REPLICA", wide: true, cell: ({ replicaType, index }) => `${replicaType}/${index}` },
   { title: "ATTEMPT", align: "right", wide: true, cell: ({ attempt }) => String(attempt) },
   { title: "NODE", drop: 1, cell: ({ node }) => node },
+  { title: "PLANNED", wide: true, cell: ({ plannedNode }) => plannedNode },
   { title: "PHASE", cell: ({ phase }) => phase },
   { title: "READY", wide: true, cell: ({ ready }) => (ready ? "yes" : "no") },
   { title: "RESTARTS", align: "right", drop: 2, cell: ({ restarts }) => String(restarts) },
   { title: "AGE", align: "right", drop: 3, cell: ({ createTime }, nowMs) => ageCell(createTime, nowMs) },
-  { title: "REASON", cell: ({ reason, message }) => podSentence(reason, message) },
+  { title: "REASON", cell: ({ reason, message, offPlan }) => podSentence(reason, message) || offPlan },
 ];
 
 function columnsOf(output: OutputFormat): readonly PodColumn[] {

@@ -84,15 +84,16 @@ export function addPolicyFlags(command: Command): Command {
     .addOption(
       new Option(
         "--weight <number>",
-        "only with fair sharing on the root of its tree: part of what its tree lends that the queue may use, beside " +
-          "its siblings; 0: only what no other queue wants (default: 1)",
+        "the queue's weight among its siblings when they compete for lent quota; needs fair sharing on the root of " +
+          "the tree; 0: it gets only what no sibling wants (default: 1)",
       ).argParser(parseWeight),
     )
     .addOption(
       new Option(
         "--fair-sharing <on|off|rules>",
-        "for the whole tree of a queue without a parent: the branch with the lower share goes first; rules by which " +
-          "a job may preempt one of another branch: final-share, initial-share, or both by a comma (default: off)",
+        "only for a queue without a parent: in its whole tree, the branch with the lower share goes first; rules by " +
+          "which a job may preempt a job of another branch: final-share, initial-share, or both with a comma " +
+          "(default: off)",
       ).argParser(parseStrategies),
     )
     .addOption(
@@ -120,12 +121,12 @@ export function addPolicyFlags(command: Command): Command {
         "with --borrow-within: only jobs up to this priority; none: of any lower priority (default: none)",
       ).argParser((text) => parseInt32Or(["none"], text)),
     )
-    .addOption(choice("--when-can-borrow <then>", "for a flavor that fits only by borrowing", SEARCH, "stop"))
-    .addOption(choice("--when-can-preempt <then>", "for a flavor that fits only by preempting", SEARCH, "try-next"))
+    .addOption(choice("--when-can-borrow <then>", "after a flavor that fits only by borrowing", SEARCH, "stop"))
+    .addOption(choice("--when-can-preempt <then>", "after a flavor that fits only by preempting", SEARCH, "try-next"))
     .addOption(
       choice(
         "--flavor-preference <which>",
-        "the better one of several such flavors, if both of these are try-next",
+        "which of several such flavors is chosen, if both options above are try-next",
         PREFERENCE,
         "none",
       ),
@@ -139,8 +140,8 @@ export function addPolicyFlags(command: Command): Command {
     .addOption(
       durationOption(
         "--reserve-after <duration>",
-        "how long a job lacks nodes or quota before what others give back is kept for it, e.g. 90s, 10m or 1h30m; " +
-          "never or 0s: nothing is kept (default: 10m)",
+        "after a job has waited this long for nodes or quota, capacity that is freed is reserved for it, e.g. 90s, " +
+          "10m or 1h30m; never or 0s: no reservations (default: 10m)",
         { never: 0 },
       ),
     );
@@ -151,31 +152,32 @@ function addAgeingFlags(command: Command): Command {
     .addOption(
       new Option(
         "--max-preemptions <count>",
-        "a job that was preempted so often is not preempted any more; inherit: as the queue above says " +
+        "protects a job after it has been preempted this many times; inherit: as the queue above says " +
           "(default: inherit)",
       ).argParser((text) => parseInt32Or(["inherit"], text, 0)),
     )
     .addOption(
       new Option(
         "--preemptions-per-hour <count>",
-        "how many jobs are preempted for jobs of the queue within an hour; any: no limit (default: any)",
+        "the most jobs that may be preempted for jobs of the queue within an hour; any: no limit (default: any)",
       ).argParser((text) => parseInt32Or(["any"], text, 0)),
     )
     .addOption(
       durationOption(
         "--ageing <duration>",
-        "the priority of a job that waits grows by a step in the order of admission each time that it has waited so " +
-          "long; off: it does not grow (default: off)",
+        "raises the priority of a waiting job in the order of admission by --ageing-step for each interval of this " +
+          "length that it has waited; off: priorities stay as they are (default: off)",
         { off: NO_AGEING_MS },
       ),
     )
     .addOption(
-      new Option("--ageing-step <number>", "with --ageing: by how much it grows each time (default: 1)").argParser(
-        parseInt32,
-      ),
+      new Option(
+        "--ageing-step <number>",
+        "with --ageing: how much the priority rises each time (default: 1)",
+      ).argParser(parseInt32),
     )
     .addOption(
-      new Option("--ageing-limit <number>", "with --ageing: by how much it grows at most; required").argParser(
+      new Option("--ageing-limit <number>", "with --ageing: the most by which the priority rises; required").argParser(
         parseInt32,
       ),
     );
@@ -186,7 +188,7 @@ function choice(flags: string, help: string, words: Readonly<Record<string, numb
 }
 
 function minRuntimeOption(flags: string, help: string): Option {
-  const values = "e.g. 90s, 10m or 1h30m; 0s: nothing protects it; inherit: as the queue above says";
+  const values = "e.g. 90s, 10m or 1h30m; 0s: no protection; inherit: as the queue above says";
   return durationOption(flags, `${help}, ${values} (default: inherit)`, { inherit: INHERIT_MS });
 }
 

@@ -13,11 +13,11 @@ export function registerTree(registrar: Registrar): void {
     .command("tree")
     .summary("Show the trees of queues, and what each queue uses, borrows and lends")
     .description(
-      "Show the trees of queues. For each flavor: what the queue uses of its own quota, also through the queues " +
-        "below it; what it has borrowed from other queues, and what others have borrowed from it. A queue below " +
-        "counts with what it uses beyond its guarantee, which is its quota less what it may lend. So the root " +
-        "shows less than its tree uses where queues may not lend all. The share is 1000 times the part that is " +
-        "borrowed of what the tree can lend, divided by the weight.",
+      "Show the trees of queues. For each flavor: how much the queue uses of its own quota, also through the queues " +
+        "below it; how much it has borrowed from other queues, and how much others have borrowed from it. A child " +
+        "counts with its use above its guarantee (quota minus lending limit). So the root shows less than its tree " +
+        "uses where queues may not lend all. The share is 1000 times the borrowed part of the lendable quota of the " +
+        "tree, divided by the weight.",
     )
     .argument("[name]", "only this queue and the queues below it")
     .addOption(outputOption())

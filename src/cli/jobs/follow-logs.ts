@@ -2,11 +2,16 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import type { Timestamp } from "@bufbuild/protobuf/wkt";
 import type { FailureLog } from "../../gen/gangway/v1/failure_log_pb.ts";
-import { JobService, type LogLine, type StreamJobLogsRequestSchema } from "../../gen/gangway/v1/job_service_pb.ts";
+import {
+  JobService,
+  type LogLine,
+  type StreamJobLogsRequestSchema,
+  type StreamJobLogsResponse,
+} from "../../gen/gangway/v1/job_service_pb.ts";
 import { CallError } from "../rpc/call-error.ts";
 import type { Run } from "../run/run-command.ts";
 import { CommandFailure, EXIT } from "../shell/exit.ts";
-import { BACKOFF_MS_MAX, BACKOFF_MS_MIN, RESTART_CODES, RESTART_MS_MAX } from "./restarts.ts";
+import { BACKOFF_MS_MAX, BACKOFF_MS_MIN, isOfOldToken, RESTART_CODES, RESTART_MS_MAX } from "./restarts.ts";
 
 /** Lines have their times. */
 type LogRequest = Exclude<MessageInitShape<typeof StreamJobLogsRequestSchema>, { $typeName: string }>;
@@ -25,10 +30,10 @@ export async function* followLogs(
   const retries = new Retries(run);
   for (;;) {
     try {
-      for await (const { lines, kept } of run.client.stream(...callOf(run, request, shown))) {
+      for await (const message of run.client.stream(...callOf(run, request, shown))) {
         retries.worked();
-        const fresh = lines.filter((line) => shown.isNew(line));
-        if (isShown(kept, onKept) || fresh.length > 0) yield fresh;
+        const fresh = shown.takeNew(message, onKept);
+        if (fresh !== null) yield fresh;
       }
       return;
     } catch (error) {
@@ -36,12 +41,6 @@ export async function* followLogs(
       await retries.pause(error, shown.any);
     }
   }
-}
-
-/** Tells of kept lines, if a message begins some. */
-function isShown(kept: FailureLog | undefined, onKept: (log: FailureLog) => void): boolean {
-  if (kept !== undefined) onKept(kept);
-  return kept !== undefined;
 }
 
 /** The lines that were shown come again: only the first call takes the last few alone. */
@@ -70,7 +69,9 @@ class Retries {
   /** Throws the error if no retry can help, or none has helped for too long. */
   async pause(error: unknown, hasLines: boolean): Promise<void> {
     const { clock, signal } = this.#run.deps;
-    if (!mayGoOn(error, hasLines || this.#brokenMs !== null)) throw error;
+    const isBroken = this.#brokenMs !== null;
+    const mayHaveNewToken = error instanceof CallError && isOfOldToken(error) && hasLines && !isBroken;
+    if (!mayHaveNewToken && !mayGoOn(error, hasLines || isBroken)) throw error;
     this.#brokenMs ??= clock.monotonicMs();
     if (clock.monotonicMs() - this.#brokenMs > RESTART_MS_MAX) throw error;
     await clock.sleep(this.#backoffMs, signal);
@@ -79,13 +80,16 @@ class Retries {
   }
 }
 
-/** False for a failure of the first call that the service itself answers, or that finds no service. */
+/**
+ * False for a failure of the first call that the service itself answers, or that finds no service. A watch also retries
+ * RESOURCE_EXHAUSTED; a log does not: its place was given to another caller, and the error says how to read it instead.
+ */
 function mayGoOn(error: unknown, hasWorked: boolean): boolean {
   if (!(error instanceof CallError) || !RESTART_CODES.includes(error.code)) return false;
   return hasWorked || /^the connection was lost/.test(error.details);
 }
 
-/** Tells new lines from those that were shown before the stream began again. */
+/** Distinguishes new lines from those that were shown before the stream began again. */
 class ShownLines {
   /** True once a line was shown. */
   any = false;
@@ -95,23 +99,50 @@ class ShownLines {
   #before: ReadonlyMap<string, { readonly time: bigint; readonly count: number }> = new Map();
   /** How many lines of the last time before that the stream has repeated since. */
   readonly #repeated = new Map<string, number>();
+  /** The kept logs that were shown. The service bounds how many a job has. */
+  readonly #kept = new Set<string>();
 
   begin(): void {
     this.#repeated.clear();
     this.#before = new Map(this.#last);
   }
 
-  isNew({ replica, container, time }: LogLine): boolean {
+  /**
+   * Adds the lines of a message to those that were shown. Returns the new ones; null if nothing of it is new. Calls
+   * `onKept` if they are those of a kept log.
+   */
+  takeNew({ lines, kept }: StreamJobLogsResponse, onKept: (log: FailureLog) => void): readonly LogLine[] | null {
+    if (kept !== undefined) {
+      if (!this.#takeKept(kept)) return null;
+      onKept(kept);
+      return lines;
+    }
+    const fresh = lines.filter((line) => this.#takeLine(line));
+    return fresh.length === 0 ? null : fresh;
+  }
+
+  /** Adds a kept log, all of whose lines are in one message. Returns false if it was shown before. */
+  #takeKept({ pod, container, attempt, admission, restarts }: FailureLog): boolean {
+    const key = `${pod} ${container} ${attempt} ${admission} ${restarts}`;
+    const isNew = !this.#kept.has(key);
+    this.#kept.add(key);
+    this.any = true;
+    return isNew;
+  }
+
+  /** Adds a line. Returns false if it was shown before. */
+  #takeLine({ replica, container, time }: LogLine): boolean {
     const key = `${replica} ${container}`;
     const at = nanosOf(time);
-    if (at !== null && this.#isRepeated(key, at)) return false;
+    if (at !== null && this.#repeats(key, at)) return false;
     const last = this.#last.get(key);
     if (at !== null) this.#last.set(key, { time: at, count: at === last?.time ? last.count + 1 : 1 });
     this.any = true;
     return true;
   }
 
-  #isRepeated(key: string, at: bigint): boolean {
+  /** Counts a line that has the last time before. Returns true if it was shown before the stream began again. */
+  #repeats(key: string, at: bigint): boolean {
     const before = this.#before.get(key);
     if (before === undefined || at > before.time) return false;
     if (at < before.time) return true;

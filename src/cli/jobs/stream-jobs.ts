@@ -7,7 +7,7 @@ import type { GangwayClient } from "../rpc/client.ts";
 import { retryDelayMs } from "../rpc/rpc-failure.ts";
 import type { CliDeps } from "../shell/deps.ts";
 import { CommandFailure, EXIT } from "../shell/exit.ts";
-import { BACKOFF_MS_MAX, BACKOFF_MS_MIN, RESTART_CODES, RESTART_MS_MAX } from "./restarts.ts";
+import { BACKOFF_MS_MAX, BACKOFF_MS_MIN, isOfOldToken, RESTART_CODES, RESTART_MS_MAX } from "./restarts.ts";
 
 /**
  * One event of a stream of jobs. `changed` and `deleted` carry the job. `listed` follows the last job that existed when
@@ -28,7 +28,7 @@ type StreamJobsOptions = {
   readonly signal: AbortSignal;
 };
 
-/** A service also refuses a watch while it has too many. */
+/** A service also refuses a watch while it has too many. A watch takes no place of a log, so it may come again. */
 const RETRIED_CODES: readonly number[] = [...RESTART_CODES, STATUS.RESOURCE_EXHAUSTED];
 
 /**
@@ -63,10 +63,8 @@ type StreamState = { cursor: string; lastMessageMs: number; backoffMs: number };
 function retryPauseMs(error: unknown, nowMs: number, state: StreamState): number {
   const silenceMs = nowMs - state.lastMessageMs;
   if (!(error instanceof CallError)) throw error;
-  // A stream that has worked ends so when its token expires: the file of the token may have a new one, which counts or
-  // does not at the next call.
-  const mayHaveNewToken = error.code === STATUS.UNAUTHENTICATED && state.backoffMs === BACKOFF_MS_MIN;
-  if (mayHaveNewToken && Number.isFinite(silenceMs)) return state.backoffMs;
+  const hasWorked = state.backoffMs === BACKOFF_MS_MIN && Number.isFinite(silenceMs);
+  if (hasWorked && isOfOldToken(error)) return state.backoffMs;
   if (!RETRIED_CODES.includes(error.code) || silenceMs > RESTART_MS_MAX) throw error;
   return Math.max(state.backoffMs, retryDelayMs(error) ?? 0);
 }

@@ -3,7 +3,7 @@ import { abortAfter } from "../../runtime/abort-after.ts";
 import { qualifiedName } from "../output/job-text.ts";
 import { CallError, STATUS } from "../rpc/call-error.ts";
 import type { Run } from "../run/run-command.ts";
-import { CommandFailure, EXIT } from "../shell/exit.ts";
+import { type CommandFailure, EXIT, timeoutFailure } from "../shell/exit.ts";
 import { filterOfJobs } from "./job-filter.ts";
 import { namespaceFlag } from "./namespace-flag.ts";
 import { type JobStreamEvent, streamJobs } from "./stream-jobs.ts";
@@ -42,7 +42,7 @@ export async function waitForDeletion(
   } finally {
     stop.abort();
   }
-  throw timeoutFailure(run, [...left.values()], jobs.length);
+  throw notDeleted(run, [...left.values()], jobs.length);
 }
 
 /** The deletion is asked for: a caller that may not see jobs cannot wait for more. Throws every other error. */
@@ -52,10 +52,9 @@ function sayUnseen(run: Run, left: readonly Job[], error: unknown): number {
   return EXIT.ok;
 }
 
-function timeoutFailure(run: Run, left: readonly Job[], total: number): CommandFailure {
+function notDeleted(run: Run, left: readonly Job[], total: number): CommandFailure {
   const list = `gangway list${namespaceFlag(run, left)}`;
-  return new CommandFailure(EXIT.timedOut, [
-    `error: timed out: ${left.length} of ${total} jobs are not deleted yet: ${namesOf(left)}`,
+  return timeoutFailure(`${left.length} of ${total} jobs are not deleted yet: ${namesOf(left)}`, [
     `Their deletion goes on: their pods must first be removed from their clusters. "${list}" shows them.`,
   ]);
 }

@@ -14,7 +14,7 @@ import {
 } from "../output/job-text.ts";
 import { oneLine } from "../output/table.ts";
 import type { Run } from "../run/run-command.ts";
-import { CommandFailure, EXIT } from "../shell/exit.ts";
+import { EXIT, timeoutFailure } from "../shell/exit.ts";
 import { FILTER_NAMES_MAX } from "./job-filter.ts";
 import { namespaceFlag } from "./namespace-flag.ts";
 import { type JobStreamEvent, streamJobs } from "./stream-jobs.ts";
@@ -66,8 +66,7 @@ export async function waitForEnd(run: Run, jobs: readonly Job[], options: WaitFo
   const left = timedOut() ? jobs.length - counts.succeeded - counts.failed : 0;
   if (left > 0) {
     const list = `gangway list${namespaceFlag(run, jobs)}`;
-    const line = `error: timed out: ${left} of ${jobs.length} jobs have not ended yet; "${list}" shows them`;
-    throw new CommandFailure(EXIT.timedOut, [line]);
+    throw timeoutFailure(`${left} of ${jobs.length} jobs have not ended yet; "${list}" shows them`);
   }
   return counts.failed > 0 ? EXIT.jobFailed : EXIT.ok;
 }

@@ -5,7 +5,7 @@ import { abortAfter } from "../../runtime/abort-after.ts";
 import { linkedController } from "../../runtime/linked-controller.ts";
 import { parsePhase, phaseWord, qualifiedName, TERMINAL } from "../output/job-text.ts";
 import type { Run } from "../run/run-command.ts";
-import { CommandFailure, EXIT, usageFailure } from "../shell/exit.ts";
+import { CommandFailure, EXIT, timeoutFailure, usageFailure } from "../shell/exit.ts";
 import { filterOfJobs } from "./job-filter.ts";
 import { type JobStreamEvent, streamJobs } from "./stream-jobs.ts";
 
@@ -69,7 +69,7 @@ export async function waitForPhase(run: Run, jobs: readonly Job[], wait: PhaseWa
 
 function endOfWait({ deps }: Run, left: readonly string[], phase: JobPhase): CommandFailure {
   if (deps.signal.aborted) return new CommandFailure(EXIT.interrupted, []);
-  return new CommandFailure(EXIT.timedOut, [`error: timed out: not ${phaseWord(phase)} yet: ${left.join(", ")}`]);
+  return timeoutFailure(`not ${phaseWord(phase)} yet: ${left.join(", ")}`);
 }
 
 type Step = { readonly uid: string; readonly line: string; readonly isReached: boolean };

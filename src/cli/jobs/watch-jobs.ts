@@ -9,11 +9,14 @@ import { isNotFound } from "../rpc/call-error.ts";
 import type { Run } from "../run/run-command.ts";
 import { EXIT } from "../shell/exit.ts";
 import { isTable, type OutputFormat } from "../shell/options.ts";
+import { ClusterSilence } from "./cluster-silence.ts";
 import { type JobFilterOptions, jobFilterOf, localFilterOf, withKind } from "./job-filter.ts";
 import { jobArguments } from "./job-name.ts";
-import { streamJobs } from "./stream-jobs.ts";
+import { type JobStreamEvent, streamJobs } from "./stream-jobs.ts";
 
 export type WatchOptions = JobFilterOptions & { readonly output: OutputFormat };
+
+type JobChange = Extract<JobStreamEvent, { readonly job: Job }>;
 
 /** A job of a stream: as it is, or as it was before it was deleted, or before the selection left it out. */
 type Seen = { readonly job: Job; readonly what: "is" | "wasDeleted" | "wasLeftOut" };
@@ -23,11 +26,22 @@ export async function watchJobs(run: Run, args: readonly string[], options: Watc
   const filter = await filterOf(run, args, options);
   const sorter = new Sorter((await localFilterOf(run, options)) ?? (() => true));
   const print = jobPrinter(run, options);
-  for await (const event of streamJobs(run, { filter, retriesFirstCall: false, signal: run.deps.signal })) {
-    if (event.kind !== "changed" && event.kind !== "deleted") continue;
+  const silent = new ClusterSilence(run);
+  const show = async (event: JobChange) => {
     const what = sorter.what(event);
-    if (what === "gone") print({ job: event.job, what: await whyGone(run, event.job, options) });
-    else if (what !== null) print({ job: event.job, what });
+    if (what === null) return;
+    if (what === "is") silent.add(event.job);
+    else silent.remove(event.job);
+    const seen = what === "gone" ? await whyGone(run, event.job, options) : what;
+    print({ job: silent.shown(event.job), what: seen });
+  };
+  let isListing = true;
+  for await (const event of streamJobs(run, { filter, retriesFirstCall: false, signal: run.deps.signal })) {
+    if (event.kind === "relisting") silent.clear();
+    if (event.kind === "relisting" || event.kind === "listed") isListing = event.kind === "relisting";
+    else await show(event);
+    // A stream without changes reports every few seconds that all jobs are listed.
+    if (!isListing) for (const job of await silent.look()) print({ job, what: "is" });
   }
   return EXIT.interrupted;
 }
@@ -42,13 +56,7 @@ class Sorter {
   }
 
   /** Null: the watch is not about this job. */
-  what({
-    kind,
-    job,
-  }: {
-    readonly kind: "changed" | "deleted";
-    readonly job: Job;
-  }): "is" | "wasLeftOut" | "gone" | null {
+  what({ kind, job }: JobChange): "is" | "wasLeftOut" | "gone" | null {
     const uid = job.metadata?.uid ?? "";
     const isWanted = this.#isWanted(job);
     if (!isWanted && !this.#shown.has(uid)) return null;

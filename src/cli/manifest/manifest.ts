@@ -73,11 +73,19 @@ export function readManifest(
     metadata: { ...metadata, namespace: metadata.namespace ?? namespace.name },
     spec: sentToProto(spec),
   });
-  const isKubeflow = document["apiVersion"] === KUBEFLOW_VERSION;
-  const replicaSpecsField = (isKubeflow && kind?.replicaSpecsField) || "replicaSpecs";
-  const spelled = pathSpeller({ replicaSpecsField, liftsKindSpec: isKubeflow, sources });
+  const isKubeflow = document["apiVersion"] !== GANGWAY_VERSION;
+  const spelled = pathSpeller({ ...replicasIn(document, kind), liftsKindSpec: isKubeflow, sources });
   const warnings = [...ignoredMembers(document, { isKubeflow, kind }), ...read.manifest.warnings];
   return { kind: "job", job, warnings, notes, spelled };
+}
+
+/** The member of a manifest's spec that holds the replica specs. `onlyRole`: the type of one that has no name. */
+function replicasIn(document: JsonObject, kind: Kind | undefined): { replicaSpecsField: string; onlyRole?: string } {
+  const { apiVersion } = document;
+  const { olderForm } = kind ?? {};
+  if (olderForm !== undefined && apiVersion === olderForm.apiVersion)
+    return { replicaSpecsField: olderForm.replicaSpecField, onlyRole: olderForm.role };
+  return { replicaSpecsField: (apiVersion !== GANGWAY_VERSION && kind?.replicaSpecsField) || "replicaSpecs" };
 }
 
 /** `Service web`: kind and name of an object of another API. Null for a job, and for what is no object of any API. */
@@ -112,12 +120,16 @@ function metadataErrors(metadata: SentMetadata, namespace: DefaultNamespace): Fi
 /** Returns the kind's errors, with the fields as this manifest spells them. */
 function specErrors(document: JsonObject, spec: SentSpec, kind: Kind | undefined): FieldNote[] {
   if (kind === undefined) return [];
-  const isKubeflow = document["apiVersion"] === KUBEFLOW_VERSION;
+  const isKubeflow = document["apiVersion"] !== GANGWAY_VERSION;
+  const { replicaSpecsField, onlyRole } = replicasIn(document, kind);
+  const replicas = onlyRole === undefined ? [REPLICA_SPECS] : [`${REPLICA_SPECS}.${onlyRole}`, REPLICA_SPECS];
   const spelled = ({ path, ...error }: FieldError): FieldNote => {
-    const field = isKubeflow
-      ? path.replace(/^spec\.kindSpec\./, "spec.").replace(/^spec\.replicaSpecs\b/, `spec.${kind.replicaSpecsField}`)
-      : path;
-    return { field, ...error };
+    if (!isKubeflow) return { field: path, ...error };
+    const before = replicas.find((one) => path === one || path.startsWith(`${one}.`));
+    const own = before === undefined ? path : `spec.${replicaSpecsField}${path.slice(before.length)}`;
+    return { field: own.replace(/^spec\.kindSpec\./, "spec."), ...error };
   };
   return checkSent(kind, spec).map(spelled);
 }
+
+const REPLICA_SPECS = "spec.replicaSpecs";

@@ -18,10 +18,12 @@ function sourceSpeller(sources: ReadonlyMap<string, string>): (text: string) => 
  */
 export function pathSpeller(manifest: {
   readonly replicaSpecsField: string;
+  /** The replica type of a manifest that has only one, without its name. Omitted: replica types have names. */
+  readonly onlyRole?: string;
   readonly liftsKindSpec: boolean;
   readonly sources: ReadonlyMap<string, string>;
 }): (text: string) => string {
-  const { replicaSpecsField, liftsKindSpec } = manifest;
+  const { replicaSpecsField, onlyRole, liftsKindSpec } = manifest;
   const bySource = sourceSpeller(manifest.sources);
   const spelled = (text: string) =>
     text.replaceAll(REQUEST_PATH, (_, root: string, path: string) => {
@@ -29,7 +31,7 @@ export function pathSpeller(manifest: {
       const [ours, verbatim] = at < 0 ? [path, ""] : [path.slice(0, at), path.slice(at)];
       const camel = ours.replaceAll(/_([a-z])/g, (_part, letter: string) => letter.toUpperCase());
       const named = camel.replace(/^\.replicaSpecs(?:\[([^\]]*)\])?/, (_part, type?: string) =>
-        type === undefined ? `.${replicaSpecsField}` : `.${replicaSpecsField}.${type}`,
+        type === undefined || type === onlyRole ? `.${replicaSpecsField}` : `.${replicaSpecsField}.${type}`,
       );
       const rest = verbatim.replace(/^\.kind_spec\b/, liftsKindSpec ? "" : ".kindSpec");
       return `${root}${named}${rest}`;

@@ -1,10 +1,14 @@
-import type { Cluster } from "../../gen/gangway/v1/cluster_service_pb.ts";
+import { type Cluster, ClusterState } from "../../gen/gangway/v1/cluster_service_pb.ts";
 
 /** The reasons why a cluster takes no new gangs, in words. */
-export function clusterProblems({ reachable, problem, cordoned, retired }: Cluster): readonly string[] {
+export function clusterProblems(cluster: Cluster): readonly string[] {
+  const { reachable, state, problem, cordoned, retired } = cluster;
+  const isUnusable = state === ClusterState.UNUSABLE || problem !== "";
+  const silent = state === ClusterState.LOST ? "lost" : "unreachable";
   const words = [
-    reachable ? "" : "unreachable",
-    problem === "" ? "" : "unusable",
+    reachable || isUnusable ? "" : silent,
+    isUnusable ? "unusable" : "",
+    state === ClusterState.RETURNING ? "returning" : "",
     cordoned ? "cordoned" : "",
     retired ? "retired" : "",
   ];

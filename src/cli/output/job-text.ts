@@ -9,6 +9,7 @@ import {
   type Job,
   JobPhase,
   JobPhaseSchema,
+  PartialPolicy,
   type PodProblem,
   type TaskInfo,
   TaskPhaseSchema,
@@ -74,7 +75,8 @@ function upCount({ metadata, status }: Job): number {
   const isGone = admission?.goneTime !== undefined || metadata?.deleteTime !== undefined;
   if (isGone || cleanPodPolicy === CleanPodPolicy.ALL) return 0;
   const leavesActive = cleanPodPolicy === CleanPodPolicy.NONE && phase !== JobPhase.CANCELLED;
-  return leavesActive ? active + succeeded : succeeded;
+  const activeAtEnd = counts.reduce((sum, count) => sum + count.activeAtEnd, 0);
+  return leavesActive ? active + succeeded : succeeded - activeAtEnd;
 }
 
 /** In these phases the last report of a plugin is outdated. */
@@ -94,10 +96,18 @@ function drainingText({ metadata, status }: Job): string {
   return "draining: pods that are being removed hold its tokens";
 }
 
-/** `3 ended pods gave back their tokens`, while the others run. */
+/** `3 ended pods gave back their tokens, holds 2 gpu/h100`, while the others run. */
 function returnedText({ status }: Job): string {
   const count = TERMINAL.includes(status?.phase ?? 0) ? 0 : returnedCount(status?.admission);
-  return count === 0 ? "" : `${count} ended ${count === 1 ? "pod gave back its" : "pods gave back their"} tokens`;
+  if (count === 0) return "";
+  const held = tokensText(status?.admission?.tokens ?? []);
+  const back = `${count} ended ${count === 1 ? "pod gave back its" : "pods gave back their"} tokens`;
+  return held === "" ? back : `${back}, holds ${held}`;
+}
+
+/** A gang that restarts as it grows does not grow any more after members gave back their tokens. */
+function growsNoMore(admission: Admission): boolean {
+  return admission.partial === PartialPolicy.RESTART && returnedCount(admission) > 0;
 }
 
 /** How many members of an admission gave back their tokens. */
@@ -128,7 +138,7 @@ function ownReason(job: Job): string {
 /** Says of a gang that was admitted in part to how many pods it would grow. */
 function growthCell({ status }: Job): string {
   const { phase = 0, admission, totalReplicas = 0 } = status ?? {};
-  if (admission === undefined || TERMINAL.includes(phase) || returnedCount(admission) > 0) return "";
+  if (admission === undefined || TERMINAL.includes(phase) || growsNoMore(admission)) return "";
   const members = Object.values(admission.members).reduce((sum, count) => sum + count, 0);
   if (members === 0 || members >= totalReplicas) return "";
   const all = `it has ${members} of ${totalReplicas} pods`;
@@ -209,6 +219,9 @@ export function paintPhase(cell: string): string {
 type JobColumn = Column & { readonly cell: (job: Job, nowMs: number) => string; readonly wide?: true };
 
 const CLUSTER = "CLUSTER";
+const NODES = "NODES";
+/** So many nodes stand in a cell. */
+const NODES_MAX = 8;
 
 const JOB_COLUMNS: readonly JobColumn[] = [
   { title: "NAME", cell: (job) => job.metadata?.name ?? "" },
@@ -228,11 +241,32 @@ const JOB_COLUMNS: readonly JobColumn[] = [
   { title: "RESTARTS", align: "right", wide: true, cell: restartsCell },
   { title: "RAN FOR", align: "right", wide: true, cell: ranForCell },
   { title: "CLEAN PODS", wide: true, cell: cleanPodsCell },
+  { title: NODES, wide: true, cell: nodesCell },
   { title: "BY", wide: true, cell: (job) => job.metadata?.createdBy ?? "" },
   { title: "LABELS", wide: true, cell: (job) => labelsText(job.metadata?.labels ?? {}) },
   { title: "REASON", cell: reasonCell },
 ];
 const NAMESPACE_COLUMN: JobColumn = { title: "NAMESPACE", cell: (job) => job.metadata?.namespace ?? "" };
+
+/**
+ * `n0 (8), n3 (1, planned on n2), n5 (4 planned)`: how many pods are on each node, and those that are not there yet.
+ * Only answers about one job name nodes.
+ */
+function nodesCell({ status }: Job): string {
+  const counts = new Map<string, number>();
+  for (const { node, plannedNode } of status?.pods ?? []) {
+    if (node === "" && plannedNode === "") continue;
+    const where = node === "" ? `${plannedNode} (# planned)` : `${node} (#${offPlanNote(node, plannedNode)})`;
+    counts.set(where, (counts.get(where) ?? 0) + 1);
+  }
+  const named = [...counts].slice(0, NODES_MAX).map(([where, count]) => where.replace("#", String(count)));
+  const more = counts.size > NODES_MAX ? [`and ${counts.size - NODES_MAX} more`] : [];
+  return [...named, ...more].join(", ");
+}
+
+function offPlanNote(node: string, planned: string): string {
+  return planned === "" || planned === node ? "" : `, planned on ${planned}`;
+}
 
 /** `h100-east*`: a mark for simulated clusters that takes less room. */
 function markedCluster({ status }: Job): string {
@@ -262,7 +296,10 @@ export function jobsTable(
   readonly hasMarks: boolean;
 } {
   const all = options.withNamespace ? [NAMESPACE_COLUMN, ...JOB_COLUMNS] : JOB_COLUMNS;
-  const columns = options.wide ? all : all.filter((column) => column.wide !== true);
+  const columns = all.filter(({ title, cell, wide }) => {
+    if (wide === true && !options.wide) return false;
+    return title !== NODES || jobs.some((job) => cell(job, options.nowMs) !== "");
+  });
   const { marks = false } = options;
   const cellOf = (job: Job, { title, cell }: JobColumn) =>
     marks && title === CLUSTER ? markedCluster(job) : cell(job, options.nowMs);

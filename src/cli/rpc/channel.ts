@@ -45,7 +45,7 @@ export type ChannelSecurity = {
 
 export const PLAIN: ChannelSecurity = { tls: null, token: null };
 
-/** A service that is stopping refuses calls on an old connection unread. They are sent again on a new one, so often. */
+/** How often a call is sent again on a new connection: a service that is stopping refuses it on the old one, unread. */
 const REFUSED_MAX = 2;
 
 /** A channel to HOST:PORT. It connects at the first call, and again after a connection was lost. */

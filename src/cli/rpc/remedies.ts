@@ -79,7 +79,8 @@ function ofTls({ details, reasonCode }: Failed, address: string): readonly strin
   if (/certificate required|handshake failure|bad certificate|unknown ca|certificate unknown/i.test(details))
     return [
       "  The service wants a certificate of this command, and takes none or not this one: give --client-cert FILE and",
-      "  --client-key FILE of a certificate that an authority of the service has signed.",
+      "  --client-key FILE of a certificate that an authority of the service has signed. Where a token alone is to be",
+      "  enough, the operator of the service sets GANGWAY_TLS_CLIENT=optional.",
     ];
   return [];
 }

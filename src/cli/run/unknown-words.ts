@@ -15,7 +15,7 @@ const READS: readonly string[] = [
 ];
 
 /** Options that confirm a change, or make it harder to take back. */
-const CONFIRMING: readonly string[] = ["--yes", "--force", "--forget", "--replace"];
+const CONFIRMING: readonly string[] = ["--yes", "--force", "--forget", "--confirm", "--replace"];
 
 /** A word that is shorter is too close to too many others. */
 const CHANGE_CHARS_MIN = 5;

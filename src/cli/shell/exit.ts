@@ -35,6 +35,11 @@ export function usageFailure(message: string): CommandFailure {
   return new CommandFailure(EXIT.usage, [`error: ${message}`]);
 }
 
+/** A wait reached its --timeout. `what`: what had not happened by then. `more`: further lines, such as what to do. */
+export function timeoutFailure(what: string, more: readonly string[] = []): CommandFailure {
+  return new CommandFailure(EXIT.timedOut, [`error: timed out: ${what}`, ...more]);
+}
+
 /** A service of this process that did not start, for a reason that a user understands. */
 export function startFailure(error: Error): CommandFailure {
   return error instanceof CommandFailure ? error : new CommandFailure(EXIT.refused, [`error: ${error.message}`]);

@@ -4,6 +4,7 @@ import { readdir, stat } from "node:fs/promises";
 import { Socket } from "node:net";
 import { addAbortSignal, type Readable } from "node:stream";
 import { isatty, ReadStream } from "node:tty";
+import { isMissingFile } from "../../runtime/missing-file.ts";
 import type { CliIo, PathEntry, ReadLimit } from "./deps.ts";
 
 /** The part of a process that the command line reads and writes. */
@@ -78,8 +79,8 @@ function decode(bytes: Buffer): string {
 }
 
 async function lookUp(path: string): Promise<PathEntry | null> {
-  const found = await stat(path).catch((error: NodeJS.ErrnoException) => {
-    if (error.code === "ENOENT" || error.code === "ENOTDIR") return null;
+  const found = await stat(path).catch((error: unknown) => {
+    if (isMissingFile(error)) return null;
     throw error;
   });
   if (found === null) return null;

@@ -60,6 +60,8 @@ export const PERMISSIONS = {
   "clusters.update": ["cluster"],
   /** Keep gangs away from a cluster, and let them in again. */
   "clusters.drain": ["cluster"],
+  /** Say that a cluster is lost, so that gangs leave it. */
+  "clusters.operate": ["cluster"],
   "clusters.check": ["cluster"],
   "clusters.delete": ["cluster"],
   /** See which keys encrypt the credentials of which clusters. */

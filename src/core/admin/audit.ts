@@ -34,6 +34,9 @@ export const AUDIT_ACTIONS = [
   "CordonCluster",
   "UncordonCluster",
   "DeleteCluster",
+  "DeclareClusterLost",
+  /** No RPC: a cluster has not answered for so long that it counts as lost. */
+  "LoseCluster",
   "RotateCredentialKeys",
   "ListCredentialKeys",
   "CreateRobotToken",

@@ -1,4 +1,6 @@
+import type { Silence } from "../job/request/concerns.ts";
 import type { ClusterCapacity, ClusterFlavor } from "../plan/model/snapshot.ts";
+import type { Topology } from "../plan/model/topology.ts";
 import type { GangSchedulerName } from "../pods/build/pod-group.ts";
 import type { ChangeOutcome } from "./change-outcome.ts";
 
@@ -6,12 +8,18 @@ export type ClusterRecord = {
   readonly name: string;
   readonly labels: Readonly<Record<string, string>>;
   readonly flavors: readonly ClusterFlavor[];
+  /** The levels of its nodes, coarse to fine. Omitted or empty: none. */
+  readonly topology?: Topology;
   /** No gang is admitted to a cordoned cluster. */
   readonly cordoned: boolean;
   readonly simulated: boolean;
   /** A simulated cluster that takes no gangs, since a real one is registered. Omitted: false. */
   readonly retired?: boolean;
   readonly reachable: boolean;
+  /** Omitted or null: it is reachable. */
+  readonly silence?: Silence | null;
+  /** Since when it answers again, while objects of gangs that have left it may be there. Omitted or null: none may. */
+  readonly returningMs?: number | null;
   /** When the cluster's capacity was last recorded; null: never. */
   readonly observedMs: number | null;
   readonly version: number;
@@ -23,6 +31,26 @@ export type ClusterRecord = {
   readonly uid: string | null;
 };
 
+/** How a cluster is: see `ClusterState` of the API. Whether it is cordoned is another matter. */
+export type ClusterStateName = (typeof CLUSTER_STATES)[number];
+
+export const CLUSTER_STATES = ["ACTIVE", "UNREACHABLE", "UNUSABLE", "LOST", "RETURNING"] as const;
+
+export function clusterState({
+  reachable,
+  silence,
+  returningMs,
+}: Pick<ClusterRecord, "reachable" | "silence" | "returningMs">): ClusterStateName {
+  if (reachable) return typeof returningMs === "number" ? "RETURNING" : "ACTIVE";
+  if (typeof silence?.unusable === "string") return "UNUSABLE";
+  return typeof silence?.lostMs === "number" ? "LOST" : "UNREACHABLE";
+}
+
+/**
+ * How a request to count a cluster as lost ended. `answers`: it does, so that nothing was changed; `state` says how.
+ */
+export type LossOutcome = ChangeOutcome<ClusterRecord> | { readonly kind: "answers"; readonly state: ClusterStateName };
+
 /** How a registration ended. `retired`: the simulated clusters that take no gangs from now on. */
 export type RegistrationOutcome =
   | (ChangeOutcome<ClusterRecord> & { readonly retired?: readonly string[] })
@@ -31,6 +59,8 @@ export type RegistrationOutcome =
 
 /** A cluster as a client sends it. */
 export type SentCluster = Pick<ClusterRecord, "name" | "labels" | "flavors"> & {
+  /** Omitted: none for a new cluster; an update leaves them as they are. */
+  readonly topology?: Topology;
   /** Omitted: `none` for a new cluster; an update leaves it as it is. */
   readonly gangScheduler?: GangSchedulerName;
 };

@@ -3,7 +3,7 @@
  * an admin hears of it at once.
  */
 import { compareText } from "../../runtime/compare-text.ts";
-import { carries } from "../plan/model/node-labels.ts";
+import { hasLabels } from "../job/labels.ts";
 import type { ClusterFlavor, NodeCapacity } from "../plan/model/snapshot.ts";
 import { type NameHelp, nearestName } from "../pods/nearest-name.ts";
 
@@ -16,7 +16,7 @@ export type FlavorNodes = {
 };
 
 export function flavorNodes({ resource, nodeLabels }: ClusterFlavor, nodes: readonly NodeCapacity[]): FlavorNodes {
-  const own = nodes.filter(({ labels }) => carries(labels, nodeLabels));
+  const own = nodes.filter(({ labels }) => hasLabels(labels, nodeLabels));
   const usable = own.filter(({ unschedulable }) => !unschedulable);
   const sum = (of: "allocatable" | "free") =>
     usable.reduce((total, node) => total + Math.max(0, node[of][resource] ?? 0), 0);
@@ -32,7 +32,7 @@ export function flavorProblem(
   help: NameHelp = nearestName,
 ): string | null {
   const { resource, nodeLabels } = flavor;
-  const own = nodes.filter(({ labels }) => carries(labels, nodeLabels));
+  const own = nodes.filter(({ labels }) => hasLabels(labels, nodeLabels));
   if (own.some((node) => has(node, resource))) return null;
   const labels = Object.entries(nodeLabels).map(([key, value]) => `${key}=${value}`);
   const withLabels = labels.length === 0 ? "no node" : `no node with label ${labels.join(" and ")}`;

@@ -1,6 +1,6 @@
 /** What operators see of the whole fleet: quota by queue, GPUs by cluster, jobs by phase. Metrics show it. */
 import type { JobPhase } from "../job/status.ts";
-import type { ClusterRecord } from "./cluster.ts";
+import { CLUSTER_STATES, type ClusterRecord, type ClusterStateName, clusterState } from "./cluster.ts";
 import { flavorNodes } from "./flavor-nodes.ts";
 import type { QueueRecord } from "./queue.ts";
 
@@ -25,7 +25,11 @@ export type ClusterFlavorNodes = {
 /** How many jobs that have not ended are in a phase. `reason`: why they wait; empty in other phases. */
 export type JobCount = { readonly phase: string; readonly reason: string; readonly jobs: number };
 
+/** Whether a cluster is in a state. Each cluster has one row for each state. */
+export type StateOfCluster = { readonly cluster: string; readonly state: ClusterStateName; readonly isIn: boolean };
+
 export type FleetSurvey = {
+  readonly clusters: readonly StateOfCluster[];
   readonly queues: readonly QueueFlavor[];
   readonly flavors: readonly ClusterFlavorNodes[];
   readonly jobs: readonly JobCount[];
@@ -36,11 +40,26 @@ const MILLI = 1_000;
 /** Sums up the records of a fleet. A cluster that was never observed, or takes no gangs any more, has no flavors. */
 export function surveyOf(of: {
   readonly queues: readonly Pick<QueueRecord, "name" | "quotas" | "used" | "borrowed">[];
-  readonly clusters: readonly Pick<ClusterRecord, "name" | "flavors" | "capacity" | "retired">[];
+  readonly clusters: readonly SurveyedCluster[];
   readonly jobs: readonly JobCount[];
 }): FleetSurvey {
-  const queues = of.queues.flatMap(flavorsOfQueue);
-  return { queues, flavors: of.clusters.flatMap(flavorsOfCluster), jobs: withAllPhases(of.jobs) };
+  return {
+    clusters: of.clusters.flatMap(statesOfCluster),
+    queues: of.queues.flatMap(flavorsOfQueue),
+    flavors: of.clusters.flatMap(flavorsOfCluster),
+    jobs: withAllPhases(of.jobs),
+  };
+}
+
+type SurveyedCluster = Pick<
+  ClusterRecord,
+  "name" | "flavors" | "capacity" | "retired" | "reachable" | "silence" | "returningMs"
+>;
+
+function statesOfCluster(cluster: SurveyedCluster): readonly StateOfCluster[] {
+  if (cluster.retired === true) return [];
+  const own = clusterState(cluster);
+  return CLUSTER_STATES.map((state) => ({ cluster: cluster.name, state, isIn: state === own }));
 }
 
 /** The phases that no job is in have a count too, so that a graph of them shows 0. */
@@ -81,7 +100,7 @@ function flavorsOfCluster({
   flavors,
   capacity,
   retired = false,
-}: Pick<ClusterRecord, "name" | "flavors" | "capacity" | "retired">): readonly ClusterFlavorNodes[] {
+}: SurveyedCluster): readonly ClusterFlavorNodes[] {
   if (capacity === null || retired) return [];
   return flavors.map((flavor) => {
     const { allocatable, free } = flavorNodes(flavor, capacity.nodes);

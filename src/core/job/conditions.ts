@@ -31,6 +31,20 @@ export function setCondition(
   return [...others, { ...change, message, lastUpdateMs: nowMs, lastTransitionMs }];
 }
 
+/**
+ * When Gangway accepted a job: since then it has the condition Created. Kubeflow's API calls this time `startTime`, the
+ * time at which the controller acknowledged the job.
+ */
+export function acknowledgeTimeMs({
+  status,
+  createTimeMs,
+}: {
+  readonly status: { readonly conditions: readonly Condition[] };
+  readonly createTimeMs: number;
+}): number {
+  return status.conditions.find(({ type }) => type === "Created")?.lastTransitionMs ?? createTimeMs;
+}
+
 /** True if the condition exists and is True. */
 export function isConditionTrue(conditions: readonly Condition[], type: ConditionType): boolean {
   return conditions.some((condition) => condition.type === type && condition.status === "True");

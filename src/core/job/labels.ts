@@ -6,6 +6,8 @@ export const LABEL = {
   admission: "gangway.dev/admission",
   /** The attempt of a pod: how often its replica index was started. */
   attempt: "gangway.dev/attempt",
+  /** On a pod that is steered to a node: the version of the placement that planned it. */
+  placement: "gangway.dev/placement",
   /** On a pod of an interruptible job: whether this attempt is interruptible. */
   interruptible: "gangway.dev/interruptible",
   /** The installation that created an object, and that cleans it up. */
@@ -16,6 +18,8 @@ export const LABEL = {
   part: "gangway.dev/part",
   /** Annotation: the version of the record that an object was last made from. Older records do not change it. */
   jobVersion: "gangway.dev/job-version",
+  /** Annotation of a pod or service that Gangway has released: its labels were changed to take it out of its job. */
+  released: "gangway.dev/released",
   jobName: "training.kubeflow.org/job-name",
   jobRole: "training.kubeflow.org/job-role",
   operatorName: "training.kubeflow.org/operator-name",
@@ -27,3 +31,16 @@ export const LABEL = {
 export const QUEUE_LABEL = "kueue.x-k8s.io/queue-name";
 /** The label that names the job's priority class, as Kueue's users write it. */
 export const PRIORITY_CLASS_LABEL = "kueue.x-k8s.io/priority-class";
+
+/** The prefix of Gangway's own labels and annotations. */
+export const OWN_PREFIX = "gangway.dev/";
+
+/** True if an object's labels have all of the required ones, with the same values. */
+export function hasLabels(
+  labels: Readonly<Record<string, string>>,
+  required: Readonly<Record<string, string>>,
+): boolean {
+  // The planner asks this of many nodes, so it makes no list of the labels.
+  for (const key in required) if (labels[key] !== required[key]) return false;
+  return true;
+}

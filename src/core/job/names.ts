@@ -2,6 +2,8 @@ import { invariant } from "../../runtime/assert.ts";
 import { fixedLengthName } from "./fixed-length-name.ts";
 
 const NAME_LENGTH_MAX = 63;
+/** The lengths of a task's name for plugins that name none. */
+export const TASK_NAME_LENGTHS = { min: 0, max: 50 } as const;
 
 /**
  * The name of a replica's pod and service: `<job>-<role>-<index>` in lower case, as in Kubeflow. A name of more than 63
@@ -26,16 +28,20 @@ export function anchorName(jobName: string, admission: number): string {
   return fitted(`${jobName}-admission-${admission}`);
 }
 
-/** The unique name of one attempt of a job at a service, of at most `lengthMax` characters. */
+/**
+ * The unique name of one attempt of a job at a service, within these lengths. A name that is too short gets `x` and
+ * zeros, as Flyte's `GetGeneratedNameWith` adds zeros: after `x`, attempt 1 does not become attempt 1000.
+ */
 export function taskName(
   of: { readonly jobUid: string; readonly admission: number; readonly attempt: number },
-  lengthMax: number,
+  lengths: { readonly min: number; readonly max: number },
 ): string {
-  return fitted(`gw-${of.jobUid}-${of.admission}-${of.attempt}`, lengthMax);
+  const name = `gw-${of.jobUid}-${of.admission}-${of.attempt}`;
+  return fitted(name.length < lengths.min ? `${name}x` : name, lengths);
 }
 
-function fitted(name: string, lengthMax = NAME_LENGTH_MAX): string {
-  const outcome = fixedLengthName([name], { min: 0, max: lengthMax });
+function fitted(name: string, lengths = { min: 0, max: NAME_LENGTH_MAX }): string {
+  const outcome = fixedLengthName([name], lengths);
   invariant(outcome.kind === "name", "a hash is shorter than a DNS label");
   return outcome.name;
 }

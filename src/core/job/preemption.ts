@@ -5,12 +5,12 @@ const BACKOFF = { firstMs: 1_000, longestMs: 600_000 };
 /** The longest backoff after a preemption. */
 export const AFTER_PREEMPTION_MS_MAX = BACKOFF.longestMs;
 
-/** How long a job waits that was preempted so often. Each preemption doubles the wait. 0: it was not. */
+/** How long a job waits after it has been preempted this many times. Each preemption doubles the wait. */
 export function preemptionBackoffMs(preemptions: number): number {
   return preemptions === 0 ? 0 : doublingMs(BACKOFF, preemptions - 1);
 }
 
-/** Why a gang is preempted, in Kueue's words but for the last: they are the reasons of the condition `Preempted`. */
+/** Why a gang is preempted: the reasons of the condition `Preempted`. All except the last are Kueue's. */
 export type PreemptionReason =
   /** For a gang of its own queue. */
   | "InClusterQueue"
@@ -20,30 +20,30 @@ export type PreemptionReason =
   | "InCohortReclaimWhileBorrowing"
   /** Its queue has a greater share than the nominee's. */
   | "InCohortFairSharing"
-  /** It has agreed to be taken back for a reservation. Kueue has no such reason. */
+  /** For a reservation: the job allows this by `backfill`. Kueue has no counterpart. */
   | "Reservation";
 
-/** What makes a nomination a reservation: nobody is preempted for it but gangs that agreed to be taken back. */
+/** The facts of a nomination that is a reservation: only gangs of jobs with `backfill` are preempted for it. */
 export type ReservationFacts = {
-  /** When the job got its first reservation. One that moves to another cluster keeps this. */
+  /** When the job got its first reservation. A reservation that moves to another cluster keeps this. */
   readonly sinceMs: number;
-  /** True: what its victims use of quotas is kept for it, too. False: it borrows from others. */
+  /** True: the quota that its victims use is reserved for it, too. False: it borrows from others. */
   readonly keepsQuota: boolean;
 };
 
 /**
- * What a nominee's job records while its victims end. It ends when the job is admitted, suspended or ends, or when its
- * size or priority changes. `nominationOf` returns it only until then.
+ * The record of a nominee's job while its victims end. It holds until the job is admitted, suspended or ends, or until
+ * its size or priority changes. `nominationOf` returns it only until then.
  */
 export type Nomination = {
   readonly cluster: string;
-  /** The chosen flavor of each flavored resource. */
+  /** The chosen flavors, as an admission has them. */
   readonly flavors: Readonly<Record<string, string>>;
-  /** All members that it is to have, by replica type. */
+  /** All members that it will have, by replica type. */
   readonly members: Readonly<Record<string, number>>;
-  /** The gang's generation as a nominee: the one that the record of its nomination began. */
+  /** The generation of the gang that the record of its nomination began. */
   readonly generation: number;
-  /** The gangs whose end it waits for; of one that `keeps` members, it waits until the others have ended. */
+  /** The gangs whose end it waits for. If a gang `keeps` members, it waits only for the end of the others. */
   readonly victims: readonly {
     readonly jobUid: string;
     readonly admission: number;

@@ -23,6 +23,12 @@ export function replicaKey(role: string, index: number): ReplicaKey {
   return `${role}/${index}`;
 }
 
+/** The replica type and the index that a key names. */
+export function memberOf(key: ReplicaKey): { readonly role: string; readonly index: number } {
+  const slash = key.lastIndexOf("/");
+  return { role: key.slice(0, slash), index: Number(key.slice(slash + 1)) };
+}
+
 /** Leaders are admitted first: masters, chiefs and launchers, then parameter servers, then the rest. */
 function memberRank(role: string): number {
   const name = role.toLowerCase();
@@ -68,6 +74,22 @@ export function holdingMembers({
       return [role, count - (returned[role] ?? []).filter((index) => index < count).length];
     }),
   );
+}
+
+/** How many members of each type have not ended, and how many members have succeeded. */
+export function membersByEnd({ members, ended = {} }: Pick<Admission, "members" | "ended">): {
+  readonly left: Readonly<Record<string, number>>;
+  readonly succeeded: number;
+} {
+  const left = { ...members };
+  let succeeded = 0;
+  for (const [key, end] of Object.entries(ended)) {
+    const { role, index } = memberOf(key as ReplicaKey);
+    if (index >= (members[role] ?? 0)) continue;
+    left[role] = (left[role] ?? 0) - 1;
+    if (end === "SUCCEEDED") succeeded += 1;
+  }
+  return { left, succeeded };
 }
 
 /** The number of pods of an admission. */

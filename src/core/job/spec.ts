@@ -45,9 +45,11 @@ export type SchedulingPolicy = {
   readonly priorityClass?: string;
   /** Undo an admission that has run fewer than `minAvailable` members for this long. 0: never. */
   readonly scheduleTimeoutSeconds: number;
+  /** True: nobody asked for that time; it is the default. Omitted: somebody did, or the record is older. */
+  readonly isTimeoutDefault?: true;
   /** Omitted: KEEP. Jobs of an elastic kind have none. */
   readonly partial?: PartialPolicy;
-  /** After so many preemptions the job is not preempted any more. Omitted: as its queue says. */
+  /** Protects the job after it has been preempted this many times. Omitted: as its queue says. */
   readonly maxPreemptions?: number;
 };
 

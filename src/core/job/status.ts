@@ -2,6 +2,7 @@
  * The status of a job: its phase, conditions, admissions and failures. Users read it in `gangway get`, and every
  * decision of the planner and the workers starts from it.
  */
+import type { JsonObject } from "../../runtime/json.ts";
 import type { FlavorLabels } from "./flavor-labels.ts";
 import type { Nomination, PreemptionReason } from "./preemption.ts";
 import type { PartialPolicy } from "./spec.ts";
@@ -44,7 +45,13 @@ export type Condition = {
   readonly lastTransitionMs: number;
 };
 
-export type ReplicaStatus = { readonly active: number; readonly succeeded: number; readonly failed: number };
+export type ReplicaStatus = {
+  readonly active: number;
+  readonly succeeded: number;
+  readonly failed: number;
+  /** How many of the succeeded ones still ran when the job succeeded. Omitted: none. */
+  readonly activeAtEnd?: number;
+};
 
 /** The cause of a failure: the user's program, or the system. Each kind has its own budget. */
 export type FailureKind = "USER" | "SYSTEM";
@@ -113,6 +120,11 @@ export type Admission = {
   /** The cluster is a simulated one: no program runs there. Omitted: it is not. */
   readonly simulated?: true;
   readonly admitTimeMs: number;
+  /**
+   * A whole number as text. It rises over all admissions of the installation, also after a restore from a dump: what a
+   * later admission wrote is not overwritten by an earlier one. Omitted: an older version has admitted the gang.
+   */
+  readonly fence?: string;
   /** The number of members of each type: the first ones by index. */
   readonly members: Readonly<Record<string, number>>;
   /**
@@ -122,9 +134,12 @@ export type Admission = {
   readonly partial?: PartialPolicy;
   /** With RESTART: the members that the running programs were told. */
   readonly told?: Readonly<Record<string, number>>;
-  /** The flavor of each extended resource: `nvidia.com/gpu` → `gpu/h100`. Empty for a gang that requests none. */
+  /**
+   * The flavor of each extended resource, `nvidia.com/gpu` → `gpu/h100`, or of each replica type's: a map as in
+   * `flavor-labels`. Empty for a gang that requests none.
+   */
   readonly flavors: Readonly<Record<string, string>>;
-  /** The node labels of each resource's flavor. Pods that request the resource require them. */
+  /** The node labels of each of these flavors. Pods that request the resource require them. */
   readonly flavorLabels: FlavorLabels;
   readonly state: AdmissionState;
   /**
@@ -139,6 +154,10 @@ export type Admission = {
    * Omitted: none.
    */
   readonly returned?: ReturnedMembers;
+  /** The members that wait for other nodes. Omitted: none has waited since all pods were on nodes. */
+  readonly repair?: RepairRequest;
+  /** When it was stopped in a lost cluster in which none of its pods was seen running. Omitted: it was not. */
+  readonly abandonedMs?: number;
   /** When its tokens were released. Null while it holds them. */
   readonly tokensReleasedMs: number | null;
   /** When its cluster was seen without any of its objects. Null while some exist or may exist. */
@@ -149,6 +168,15 @@ export type Admission = {
    * have been created; a create whose answer was lost may take effect later.
    */
   readonly belowMinSinceMs: number | null;
+};
+
+/** Members of an admission that need other nodes: the scheduler did not take their pods on the planned ones. */
+export type RepairRequest = {
+  /** The version of the placement that they need another one for. A later version answers the request. */
+  readonly version: number;
+  /** How often the admission has asked, this time included. Forgotten once all its pods are on nodes. */
+  readonly times: number;
+  readonly members: readonly ReplicaKey[];
 };
 
 /** An admission of a job with pods: it is in a cluster. */
@@ -252,6 +280,11 @@ export type JobStatus = {
   readonly replicaStatuses: Readonly<Record<string, ReplicaStatus>>;
   readonly startTimeMs: number | null;
   readonly completionTimeMs: number | null;
+  /**
+   * When a worker last recorded a step of the job. No step is recorded for this time alone. Omitted: none was, or an
+   * older version recorded it.
+   */
+  readonly lastReconcileMs?: number;
   readonly waiting: Waiting | null;
   readonly failure: Failure | null;
   readonly attempts: Attempts;
@@ -277,6 +310,8 @@ export type JobStatus = {
   readonly resizedMs?: number;
   /** The last info of the job's plugin. Omitted: none. */
   readonly info?: RecordedInfo;
+  /** The outputs that the job's plugin has recorded, or those of the job whose result it reuses. Omitted: none. */
+  readonly outputs?: JsonObject;
   /**
    * The state of the search for another job's result, and that job (`namespace/name`). `waiting`: that job has not
    * ended. `miss`: there is none. Omitted: not searched yet, or not requested.

@@ -34,6 +34,7 @@ const MEMBERS: readonly (keyof Kind)[] = [
   "defaults",
   "kindSpecSchema",
   "example",
+  "olderForm",
   ...OPTIONAL_FUNCTIONS,
 ];
 const RESTART_POLICIES = ["Always", "OnFailure", "Never", "ExitCode"];
@@ -57,10 +58,28 @@ export function checkKind(kind: unknown, must: Must): void {
     its(value === undefined || typeof value === "function", `${member} must be a function`);
   }
   checkContainer(members, its);
+  checkOlderForm(members, its);
   checkRoles(members, its);
   checkDefaults(members["defaults"], its);
   its(isJson(members["example"]) && isJsonObject(members["example"]), "example must be a manifest: an object of JSON");
   checkSchema(members["kindSpecSchema"], its);
+}
+
+function checkOlderForm({ olderForm, apiVersion, roles }: Record<string, unknown>, its: Must): void {
+  if (olderForm === undefined) return;
+  its(isJsonObject(olderForm), "olderForm must be an object");
+  const { apiVersion: older, replicaSpecField, role, spellings, defaults } = olderForm as Record<string, unknown>;
+  const { apiVersion: version, replicaSpecsField: field } = TEXTS;
+  its(matches(older, version.as) && older !== apiVersion, `olderForm.apiVersion must be ${version.what}, and another`);
+  its(matches(replicaSpecField, field.as), `olderForm.replicaSpecField must be ${field.what}`);
+  const listed = Array.isArray(roles) ? roles : [];
+  its(
+    listed.some((one) => isJsonObject(one) && one["name"] === role),
+    "olderForm.role must be one of the roles",
+  );
+  const texts = isJsonObject(spellings) && Object.values(spellings).every((text) => typeof text === "string");
+  its(texts, "olderForm.spellings must be an object of texts");
+  its(isJson(defaults) && isJsonObject(defaults), "olderForm.defaults must be an object of JSON");
 }
 
 function checkContainer(

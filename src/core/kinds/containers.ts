@@ -27,6 +27,36 @@ export function defaultContainerOf(podSpec: JsonObject, kind: Pick<Kind, "defaul
   return objectAt({ container: named ?? containers[0] }, "container");
 }
 
+/** A port of a service. Omitted protocol: TCP. */
+export type ServicePort = { readonly name: string; readonly port: number; readonly protocol?: string };
+
+/**
+ * The ports of a replica type's services: the kind's port, and every other port that its default container names. A
+ * service cannot have two ports of one number and protocol: the first one counts. Source: Kubeflow's `GetPortsFromJob`.
+ */
+export function servicePortsOf(
+  spec: JobSpec,
+  role: string,
+  kind: Pick<Kind, "defaultContainer" | "defaultPort">,
+): readonly ServicePort[] {
+  const podSpec = objectAt(spec.replicaSpecs[role]?.template, "spec");
+  const own: ServicePort = { name: kind.defaultPort?.name ?? "", port: portOf(spec, role, kind) };
+  const declared = arrayAt(defaultContainerOf(podSpec, kind), "ports").flatMap((declared): readonly ServicePort[] => {
+    const [name = "", protocol = "TCP"] = [stringAt(declared, "name"), stringAt(declared, "protocol")];
+    const port = numberAt(declared, "containerPort");
+    if (name === "" || port === undefined) return [];
+    return [{ name, port, ...(protocol === "TCP" ? {} : { protocol }) }];
+  });
+  const ports: ServicePort[] = [];
+  for (const one of [...declared.filter(({ name }) => name === own.name), own, ...declared]) {
+    const isTaken = ports.some(
+      ({ name, port, protocol }) => name === one.name || (port === one.port && protocol === one.protocol),
+    );
+    if (!isTaken) ports.push(one);
+  }
+  return ports;
+}
+
 /**
  * The port of a replica type: the one that its default container declares under the kind's port name, else the kind's
  * default. 0: none.

@@ -1,6 +1,8 @@
 /** The pods of a job one by one, for users who ask where each runs and what each waits for. */
 import { cutText } from "../../runtime/cut-text.ts";
 import { currentAdmission, type Job } from "../job/job.ts";
+import { placesIn } from "../job/placement/placement.ts";
+import { type PlannedNodes, podPlaces, whyOffPlan } from "../job/placement/pod-places.ts";
 import { PROBLEM_CHARS_MAX } from "../job/pod-problems.ts";
 import { membersOf, replicaKey } from "../job/roles.ts";
 import type { Admission, PodProblem, ReplicaKey } from "../job/status.ts";
@@ -28,9 +30,18 @@ export type ShownPod = {
   readonly message: string;
   /** Null: not known. */
   readonly createTimeMs: number | null;
+  /** Empty: no node is planned. */
+  readonly plannedNode: string;
+  /** Why it is on another node. Empty: it is not. */
+  readonly offPlan: string;
 };
 
-type Of = { readonly job: Job; readonly kind: Kind | undefined };
+type Of = {
+  readonly job: Job;
+  readonly kind: Kind | undefined;
+  /** The planned nodes of the live admission. Null or omitted: none are planned. */
+  readonly plan?: PlannedNodes | null;
+};
 
 const PHASE: Readonly<Partial<Record<TaskPhase, string>>> = {
   RUNNING: "Running",
@@ -49,9 +60,25 @@ export function shownAdmission(job: Job): Admission | null {
 export function recordedPods(of: Of): readonly ShownPod[] {
   const admission = currentAdmission(of.job);
   if (admission === null) return [];
-  return membersOf(of.job.spec, admission.members)
-    .slice(0, PODS_TOLD_MAX)
-    .map((member) => recordedPod(of, admission, member));
+  const members = membersOf(of.job.spec, admission.members).slice(0, PODS_TOLD_MAX);
+  const pods = members.map((member) => recordedPod(of, admission, member));
+  const places = !of.plan ? [] : podPlaces(of.plan, admission.members);
+  const nodes = new Map(places.map(({ role, index, node }) => [replicaKey(role, index), node]));
+  const located = pods.map((pod) => {
+    return { ...pod, node: pod.node || (nodes.get(replicaKey(pod.replicaType, pod.index)) ?? "") };
+  });
+  return planned(of, admission, located);
+}
+
+/** Pods with their planned nodes. */
+function planned({ plan }: Of, { state }: Admission, pods: readonly ShownPod[]): readonly ShownPod[] {
+  if (!plan || state !== "live") return pods;
+  const places = placesIn(plan.placement);
+  return pods.map((pod) => {
+    const plannedNode = places(pod.replicaType, pod.index)?.node ?? "";
+    if (plannedNode === "") return pod;
+    return { ...pod, plannedNode, offPlan: whyOffPlan({ planned: plannedNode, node: pod.node }, plan.nodes) };
+  });
 }
 
 /** The pods of the shown admission as its cluster reports them. Members without a pod are shown as recorded. */
@@ -59,15 +86,18 @@ export function seenPods(of: Of, pods: readonly PodView[], nowMs: number): reado
   const { job } = of;
   const admission = shownAdmission(job);
   if (admission === null) return [];
-  const own = pods.filter((pod) => pod.jobUid === job.uid && pod.admission === admission.number);
+  const own = pods.filter((pod) => pod.jobUid === job.uid && pod.admission === admission.number && !pod.released);
   const byMember = Map.groupBy(own, ({ role, index }) => `${role}/${index}`);
-  return membersOf(job.spec, admission.members).flatMap((member) => {
+  const shown = membersOf(job.spec, admission.members).flatMap((member) => {
     const there = byMember.get(`${member.role.toLowerCase()}/${member.index}`) ?? [];
     const pod = [...there].sort((a, b) => b.attempt - a.attempt || Number(a.deleting) - Number(b.deleting))[0];
     if (pod !== undefined) return seenPod(of, member, pod, nowMs);
     return admission.state === "undone" ? [] : missingPod(of, admission, member, nowMs);
   });
+  return planned(of, admission, shown);
 }
+
+const NOT_PLANNED = { plannedNode: "", offPlan: "" };
 
 type Member = { readonly role: string; readonly index: number };
 
@@ -89,6 +119,7 @@ function recordedPod({ job, kind }: Of, admission: Admission, member: Member): S
     reason,
     message: problemOf(job, member.role, (problem) => problem.reason === reason)?.message ?? "",
     createTimeMs: null,
+    ...NOT_PLANNED,
   };
 }
 
@@ -107,6 +138,7 @@ function seenPod({ kind }: Of, { role, index }: Member, pod: PodView, nowMs: num
     ...facts,
     message: cutText(message, PROBLEM_CHARS_MAX),
     createTimeMs: pod.createTimeMs || null,
+    ...NOT_PLANNED,
   };
 }
 

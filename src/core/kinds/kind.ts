@@ -70,6 +70,18 @@ export type RoleState = {
   readonly firstExitedZero: boolean;
 };
 
+/** A form of manifests in which the spec has one replica type, without its name. */
+export type OlderForm = {
+  readonly apiVersion: string;
+  /** The member of the spec that holds the only replica spec: `replicas` and `template`. */
+  readonly replicaSpecField: string;
+  readonly role: string;
+  /** Other spellings of members of the spec, each with the member of the kind spec that has its value. */
+  readonly spellings: Readonly<Record<string, string>>;
+  /** Members of the kind spec that a manifest in this form has if it omits them. */
+  readonly defaults: JsonObject;
+};
+
 /** The state of a job as its replicas show it. Null: unchanged. */
 export type Verdict = "running" | "succeeded" | "failed" | null;
 
@@ -88,6 +100,8 @@ export type Kind = {
   readonly apiVersion: string;
   /** The member of a manifest's spec that holds the replica specs. */
   readonly replicaSpecsField: string;
+  /** The form of its manifests under another `apiVersion`, which is read as well. Omitted: there is none. */
+  readonly olderForm?: OlderForm;
   /** The value of the label `training.kubeflow.org/operator-name` of its pods. */
   readonly operatorName: string;
   /**

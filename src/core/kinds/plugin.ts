@@ -8,6 +8,14 @@ import type { FailureKind } from "../job/status.ts";
 import type { ExternalResource, LogLink, PluginState, ReasonInfo, TaskPhase } from "../job/task-info.ts";
 import type { Kind } from "./kind.ts";
 import { kindSpecSchema } from "./kind-spec.ts";
+import type {
+  AttemptLimits,
+  DataStore,
+  EventsRecorder,
+  MetricsScope,
+  PlatformFacts,
+  TaskValues,
+} from "./plugin-services.ts";
 import { everyoneVerdict } from "./verdicts.ts";
 
 export type { Json, JsonObject } from "../../runtime/json.ts";
@@ -17,6 +25,22 @@ export type { JobSpec, ReplicaSpec, RestartPolicy, RestartScope, RunPolicy } fro
 export type { FailureKind } from "../job/status.ts";
 export type { CacheStatus, ExternalResource, LogLink, PluginState, ReasonInfo, TaskPhase } from "../job/task-info.ts";
 export type { ClusterSpec, EnvVar, Gang, Kind, Replica, RoleBounds, RoleState, Verdict } from "./kind.ts";
+export type {
+  AttemptLimits,
+  DataStore,
+  EventsRecorder,
+  MetricsScope,
+  PlatformFacts,
+  PluginEvent,
+  TaskValues,
+} from "./plugin-services.ts";
+
+/**
+ * The version of this contract. It rises when members are added; plugins that were written for an earlier version run
+ * unchanged. 1: kinds, tokens, secrets, state, phases. 2: inputs and outputs, object stores, facts about the platform
+ * and attempts, metrics, events.
+ */
+export const CONTRACT_VERSION = 2;
 
 /**
  * One plugin: its id, its kinds, and the function that loads the code which runs them. A module of plugins exports a
@@ -44,6 +68,9 @@ export type SetupContext = {
   /** Creates a pool with this many tokens. An existing pool stays unchanged: admins own its quota. */
   readonly registerResourceQuota: (pool: string, quota: number) => Promise<void>;
   readonly secrets: SecretManager;
+  /** What a job is called by `enqueueOwner`: `gangway.dev/Job`. */
+  readonly ownerKind: string;
+  readonly metrics: MetricsScope;
 };
 
 /** Gives secrets by name. Jobs and records never hold the values. */
@@ -57,6 +84,8 @@ export type PluginProperties = {
   readonly disableCaching?: boolean;
   /** The maximum length of `taskName`, at least 14. A longer name becomes a hash of 14 characters. Omitted: 50. */
   readonly generatedNameLengthMax?: number;
+  /** The minimum length of `taskName`, at most its maximum. A shorter name gets `x` and zeros. Omitted: 0. */
+  readonly generatedNameLengthMin?: number;
 };
 
 /**
@@ -103,6 +132,19 @@ export type TaskContext = {
   readonly taskName: string;
   /** The state that the last recorded call returned. In the first call of an attempt: version 0, value null. */
   readonly state: PluginState;
+  /** The job's `spec.inputs`, by name. Empty: it has none. */
+  readonly inputs: TaskValues;
+  /** How often the job may be tried; failures of user and system are counted apart. */
+  readonly maxAttempts: AttemptLimits;
+  /** Whether this attempt may run where work is taken away. */
+  readonly interruptible: boolean;
+  /** After so many failures of the system, attempts of an interruptible job are not interruptible. */
+  readonly interruptibleFailureThreshold: number;
+  readonly platform: PlatformFacts;
+  readonly store: DataStore;
+  /** The most bytes of one object that `store` reads or writes. */
+  readonly bytesMax: number;
+  readonly events: EventsRecorder;
   readonly nowMs: number;
   /** Aborted at the deadline of the call, and when this process stops. */
   readonly signal: AbortSignal;
@@ -141,6 +183,11 @@ export type Transition = {
    * Omitted: the state stays unchanged.
    */
   readonly state?: PluginState;
+  /**
+   * The outputs of the job, as GetJob shows them: at most 100, named and valued as inputs may be. They replace those
+   * that were returned before. The next attempt begins without. Omitted: they stay unchanged.
+   */
+  readonly outputs?: TaskValues;
   /** The longest time until the next call, at most one hour. 0: at once, after the state is recorded. Omitted: 5 s. */
   readonly recheckAfterMs?: number;
 };

@@ -16,6 +16,7 @@ import {
   type TaskInfo,
   type TaskPhase,
 } from "../job/task-info.ts";
+import { checkInputs } from "../pods/inputs.ts";
 import type { TaskFailure } from "./plugin.ts";
 
 /** The answer of a plugin's `handle`, with defaults for omitted members. */
@@ -29,6 +30,8 @@ export type ReadTransition = {
   readonly cleanup: boolean;
   /** Null: unchanged. */
   readonly state: PluginState | null;
+  /** Null: unchanged. */
+  readonly outputs: JsonObject | null;
   readonly recheckAfterMs: number;
 };
 
@@ -78,7 +81,7 @@ function jsonOf(value: unknown): string | undefined {
 
 /** Unknown members are refused, because they would be lost silently: a misspelt `recheckAfterMs`, a bare state. */
 const MEMBERS = {
-  transition: ["info", "state", "recheckAfterMs"],
+  transition: ["info", "state", "outputs", "recheckAfterMs"],
   info: ["phase", "version", "reason", "task", "failure", "cleanupOnFailure"],
   failure: ["code", "kind", "message"],
   state: ["version", "value"],
@@ -98,6 +101,7 @@ function transitionOf(value: unknown): ReadTransition {
     failure: isFailure ? failureOf(info["failure"]) : null,
     cleanup: isFailure && info["cleanupOnFailure"] === true,
     state: members["state"] === undefined ? null : stateOf(members["state"]),
+    outputs: members["outputs"] === undefined ? null : outputsOf(members["outputs"]),
     recheckAfterMs: whole(members["recheckAfterMs"], "recheckAfterMs", { absent: RECHECK_MS, max: RECHECK_MS_MAX }),
   };
 }
@@ -117,6 +121,15 @@ function stateOf(value: unknown): PluginState {
   const version = whole(state["version"], "state.version", { absent: 0, max: 255 });
   const inner = state["value"] ?? null;
   return { version, value: inner === null ? null : object(inner, "state.value") };
+}
+
+/** Outputs are as inputs may be, so that those of one job can be those of another. */
+function outputsOf(value: unknown): JsonObject {
+  const outputs = object(value, "outputs");
+  const [wrong] = checkInputs(outputs);
+  if (wrong === undefined) return outputs;
+  const path = wrong.path === "" ? "outputs" : `outputs.${wrong.path}`;
+  throw new Wrong(`${path} ${wrong.message.replace(" inputs", " outputs")}`);
 }
 
 function taskOf(value: unknown): TaskInfo {

@@ -4,12 +4,14 @@ import { liveAdmission } from "../job/job.ts";
 import { ClusterState, type LiveMembers, membersUnder } from "./capacity/cluster-state.ts";
 import { FitClasses } from "./capacity/fit-classes.ts";
 import type { Fact } from "./facts/facts.ts";
-import { choiceOf, type Flavors } from "./fit/flavor-choices.ts";
+import { choiceOf, type Flavors, flavorsKey } from "./fit/flavors.ts";
 import { differingKey } from "./fit/flavors-apart.ts";
 import { blockOf, type EligibleCluster, type Fleet } from "./fit/fleet.ts";
 import { newRequest } from "./fit/requests.ts";
 import { excludedIn } from "./fit/reserved.ts";
-import type { Ask } from "./model/ask.ts";
+import { selectsOthers } from "./fit/selects-others.ts";
+import type { Ask, PodClass } from "./model/ask.ts";
+import type { NodeLabels } from "./model/node-labels.ts";
 import type { GangHolds, PlanGang, PlannedFrom } from "./model/plan-gang.ts";
 import type { RoundBounds } from "./model/round-bounds.ts";
 import type { ClusterFacts } from "./model/snapshot.ts";
@@ -48,6 +50,9 @@ export class LiveFleet implements Fleet {
   #reported = new WeakMap<AskShape, SharedAnswers>();
   #uses = new WeakMap<PlannedFrom, PoolAmounts>();
   readonly #excludes = new Map<string, boolean>();
+  /** By flavors: whether some cluster has all of them. */
+  readonly #together = new Map<string, boolean>();
+  #cannotHave = new WeakMap<PodClass, Map<string, boolean>>();
   #requestCount = 0;
   #syncs = 0;
   clustersVersion = 0;
@@ -202,7 +207,7 @@ export class LiveFleet implements Fleet {
     this.#requests.set(excluded, asks);
     const requests = asks.get(sized) ?? new Map<string, Request>();
     asks.set(sized, requests);
-    const key = flavors.length === 1 ? (flavors[0] ?? "") : JSON.stringify(flavors);
+    const key = flavorsKey(flavors);
     const known = requests.get(key);
     if (known !== undefined) return known;
     const base = excluded === "" ? null : this.requestOf(gangClass, sized, flavors, "");
@@ -263,6 +268,29 @@ export class LiveFleet implements Fleet {
     return known;
   };
 
+  readonly inOneCluster = (flavors: readonly string[]): boolean => {
+    const wanted = [...new Set(flavors)].sort();
+    if (wanted.length < 2) return true;
+    const key = JSON.stringify(wanted);
+    const known = this.#together.get(key) ?? [...this.clusters.values()].some((cluster) => hasAll(cluster, wanted));
+    this.#together.set(key, known);
+    return known;
+  };
+
+  readonly cannotHave = (podClass: PodClass, flavor: string): boolean => {
+    const flavors = this.#cannotHave.get(podClass) ?? new Map<string, boolean>();
+    this.#cannotHave.set(podClass, flavors);
+    const known = flavors.get(flavor) ?? selectsOthers(podClass, this.#labelsOf(flavor));
+    flavors.set(flavor, known);
+    return known;
+  };
+
+  /** The labels of a flavor's nodes in each cluster that has it. */
+  #labelsOf(flavor: string): readonly NodeLabels[] {
+    const all = [...this.clusters.values()].flatMap(({ facts }) => facts?.flavors ?? []);
+    return all.flatMap(({ name, nodeLabels }) => (name === flavor ? [nodeLabels] : []));
+  }
+
   #setHolds(uid: string, holds: GangHolds | null): void {
     if (holds === null) this.#holds.delete(uid);
     else this.#holds.set(uid, holds);
@@ -281,7 +309,7 @@ export class LiveFleet implements Fleet {
 
   #setCluster(name: string, facts: ClusterFacts | null): void {
     const cluster = this.#clusterOf(name);
-    cluster.facts = facts;
+    cluster.setFacts(facts);
     if (gatesText(cluster.gates) === gatesText(facts)) return;
     cluster.gates = facts;
     this.#clustersChanged();
@@ -305,6 +333,8 @@ export class LiveFleet implements Fleet {
     for (const gangQueue of this.queues.all.values()) noteAdmissions(gangQueue, null);
     this.clustersVersion += 1;
     this.#excludes.clear();
+    this.#together.clear();
+    this.#cannotHave = new WeakMap();
     this.requeue.forgetClusters();
     this.#wakesAll = true;
   }
@@ -342,7 +372,11 @@ function excludesIn(clusters: readonly ClusterState[], one: string, other: strin
   return pairs.length > 0 && pairs.every((excluded) => excluded);
 }
 
-/** True for a gang that has no admission and no nomination, or that there is not. */
+function hasAll({ facts }: ClusterState, flavors: readonly string[]): boolean {
+  return flavors.every((flavor) => facts?.flavors.some(({ name }) => name === flavor) === true);
+}
+
+/** True if the gang is unknown, or has neither admission nor nomination. */
 function onlyWaits(gang: PlanGang | null): boolean {
   return gang === null || (gang.admissions.length === 0 && gang.nomination === undefined);
 }

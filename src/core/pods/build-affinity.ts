@@ -2,8 +2,15 @@ import { compareText } from "../../runtime/compare-text.ts";
 import type { Json, JsonObject } from "../../runtime/json.ts";
 import { arrayAt, canonicalJson, isJsonObject, objectAt } from "../../runtime/json.ts";
 
-const REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution";
-const PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution";
+/** The members of a node affinity. */
+export const REQUIRED_TERMS = "requiredDuringSchedulingIgnoredDuringExecution";
+export const PREFERRED_TERMS = "preferredDuringSchedulingIgnoredDuringExecution";
+
+/** The required node terms of a pod. Empty: it has none. */
+export function requiredNodeTerms(podSpec: JsonObject): readonly Json[] {
+  const nodeAffinity = objectAt(objectAt(podSpec, "affinity"), "nodeAffinity");
+  return arrayAt(nodeAffinity[REQUIRED_TERMS], "nodeSelectorTerms");
+}
 
 /** The `affinity` member of a pod spec with these node labels required too. Empty without an affinity and labels. */
 export function requireNodeLabels(podSpec: JsonObject, labels: Readonly<Record<string, string>>): JsonObject {
@@ -19,14 +26,17 @@ export function requireNodeLabels(podSpec: JsonObject, labels: Readonly<Record<s
 export function requireOfNodes(affinity: JsonObject, demands: readonly JsonObject[]): JsonObject {
   if (demands.length === 0) return affinity;
   const nodeAffinity = objectAt(affinity, "nodeAffinity");
-  const own = arrayAt(nodeAffinity[REQUIRED], "nodeSelectorTerms");
+  const own = arrayAt(nodeAffinity[REQUIRED_TERMS], "nodeSelectorTerms");
   const terms =
     own.length === 0
       ? [joinTerm({}, demands)]
       : own.map((term) => (matchesNothing(term) ? term : joinTerm(term, demands)));
   return {
     ...affinity,
-    nodeAffinity: { ...nodeAffinity, [REQUIRED]: { ...objectAt(nodeAffinity, REQUIRED), nodeSelectorTerms: terms } },
+    nodeAffinity: {
+      ...nodeAffinity,
+      [REQUIRED_TERMS]: { ...objectAt(nodeAffinity, REQUIRED_TERMS), nodeSelectorTerms: terms },
+    },
   };
 }
 
@@ -34,7 +44,16 @@ export function requireOfNodes(affinity: JsonObject, demands: readonly JsonObjec
 export function preferOfNodes(affinity: JsonObject, weight: number, wishes: readonly JsonObject[]): JsonObject {
   const nodeAffinity = objectAt(affinity, "nodeAffinity");
   const added = { weight, preference: { matchExpressions: wishes } };
-  return { ...affinity, nodeAffinity: { ...nodeAffinity, [PREFERRED]: [...arrayAt(nodeAffinity, PREFERRED), added] } };
+  return {
+    ...affinity,
+    nodeAffinity: { ...nodeAffinity, [PREFERRED_TERMS]: [...arrayAt(nodeAffinity, PREFERRED_TERMS), added] },
+  };
+}
+
+/** True if an affinity has these preferred requirements already, by this weight. */
+export function prefersOfNodes(affinity: JsonObject, weight: number, wishes: readonly JsonObject[]): boolean {
+  const own = arrayAt(objectAt(affinity, "nodeAffinity"), PREFERRED_TERMS);
+  return includes(own, { weight, preference: { matchExpressions: wishes } });
 }
 
 /**

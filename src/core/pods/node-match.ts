@@ -92,6 +92,16 @@ function unmetAffinity(podSpec: JsonObject, node: NodeFacts): readonly NodeObsta
 /** Of a term, or a list of terms, that is empty: it matches no node. */
 const NO_NODE: NodeObstacle = { kind: "affinity", key: "", operator: "", values: [] };
 
+/** True if a node meets a term of a node affinity. An empty term matches no node. */
+export function termMatches(term: JsonObject, node: NodeFacts): boolean {
+  return unmetInTerm(term, node).length === 0;
+}
+
+/** True if a pod tolerates a taint, whatever its effect. */
+export function toleratesTaint(podSpec: JsonObject, taint: Taint): boolean {
+  return arrayAt(podSpec, "tolerations").some((toleration) => tolerates(toleration, taint));
+}
+
 /** Terms are alternatives. All expressions of a term must hold. An empty term matches nothing. */
 function unmetInTerm(term: Json, node: NodeFacts): readonly NodeObstacle[] {
   const byLabel = arrayAt(term, "matchExpressions");

@@ -111,7 +111,8 @@ function isZero(amount: string): boolean {
   return nanoOf(amount) === 0n;
 }
 
-function nanoOf(amount: string): bigint {
+/** A quantity in thousand-millionths. */
+export function nanoOf(amount: string): bigint {
   return parseQuantity(amount)?.nano ?? 0n;
 }
 

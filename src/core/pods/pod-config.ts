@@ -14,6 +14,8 @@ export type CoPilotConfig = {
   readonly image: string;
   /** The command that copies `{{ .From }}` to `{{ .To }}`. The downloader and the uploader run it. */
   readonly command: readonly string[];
+  /** The command of an uploader that waits itself for the program's end, SIGTERM. Omitted: `command`, at the end. */
+  readonly uploadCommand?: readonly string[];
   /** Environment of both containers, such as the address of the storage. */
   readonly env: readonly JsonObject[];
   readonly envFrom: readonly JsonObject[];
@@ -21,6 +23,8 @@ export type CoPilotConfig = {
   readonly outputPath: string;
   readonly cpu: string;
   readonly memory: string;
+  /** The size limit of the volumes of inputs and outputs, for templates that name none. Omitted: no limit. */
+  readonly storage?: string;
   /** The time limit of the upload after the program of the pod has ended. */
   readonly timeoutSeconds: number;
 };
@@ -30,6 +34,20 @@ export type PlatformTemplate = {
   readonly namespace: string;
   readonly name: string;
   readonly template: JsonObject;
+};
+
+/** Wishes of where pods run: nodes that meet the requirements are preferred by the weight, from 1 to 100. */
+export type NodePreference = { readonly weight: number; readonly matchExpressions: readonly JsonObject[] };
+
+/**
+ * How long pods may be pending, as Flyte's file says it, in milliseconds. Variables of the environment come before
+ * these.
+ */
+export type PendingConfig = {
+  readonly createContainerErrorGraceMs?: number;
+  readonly createContainerConfigErrorGraceMs?: number;
+  readonly imagePullBackoffGraceMs?: number;
+  readonly podPendingTimeoutMs?: number;
 };
 
 /** Settings for the pods of one namespace. */
@@ -62,6 +80,7 @@ export type PodConfig = {
   readonly interruptibleNodeSelector: Readonly<Record<string, string>>;
   readonly interruptibleNodeSelectorRequirement?: JsonObject;
   readonly nonInterruptibleNodeSelectorRequirement?: JsonObject;
+  readonly preferredNodes: readonly NodePreference[];
   readonly defaultAffinity?: JsonObject;
   readonly defaultPodSecurityContext?: JsonObject;
   /** For the primary container. */
@@ -70,6 +89,11 @@ export type PodConfig = {
   readonly enableHostNetworkingPod?: boolean;
   readonly schedulerName: string;
   readonly serviceAccount: string;
+  /** Labels and annotations of pods. Those of a template, and of the pod template that it is built on, come first. */
+  readonly defaultLabels: Readonly<Record<string, string>>;
+  readonly defaultAnnotations: Readonly<Record<string, string>>;
+  /** For containers that name none. */
+  readonly imagePullPolicy?: string;
   readonly defaultEnvVars: Readonly<Record<string, string>>;
   readonly defaultEnvFromSecrets: readonly string[];
   readonly defaultEnvFromConfigMaps: readonly string[];
@@ -81,6 +105,9 @@ export type PodConfig = {
   readonly logs: readonly LogTemplate[];
   readonly coPilot?: CoPilotConfig;
   readonly namespaces: Readonly<Record<string, NamespaceConfig>>;
+  readonly pending: PendingConfig;
+  /** What the file says and has no effect here, one line each. */
+  readonly notes: readonly string[];
 };
 
 /** A platform without settings. The names are Flyte's defaults. */
@@ -95,8 +122,11 @@ export const PLAIN_POD_CONFIG: PodConfig = {
   interruptibleTolerations: [],
   defaultNodeSelector: {},
   interruptibleNodeSelector: {},
+  preferredNodes: [],
   schedulerName: "",
   serviceAccount: "",
+  defaultLabels: {},
+  defaultAnnotations: {},
   defaultEnvVars: {},
   defaultEnvFromSecrets: [],
   defaultEnvFromConfigMaps: [],
@@ -105,4 +135,6 @@ export const PLAIN_POD_CONFIG: PodConfig = {
   podTemplates: [],
   logs: [],
   namespaces: {},
+  pending: {},
+  notes: [],
 };

@@ -1,12 +1,19 @@
 /**
- * Reads the file of a platform's pod settings. It serves operators, who learn about every wrong member at start-up,
- * before any user's pod is built with it.
+ * Reads the file of a platform's pod settings, in our words and in those of Flyte's own file. It serves operators, who
+ * learn about every wrong member at start-up, before any user's pod is built with it.
  */
+import { parseDurationMs } from "../../runtime/duration.ts";
 import { isJsonObject, type Json, type JsonObject } from "../../runtime/json.ts";
+import { OWN_PREFIX } from "../job/labels.ts";
+import { inOurWords, nearestWord } from "./flyte/read-flyte-config.ts";
+import { SYNTAX } from "./judge/syntax.ts";
+import { nearestName } from "./nearest-name.ts";
 import { toResourceList } from "./platform-resources.ts";
 import {
   type CoPilotConfig,
   type NamespaceConfig,
+  type NodePreference,
+  type PendingConfig,
   PLAIN_POD_CONFIG,
   type PlatformResources,
   type PlatformTemplate,
@@ -23,10 +30,11 @@ type PodConfigOutcome =
 type Reader<T> = (value: Json, at: string) => T;
 
 /** Reads the settings of a platform. `env` looks up variables for `defaultEnvVarsFromEnv`. Names every wrong member. */
-export function readPodConfig(value: Json, env: (name: string) => string | undefined): PodConfigOutcome {
-  const errors: string[] = [];
-  const read = new PodConfigReader(errors);
-  if (!isJsonObject(value)) return { kind: "refused", errors: ["must be an object"] };
+export function readPodConfig(file: Json, env: (name: string) => string | undefined): PodConfigOutcome {
+  if (!isJsonObject(file)) return { kind: "refused", errors: ["must be an object"] };
+  const { value, spelling, notes, errors: wrongWords } = inOurWords(file);
+  const errors = [...wrongWords];
+  const read = new PodConfigReader(errors, spelling);
   const gpu = value["gpuResourceName"];
   const gpuResourceName = typeof gpu === "string" && gpu !== "" ? gpu : PLAIN_POD_CONFIG.gpuResourceName;
   const fromEnv: Record<string, string> = {};
@@ -40,9 +48,35 @@ export function readPodConfig(value: Json, env: (name: string) => string | undef
   } satisfies Readonly<Record<string, Reader<unknown>>>;
   const config = read.object(value, "", members);
   if (errors.length > 0) return { kind: "refused", errors };
-  const { defaultEnvVarsFromEnv: _taken, ...given } = config;
+  const { defaultEnvVarsFromEnv: _taken, ...ofPods } = config;
+  const { pending, given } = pendingApart(ofPods);
   const defaultEnvVars = { ...fromEnv, ...given.defaultEnvVars };
-  return { kind: "read", config: { ...PLAIN_POD_CONFIG, ...given, defaultEnvVars } };
+  return { kind: "read", config: { ...PLAIN_POD_CONFIG, ...given, defaultEnvVars, pending, notes } };
+}
+
+type PendingWords = {
+  readonly createContainerErrorGracePeriod?: number;
+  readonly createContainerConfigErrorGracePeriod?: number;
+  readonly imagePullBackoffGracePeriod?: number;
+  readonly podPendingTimeout?: number;
+};
+
+/** Puts how long pods may be pending apart from what pods get. */
+function pendingApart<T extends PendingWords>(config: T) {
+  const {
+    createContainerErrorGracePeriod: error,
+    createContainerConfigErrorGracePeriod: configError,
+    imagePullBackoffGracePeriod: imagePull,
+    podPendingTimeout: timeout,
+    ...given
+  } = config;
+  const pending: PendingConfig = {
+    ...(error === undefined ? {} : { createContainerErrorGraceMs: error }),
+    ...(configError === undefined ? {} : { createContainerConfigErrorGraceMs: configError }),
+    ...(imagePull === undefined ? {} : { imagePullBackoffGraceMs: imagePull }),
+    ...(timeout === undefined ? {} : { podPendingTimeoutMs: timeout }),
+  };
+  return { pending, given };
 }
 
 type ReadMembers<M extends Readonly<Record<string, Reader<unknown>>>> = { [Name in keyof M]?: ReturnType<M[Name]> };
@@ -50,13 +84,15 @@ type ReadMembers<M extends Readonly<Record<string, Reader<unknown>>>> = { [Name 
 /** Reads members by their type. Collects errors; a wrong member reads as empty. */
 class PodConfigReader {
   readonly #errors: string[];
+  readonly #spelling: ReadonlyMap<string, string>;
 
-  constructor(errors: string[]) {
+  constructor(errors: string[], spelling: ReadonlyMap<string, string>) {
     this.#errors = errors;
+    this.#spelling = spelling;
   }
 
   members(gpuResourceName: string) {
-    const { text, requirement, raw, texts, list, words, quantity } = this;
+    const { text, requirement, raw, texts, list, words, quantity, duration } = this;
     const resources: Reader<PlatformResources> = (value, at) => this.resources(value, at, gpuResourceName);
     const namespace: Reader<NamespaceConfig> = (value, at) =>
       this.object(value, at, { resources, serviceAccount: text }) as NamespaceConfig;
@@ -76,6 +112,7 @@ class PodConfigReader {
       interruptibleNodeSelector: texts,
       interruptibleNodeSelectorRequirement: requirement,
       nonInterruptibleNodeSelectorRequirement: requirement,
+      preferredNodes: this.listOf((value, at) => this.preference(value, at)),
       defaultAffinity: raw,
       defaultPodSecurityContext: raw,
       defaultSecurityContext: raw,
@@ -83,6 +120,13 @@ class PodConfigReader {
       enableHostNetworkingPod: this.flag,
       schedulerName: text,
       serviceAccount: text,
+      defaultLabels: this.labelsOf((value) => SYNTAX.labelValue.fits(value) || SYNTAX.labelValue.allowed),
+      defaultAnnotations: this.labelsOf(() => true),
+      imagePullPolicy: this.choice(["Always", "IfNotPresent", "Never"]),
+      createContainerErrorGracePeriod: duration,
+      createContainerConfigErrorGracePeriod: duration,
+      imagePullBackoffGracePeriod: duration,
+      podPendingTimeout: duration,
       defaultEnvVars: texts,
       defaultEnvFromSecrets: words,
       defaultEnvFromConfigMaps: words,
@@ -100,7 +144,7 @@ class PodConfigReader {
     for (const [name, inner] of Object.entries(this.raw(value, at))) {
       const path = at === "" ? name : `${at}.${name}`;
       const reader = Object.hasOwn(members, name) ? members[name] : undefined;
-      if (reader === undefined) this.#fail(path, `is unknown; known are ${Object.keys(members).join(", ")}`);
+      if (reader === undefined) this.#fail(path, unknown(name, Object.keys(members), at === ""));
       else if (inner !== undefined && inner !== null) given[name] = reader(inner, path);
     }
     return given as ReadMembers<M>;
@@ -130,6 +174,44 @@ class PodConfigReader {
     if (typeof text === "string" && (parseQuantity(text)?.nano ?? -1n) >= 0n) return text;
     return this.#fail(at, `is ${JSON.stringify(value)}: must be a quantity such as 500m, 2 or 8Gi`, "0");
   };
+
+  readonly duration = (value: Json, at: string): number => {
+    const ms = typeof value === "string" ? parseDurationMs(value) : null;
+    if (ms !== null && ms <= DURATION_MS_MAX) return ms;
+    return this.#fail(at, `is ${JSON.stringify(value)}: must be a duration such as 3m0s, at most 24h`, 0);
+  };
+
+  choice(allowed: readonly string[]): Reader<string> {
+    return (value, at) =>
+      allowed.find((one) => one === value) ?? this.#fail(at, `must be one of ${allowed.join(", ")}`, "");
+  }
+
+  /** Labels or annotations. `check` returns true, or what a value must be. */
+  labelsOf(check: (value: string) => true | string): Reader<Readonly<Record<string, string>>> {
+    return (value, at) => {
+      const labels = this.texts(value, at);
+      for (const [key, text] of Object.entries(labels)) {
+        const fits = check(text);
+        if (key.startsWith(OWN_PREFIX)) this.#fail(`${at}.${key}`, `must not be set: ${OWN_PREFIX} is Gangway's own`);
+        else if (!SYNTAX.labelKey.fits(key)) this.#fail(`${at}.${key}`, `its key ${SYNTAX.labelKey.allowed}`);
+        else if (fits !== true) this.#fail(`${at}.${key}`, fits);
+      }
+      return labels;
+    };
+  }
+
+  preference(value: Json, at: string): NodePreference {
+    const weight: Reader<number> = (given, path) =>
+      typeof given === "number" && Number.isInteger(given) && given >= 1 && given <= 100
+        ? given
+        : this.#fail(path, "must be a whole number from 1 to 100", 1);
+    const members = { weight, matchExpressions: this.listOf(this.requirement) };
+    const { weight: given, matchExpressions = [] } = this.object(value, at, members);
+    if (given === undefined) this.#fail(`${at}.weight`, "is required: a whole number from 1 to 100");
+    if (matchExpressions.length === 0)
+      this.#fail(`${at}.matchExpressions`, "is required: requirements of labels of nodes");
+    return { weight: given ?? 1, matchExpressions };
+  }
 
   readonly requirement = (value: Json, at: string): JsonObject => {
     const operators = ["In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt"];
@@ -188,15 +270,18 @@ class PodConfigReader {
   }
 
   coPilot(value: Json, at: string): CoPilotConfig {
-    const given = this.object(value, at, {
+    const { timeout = 0, ...given } = this.object(value, at, {
       image: this.text,
       command: this.words,
+      uploadCommand: this.words,
       env: this.list,
       envFrom: this.list,
       inputPath: this.text,
       outputPath: this.text,
       cpu: this.quantity,
       memory: this.quantity,
+      storage: this.quantity,
+      timeout: this.duration,
       timeoutSeconds: (seconds: Json, path: string) =>
         typeof seconds === "number" && Number.isInteger(seconds) && seconds > 0
           ? seconds
@@ -205,15 +290,36 @@ class PodConfigReader {
     if (given.image === undefined) this.#fail(`${at}.image`, "is required");
     if ((given.command?.length ?? 0) === 0)
       this.#fail(`${at}.command`, "is required: a command that copies {{ .From }} to {{ .To }}");
-    return { ...CO_PILOT, ...given };
+    return { ...CO_PILOT, ...(timeout === 0 ? {} : { timeoutSeconds: Math.ceil(timeout / 1000) }), ...given };
   }
 
   #fail(at: string, message: string): undefined;
   #fail<T>(at: string, message: string, instead: T): T;
   #fail(at: string, message: string, instead?: unknown): unknown {
-    this.#errors.push(`${at === "" ? "it" : at} ${message}`);
+    this.#errors.push(`${at === "" ? "it" : this.#spelled(at)} ${message}`);
     return instead;
   }
+
+  /** A path as the file spells it: some of its words are those of Flyte. */
+  #spelled(path: string): string {
+    for (
+      let end = path.length;
+      end > 0;
+      end = Math.max(path.lastIndexOf(".", end - 1), path.lastIndexOf("[", end - 1))
+    ) {
+      const written = this.#spelling.get(path.slice(0, end));
+      if (written !== undefined) return written + path.slice(end);
+    }
+    return path;
+  }
+}
+
+/** The bound of the variables that say the same. */
+const DURATION_MS_MAX = 86_400_000;
+
+function unknown(name: string, members: readonly string[], isTop: boolean): string {
+  const near = isTop ? nearestWord(name, members) : nearestName(name, members);
+  return near === null ? `is unknown; known are ${members.join(", ")}` : `is unknown: did you mean ${near}?`;
 }
 
 const CO_PILOT: CoPilotConfig = {

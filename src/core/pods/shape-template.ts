@@ -5,12 +5,12 @@
 import { compareText } from "../../runtime/compare-text.ts";
 import { arrayAt, isJsonObject, type JsonObject, objectAt, stringAt, stringMapAt } from "../../runtime/json.ts";
 import type { FieldError } from "../job/request/sent.ts";
-import { DOWNLOADER, withCoPilot } from "./co-pilot.ts";
+import { DOWNLOADER, interfacesOf, storageOf, withCoPilot, withoutStorage } from "./co-pilot.ts";
 import { selectGpus, withTolerations } from "./gpu-selectors.ts";
 import { mergeMetadata, mergePodSpecs } from "./merge-pod-specs.ts";
 import { customizeResources } from "./platform-resources.ts";
 import { type AnnotationRequests, annotationPath, POD_ANNOTATION, readAnnotations } from "./pod-annotations.ts";
-import type { PlatformResources, PlatformTemplate, PodConfig } from "./pod-config.ts";
+import type { CoPilotConfig, PlatformResources, PlatformTemplate, PodConfig } from "./pod-config.ts";
 import { POD_BYTES_MAX } from "./pod-size.ts";
 import { PRIMARY_CONTAINER_ANNOTATION } from "./read/pod-view.ts";
 import { secretsBytes, withSecrets } from "./secrets.ts";
@@ -43,7 +43,7 @@ export function shapeTemplate(template: JsonObject, shaping: Shaping): ShapeOutc
   if (errors.length > 0) return { kind: "refused", errors };
   const requests = readAnnotations(template);
   const found = findTemplate(requests, shaping);
-  const metadata = metadataOn(found, template);
+  const metadata = metadataOn(shaping.config, found, template);
   const podSpec = objectAt(template, "spec");
   const primaryContainer = primaryNamedBy(metadata) || shaping.primaryContainer;
   const shaped = shapeSpec(podSpec, requests, found, { ...shaping, primaryContainer });
@@ -58,7 +58,7 @@ export function checkAnnotations(
 ): readonly FieldError[] {
   const requests = readAnnotations(template);
   const found = findTemplate(requests, shaping);
-  const primary = primaryNamedBy(metadataOn(found, template));
+  const primary = primaryNamedBy(metadataOn(shaping.config, found, template));
   return [
     ...requests.errors,
     ...missing(requests, found, shaping.config),
@@ -67,8 +67,14 @@ export function checkAnnotations(
   ];
 }
 
-function metadataOn(base: PlatformTemplate | null, template: JsonObject): JsonObject {
-  return mergeMetadata(objectAt(base?.template, "metadata"), objectAt(template, "metadata"));
+function metadataOn(
+  { defaultLabels: labels, defaultAnnotations: annotations }: PodConfig,
+  base: PlatformTemplate | null,
+  template: JsonObject,
+): JsonObject {
+  const defaults = Object.entries({ labels, annotations }).filter(([, map]) => Object.keys(map).length > 0);
+  const ofBase = mergeMetadata(Object.fromEntries(defaults), objectAt(base?.template, "metadata"));
+  return mergeMetadata(ofBase, objectAt(template, "metadata"));
 }
 
 function primaryNamedBy(metadata: JsonObject): string {
@@ -134,7 +140,19 @@ function missing(
       message: "is not allowed: this platform has no co-pilot, which copies inputs and outputs",
     });
   }
-  return errors;
+  return config.coPilot === undefined ? errors : [...errors, ...withoutInterface(requests, config.coPilot)];
+}
+
+/** The co-pilot of Flyte copies inputs and outputs one by one, so it needs their names and types. */
+function withoutInterface(requests: AnnotationRequests, coPilot: CoPilotConfig): readonly FieldError[] {
+  const needed = interfacesOf(coPilot);
+  const annotations = { inputs: POD_ANNOTATION.inputInterface, outputs: POD_ANNOTATION.outputInterface } as const;
+  return (["inputs", "outputs"] as const)
+    .filter((place) => requests[place] !== "" && needed[place] && requests.pilot[place].length === 0)
+    .map((place) => {
+      const message = `is required: this platform's co-pilot needs the names and types of ${place}, as model=blob`;
+      return { path: annotationPath(annotations[place]), message };
+    });
 }
 
 function shapeSpec(
@@ -151,10 +169,7 @@ function shapeSpec(
       return withResources(container, platform, { mode, config });
     });
   const customized = mapContainers(customize(raw), (container) => withPlatformEnv(container, config));
-  const piloted =
-    config.coPilot === undefined
-      ? customized
-      : withCoPilot(customized, requests, { config: config.coPilot, primaryContainer });
+  const piloted = withPilot(customized, raw, { requests, config, primaryContainer });
   const serviceAccount = own?.serviceAccount ?? config.serviceAccount;
   const updated = updatePod(piloted, { interruptible, serviceAccount, resources: resourcesOf(piloted), config });
   // The replica spec has the restart policy. A policy of the template is kept only for a warning.
@@ -163,7 +178,9 @@ function shapeSpec(
   const base = mapContainers(objectAt(found?.template, "spec"), (container) =>
     withResources(container, platform, { mode: "hold", config }),
   );
-  const merged = customize(found === null ? secured : mergePodSpecs(base, secured, primary));
+  const pulled = withPullPolicy(found === null ? secured : mergePodSpecs(base, secured, primary), config);
+  const isPiloted = piloted !== customized;
+  const merged = customize(isPiloted ? mapContainers(pulled, withoutStorage) : pulled);
   // Also adds tolerations for resources that come from the base.
   const tolerations = platformTolerations(interruptible, resourcesOf(merged), config);
   // The init containers of the base have no variables yet.
@@ -173,6 +190,26 @@ function shapeSpec(
   const tolerant = { ...complete, ...withTolerations(complete, tolerations, "last") };
   const { restartPolicy, ...rest } = withSecrets(selectGpus(tolerant, requests.accelerator, config), requests.secrets);
   return restartPolicy === undefined ? rest : { ...rest, restartPolicy };
+}
+
+/** `raw`: the template's own spec, whose primary container says how much room inputs and outputs need. */
+function withPilot(
+  podSpec: JsonObject,
+  raw: JsonObject,
+  of: { readonly requests: AnnotationRequests; readonly config: PodConfig; readonly primaryContainer: string },
+): JsonObject {
+  const { requests, primaryContainer } = of;
+  const { coPilot } = of.config;
+  if (coPilot === undefined || (requests.inputs === "" && requests.outputs === "")) return podSpec;
+  const primary = arrayAt(raw, "containers").find((one) => stringAt(one, "name") === primaryContainer);
+  const storage = isJsonObject(primary) ? storageOf(primary) : "";
+  return withCoPilot(podSpec, requests, { config: coPilot, primaryContainer, storage });
+}
+
+/** Containers that name a policy of their own keep it. */
+function withPullPolicy(podSpec: JsonObject, { imagePullPolicy }: PodConfig): JsonObject {
+  if (imagePullPolicy === undefined) return podSpec;
+  return mapContainers(podSpec, (one) => (stringAt(one, "imagePullPolicy") ? one : { ...one, imagePullPolicy }));
 }
 
 function withResources(

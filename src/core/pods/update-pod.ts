@@ -1,5 +1,5 @@
 import { arrayAt, isJsonObject, type JsonObject, objectAt, stringAt, stringMapAt } from "../../runtime/json.ts";
-import { requireOfNodes } from "./build-affinity.ts";
+import { preferOfNodes, prefersOfNodes, requireOfNodes } from "./build-affinity.ts";
 import { withTolerations } from "./gpu-selectors.ts";
 import type { PodConfig } from "./pod-config.ts";
 
@@ -66,7 +66,16 @@ export function updatePod(
     ...unlessThere(podSpec, "dnsConfig", config.defaultPodDNSConfig),
     ...(config.enableHostNetworkingPod === undefined ? {} : { hostNetwork: config.enableHostNetworkingPod }),
   };
-  return requireInterruptible(interruptible, updated, config);
+  return preferNodes(requireInterruptible(interruptible, updated, config), config);
+}
+
+/** Adds the platform's wishes of nodes to those of the pod, each once. */
+function preferNodes(podSpec: JsonObject, { preferredNodes }: Pick<PodConfig, "preferredNodes">): JsonObject {
+  const own = objectAt(podSpec, "affinity");
+  const affinity = preferredNodes.reduce<JsonObject>((wished, { weight, matchExpressions }) => {
+    return prefersOfNodes(wished, weight, matchExpressions) ? wished : preferOfNodes(wished, weight, matchExpressions);
+  }, own);
+  return affinity === own ? podSpec : { ...podSpec, affinity };
 }
 
 /** The resources of every container of a pod spec. */

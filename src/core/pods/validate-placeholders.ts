@@ -4,20 +4,18 @@ import type { TemplateFindings } from "../job/request/sent.ts";
 
 import { type NameHelp, nameHelp } from "./nearest-name.ts";
 import { type Placeholder, placeholdersIn } from "./placeholders.ts";
-import { annotationPath, POD_ANNOTATION } from "./pod-annotations.ts";
+import { annotationPath } from "./pod-annotations.ts";
 import { commandTexts, type TemplateText } from "./template-texts.ts";
 import { PLACES, VARIABLES } from "./variables.ts";
 
-/** Placeholders that only Flyte supports. They are errors, because Gangway would not fill them in. */
-const FLYTE_ONLY = ["TaskTemplatePath", "PrevCheckpointPrefix", "CheckpointOutputPrefix"];
 const KNOWN = [...VARIABLES, ...Object.keys(PLACES), "Inputs.NAME", "Annotations.KEY"];
 const SHOWN_MAX = 80;
 const NAMES_SHOWN_MAX = 20;
 
 /**
  * Checks the placeholders in a template's commands, arguments and places. Errors: inputs that the job does not have,
- * places that the template does not name, and placeholders of Flyte alone. Warnings: other unknown names, which stay,
- * because other programs have templates too.
+ * and places that the template does not name. Warnings: other unknown names, which stay, because other programs have
+ * templates too.
  */
 export function checkPlaceholders(template: JsonObject, inputs: JsonObject): TemplateFindings {
   const annotations = stringMapAt(objectAt(template, "metadata"), "annotations");
@@ -34,7 +32,7 @@ export function checkPlaceholders(template: JsonObject, inputs: JsonObject): Tem
 }
 
 function textsOf(template: JsonObject, annotations: Readonly<Record<string, string>>): readonly TemplateText[] {
-  const places = [POD_ANNOTATION.inputs, POD_ANNOTATION.outputs].map((key) => ({
+  const places = [...new Set<string>(Object.values(PLACES))].map((key) => ({
     path: annotationPath(key),
     text: annotations[key] ?? "",
   }));
@@ -57,8 +55,6 @@ function judge({ name, key }: Pick<Placeholder, "name" | "key">, { annotations, 
   if (place !== undefined && !annotations[place[1]]) {
     return { kind: "error", message: `uses {{ .${place[0]} }}, so the template must have the annotation ${place[1]}` };
   }
-  if (FLYTE_ONLY.some(is))
-    return { kind: "error", message: `uses {{ .${name} }}, which Gangway does not support; ${allowed()}` };
   return place !== undefined || VARIABLES.some(is) ? FINE : unknown(name, help);
 }
 

@@ -16,6 +16,8 @@ export type Variables = Readonly<Record<string, string>>;
 type PodIdentity = {
   readonly job: { readonly uid: string; readonly name: string; readonly namespace: string; readonly project: string };
   readonly admission: number;
+  /** Of the admission. Omitted: it has none, which programs see as 0. */
+  readonly fence?: string | undefined;
   readonly attempt: number;
   readonly role: string;
   readonly index: number;
@@ -29,6 +31,7 @@ export type PlaceholderValues<T = string> = {
   readonly annotations?: Readonly<Record<string, string>>;
   /** The inputs of the job, by name. */
   readonly inputs?: JsonObject;
+  readonly checkpoints?: CheckpointKeys<T>;
 };
 
 /** Begins the names of the variables that Gangway gives to pods. */
@@ -41,6 +44,7 @@ export const VARIABLES = [
   "Namespace",
   "Project",
   "Admission",
+  "Fence",
   "Attempt",
   "ReplicaType",
   "ReplicaIndex",
@@ -54,16 +58,20 @@ export const PLACES = {
   InputPrefix: POD_ANNOTATION.inputs,
   OutputPrefix: POD_ANNOTATION.outputs,
   RawOutputDataPrefix: POD_ANNOTATION.outputs,
+  CheckpointOutputPrefix: POD_ANNOTATION.checkpoints,
+  PrevCheckpointPrefix: POD_ANNOTATION.checkpoints,
+  TaskTemplatePath: POD_ANNOTATION.taskTemplate,
 } as const;
 
 export function podVariables(pod: PodIdentity): Readonly<Record<(typeof VARIABLES)[number], string>> {
-  const { job, admission, attempt, role, index, podName } = pod;
+  const { job, admission, fence = "0", attempt, role, index, podName } = pod;
   return {
     JobName: job.name,
     JobUid: job.uid,
     Namespace: job.namespace,
     Project: job.project,
     Admission: String(admission),
+    Fence: fence,
     Attempt: String(attempt),
     ReplicaType: role,
     ReplicaIndex: String(index),
@@ -72,9 +80,26 @@ export function podVariables(pod: PodIdentity): Readonly<Record<(typeof VARIABLE
   };
 }
 
+/** The words by which one attempt's checkpoints differ from others', and those of the attempt before. Null: none. */
+type CheckpointKeys<T> = { readonly own: T; readonly previous: T | null };
+
+/**
+ * Attempts of a replica are counted across admissions. An attempt that starts again elsewhere, because it was
+ * preempted, finds its own checkpoints.
+ */
+export function checkpointKeys<T>(
+  { JobUid = "", ReplicaType = "", ReplicaIndex = "", Attempt = "1" }: Variables,
+  maker: TextMaker<T>,
+): CheckpointKeys<T> {
+  const keyOf = (attempt: number) => maker.of(`${JobUid}_${ReplicaType}_${ReplicaIndex}_${attempt}`);
+  const attempt = Number(Attempt);
+  return { own: keyOf(attempt), previous: attempt > 1 ? keyOf(attempt - 1) : null };
+}
+
 /**
  * The places of a pod's data, from the annotations of its template, with their own placeholders filled in. Raw outputs
- * have a separate place for each attempt. Empty if the template names no place.
+ * and checkpoints have a separate place for each attempt. Empty if the template names no place. The first attempt has
+ * an empty place of earlier checkpoints.
  */
 export function placesOf<T>(
   template: JsonObject,
@@ -86,10 +111,21 @@ export function placesOf<T>(
   const at = (annotation: string) => rendered((annotations[annotation] ?? "").trim());
   const named = Object.entries(PLACES).map(([name, annotation]): [string, T] => [name, at(annotation)]);
   const places = Object.fromEntries(named.filter(([, place]) => !maker.isEmpty(place)));
-  const { RawOutputDataPrefix: raw } = places;
-  if (raw === undefined) return places;
-  const own = known.variables["PerRetryUniqueKey"] ?? maker.of("");
-  return { ...places, RawOutputDataPrefix: maker.join([maker.withoutSlashes(raw), maker.of("/"), own]) };
+  const below = (place: T, key: T) => maker.join([maker.withoutSlashes(place), maker.of("/"), key]);
+  const { RawOutputDataPrefix: raw, CheckpointOutputPrefix: checkpoints } = places;
+  const { own = maker.of(""), previous = null } = known.checkpoints ?? {};
+  return {
+    ...places,
+    ...(raw === undefined
+      ? {}
+      : { RawOutputDataPrefix: below(raw, known.variables["PerRetryUniqueKey"] ?? maker.of("")) }),
+    ...(checkpoints === undefined
+      ? {}
+      : {
+          CheckpointOutputPrefix: below(checkpoints, own),
+          PrevCheckpointPrefix: previous === null ? maker.of("") : below(checkpoints, previous),
+        }),
+  };
 }
 
 /**

@@ -22,6 +22,8 @@ export type AllocationFilter = {
   /** The holder as the API shows it: a caller's name, or `job/NAMESPACE/NAME/ADMISSION`. */
   readonly holder: string | null;
   readonly olderThanMs: number | null;
+  /** True: only tokens of callers that do not lapse. Omitted: false. */
+  readonly neverLapses?: boolean;
   readonly shown?: ShownTokens | null;
 };
 

@@ -142,7 +142,7 @@ export function podSlices(pods: readonly PodView[], replicas: number): readonly 
 }
 
 function isOurs(pod: PodView, job: Job, admission: Admission): boolean {
-  return pod.jobUid === job.uid && pod.admission === admission.number;
+  return pod.jobUid === job.uid && pod.admission === admission.number && !pod.released;
 }
 
 type SlotPods = {

@@ -7,9 +7,9 @@
 import type { Job } from "../job/job.ts";
 import { AFTER_PREEMPTION_MS_MAX } from "../job/preemption.ts";
 import type { Admission, JobStatus } from "../job/status.ts";
-import { AFTER_START_TIMEOUT_MS_MAX } from "./admission-backoff.ts";
 import { RESTART_BACKOFF_MS_MAX } from "./count-failures.ts";
 import { CALL_BACKOFF_MS_MAX } from "./plugins/plugin-job.ts";
+import { AFTER_START_TIMEOUT_MS_MAX } from "./undo/admission-backoff.ts";
 
 /** Decision times of two processes differ by less. */
 const TOLERANCE_MS = 1_000;
@@ -51,10 +51,11 @@ function boundAdmission(admission: Admission, { moment }: Bounds): Admission {
 
 function boundStatus(status: JobStatus, bounds: Bounds): JobStatus {
   const { moment, wait } = bounds;
-  const { startTimeMs, completionTimeMs, resizedMs, waiting, backoff, attempts, plugin } = status;
+  const { startTimeMs, completionTimeMs, lastReconcileMs, resizedMs, waiting, backoff, attempts, plugin } = status;
   return changed(status, {
     startTimeMs: startTimeMs === null ? null : moment(startTimeMs),
     completionTimeMs: completionTimeMs === null ? null : moment(completionTimeMs),
+    ...(lastReconcileMs === undefined ? {} : { lastReconcileMs: moment(lastReconcileMs) }),
     ...(resizedMs === undefined ? {} : { resizedMs: moment(resizedMs) }),
     waiting: waiting && changed(waiting, { sinceMs: moment(waiting.sinceMs) }),
     backoff: backoff && changed(backoff, { notBeforeMs: wait(backoff.notBeforeMs, ADMISSION_BACKOFF_MS_MAX) }),

@@ -4,8 +4,10 @@
  */
 import { append } from "../../runtime/lists.ts";
 import { cleanPodPolicyOf } from "../job/clean-pod-policy.ts";
+import { hasLabels, LABEL } from "../job/labels.ts";
 import type { Admission } from "../job/status.ts";
 import { isTerminal } from "../job/status.ts";
+import { jobLabels } from "../pods/build/build-labels.ts";
 import { GANG_SCHEDULERS } from "../pods/build/pod-group.ts";
 import { hasEnded, type PodView } from "../pods/read/pod-view.ts";
 import type { Action } from "./decision.ts";
@@ -24,11 +26,13 @@ type Keep = {
    * yet.
    */
   readonly others: boolean;
+  /** Whether services stay whose pod is not seen. A service goes with its pod. */
+  readonly services: boolean;
   /** Whether the PodGroup stays. No scheduler needs it once the gang has ended, under any policy. */
   readonly group: boolean;
 };
 
-const NOTHING: Keep = { pod: () => false, others: false, group: false };
+const NOTHING: Keep = { pod: () => false, others: false, services: false, group: false };
 
 /** All objects of one admission that are seen in one cluster. */
 type Remains = {
@@ -50,7 +54,7 @@ type Remains = {
  */
 export function cleanUp(draft: Draft, inputs: Inputs): void {
   for (const seen of inputs.observed) {
-    for (const remains of remainsIn(seen, inputs.job.uid)) cleanRemains(draft, inputs, remains);
+    for (const remains of remainsOf(seen, inputs)) cleanRemains(draft, inputs, remains);
   }
 }
 
@@ -91,9 +95,19 @@ function showLeftovers(draft: Draft, inputs: Inputs, pods: readonly PodView[]): 
   recordProblems(draft, inputs, each);
 }
 
-/** All objects of the job that are seen in a cluster, by admission. */
-export function remainsIn(seen: ObservedCluster, jobUid: string): readonly Remains[] {
-  const pods = seen.pods.filter((pod) => pod.jobUid === jobUid);
+/**
+ * All objects of the job that are seen in a cluster, by admission. A pod without an owner whose labels were changed is
+ * none of them: somebody has taken it out of the job.
+ */
+export function remainsOf(seen: ObservedCluster, { job, kind, config }: Inputs): readonly Remains[] {
+  const labels = jobLabels({ job, operatorName: kind.operatorName, config: config.build });
+  const isOwn = (pod: PodView) => pod.controllerUid !== null || hasLabels(pod.labels, labels);
+  return remainsIn({ ...seen, pods: seen.pods.filter(isOwn) }, job.uid);
+}
+
+/** The same of a job whose record is gone. What Gangway has released belongs to no job. */
+function remainsIn(seen: ObservedCluster, jobUid: string): readonly Remains[] {
+  const pods = seen.pods.filter((pod) => pod.jobUid === jobUid && !pod.released);
   const { groups = [], scheduler } = seen.gang ?? {};
   const groupVersion = scheduler === undefined ? "" : GANG_SCHEDULERS[scheduler].apiVersion;
   const numbers = new Set([...pods, ...seen.services, ...seen.configMaps, ...groups].map(({ admission }) => admission));
@@ -130,12 +144,21 @@ function deletions(remains: Remains, keep: Keep, namespace: string): readonly Ac
     .map(({ name, uid }): Action => ({ ...at, kind: "deletePodGroup", name, uid, apiVersion }));
   const pods = remains.pods.filter((pod) => !pod.deleting && !keep.pod(pod)).map(gone("deletePod"));
   const doomed = [...pods, ...groups];
-  const podStays = remains.pods.some((pod) => keep.pod(pod));
-  if (podStays || keep.others) return doomed;
-  const services = remains.services.filter(({ deleting }) => !deleting).map(gone("deleteService"));
+  const stays = remains.pods.some((pod) => keep.pod(pod)) || keep.others;
+  const ended = stays ? servicesOfDeletedPods(remains, keep) : remains.services;
+  const services = ended.filter(({ deleting }) => !deleting).map(gone("deleteService"));
+  if (stays) return [...doomed, ...services];
   const configMaps = remains.configMaps.filter(({ deleting }) => !deleting).map(gone("deleteConfigMap"));
   const anchor = remains.anchor === null || remains.anchor.deleting ? [] : [gone("deleteAnchor")(remains.anchor)];
   return [...doomed, ...services, ...configMaps, ...anchor];
+}
+
+/** The services whose pods go, or are gone. The name of a replica's service is that of its pod. */
+function servicesOfDeletedPods({ pods, services }: Remains, keep: Keep): readonly ObjectView[] {
+  const stays = new Map(pods.map((pod) => [pod.name, keep.pod(pod) && !pod.deleting]));
+  return services.filter(({ name, labels }) => {
+    return labels[LABEL.replicaIndex] !== undefined && !(stays.get(name) ?? keep.services);
+  });
 }
 
 /** Deletes all objects that are seen of a job whose record is gone. */
@@ -167,6 +190,7 @@ function keepOf(draft: Draft, inputs: Inputs, admission: Admission): Keep {
     },
     // A limit deletes the PodGroup in the pass that ends the gang, the pods' own end in the next one, as with Kubeflow.
     group: draft.stopped && failure?.limit !== true,
+    services: policy === "None" && !cancelled,
     others: (policy === "None" && !cancelled) || counts.some(({ succeeded, failed }) => succeeded + failed > 0),
   };
 }
@@ -182,9 +206,11 @@ function settle(draft: Draft, inputs: Inputs, admission: Admission): void {
   const seen = inputs.observed.find(({ cluster }) => cluster === admission.cluster);
   if (seen === undefined) return;
   const settledAtMs = (admission.belowMinSinceMs ?? Number.NEGATIVE_INFINITY) + OUTSTANDING_MS;
-  const remains = remainsIn(seen, inputs.job.uid).find(({ number }) => number === admission.number);
+  const remains = remainsOf(seen, inputs).find(({ number }) => number === admission.number);
+  // Nothing of a lost cluster is known, and only a gang that left it gives its tokens back.
+  if (seen.lostFence !== undefined && admission.abandonedMs === undefined) return;
   const released = releaseTimeMs(draft, inputs, { admission, settledAtMs, remains });
-  const empty = remains === undefined || countOf(remains) === 0;
+  const empty = isEmpty(seen, { admission, remains });
   const gone = released === null || !empty ? null : (admission.goneMs ?? inputs.nowMs);
   if (released === admission.tokensReleasedMs && gone === admission.goneMs) return;
   if (released !== admission.tokensReleasedMs) {
@@ -193,6 +219,15 @@ function settle(draft: Draft, inputs: Inputs, admission: Admission): void {
   }
   if (draft.deleteTimeMs !== null) draft.recheckAtMs.push(inputs.nowMs);
   changeAdmission(draft, { ...admission, tokensReleasedMs: released, goneMs: gone });
+}
+
+/** True if nothing of an admission is left. What a lost cluster has is not known, so that stays as it is recorded. */
+function isEmpty(
+  { lostFence }: ObservedCluster,
+  { admission, remains }: { readonly admission: Admission; readonly remains: Remains | undefined },
+): boolean {
+  if (lostFence !== undefined) return admission.goneMs !== null;
+  return remains === undefined || countOf(remains) === 0;
 }
 
 function countOf({ pods, services, configMaps, groups, anchor }: Remains): number {

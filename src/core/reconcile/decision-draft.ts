@@ -4,6 +4,7 @@ import { minOf } from "../../runtime/lists.ts";
 import { type ConditionChange, setCondition } from "../job/conditions.ts";
 import type { JobEvent } from "../job/event.ts";
 import type { Job } from "../job/job.ts";
+import type { Placement } from "../job/placement/placement.ts";
 import type { Admission, ConditionType, JobStatus } from "../job/status.ts";
 import type { Kind } from "../kinds/kind.ts";
 import type { Registry } from "../kinds/registry.ts";
@@ -23,15 +24,24 @@ export type ReconcileConfig = {
   readonly pending?: PendingLimits;
 };
 
+/** What a decision reads beside the record, the objects and the time. */
+export type BesideRecord = {
+  /**
+   * An object that an API server has refused to create. The worker remembers it until it is recorded. Null or omitted:
+   * none is known.
+   */
+  readonly refused?: RefusedCreate | null;
+  /** The planned nodes of the live admission. Null or omitted: none are planned. */
+  readonly placement?: Placement | null;
+};
+
 /** The inputs of a decision. */
-export type Inputs = {
+export type Inputs = Required<BesideRecord> & {
   readonly job: Job;
   readonly kind: Kind;
   readonly observed: Observed;
   readonly nowMs: number;
   readonly config: ReconcileConfig;
-  /** An object that the job's cluster refuses to create. Null: none is known. */
-  readonly refused: RefusedCreate | null;
 };
 
 /** An object that an API server has refused to create. */
@@ -67,13 +77,15 @@ export function startDraft(job: Job): Draft {
   return { status, admissions, deleteTimeMs, events: [], actions: [], recheckAtMs: [], stopped: false };
 }
 
-/** The finished decision. It has no record if the job stays as it was. */
-export function finishDraft(draft: Draft, job: Job): Decision {
+/** The finished decision. It has no record if the job stays as it was: the time of this step alone is not recorded. */
+export function finishDraft(draft: Draft, job: Job, nowMs: number): Decision {
   const next = { status: withShortTexts(draft.status), admissions: draft.admissions, deleteTimeMs: draft.deleteTimeMs };
   const before = { status: job.status, admissions: job.admissions, deleteTimeMs: job.deleteTimeMs };
   const changed = canonicalJson(next) !== canonicalJson(before);
   return {
-    record: changed ? { ...next, events: draft.events.map(short) } : null,
+    record: changed
+      ? { ...next, status: { ...next.status, lastReconcileMs: nowMs }, events: draft.events.map(short) }
+      : null,
     forget: false,
     actions: draft.actions,
     recheckAtMs: draft.recheckAtMs.length === 0 ? null : minOf(draft.recheckAtMs),

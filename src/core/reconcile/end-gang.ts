@@ -127,9 +127,8 @@ function recordedFailure(first: SlotFailure | undefined, message: string): Failu
 
 /** Adds an event, once, when system failures make later attempts of the job not interruptible. */
 function noteInterruptibleEnd(draft: Draft, { job }: Inputs, before: Attempts): void {
-  const { runPolicy } = job.spec;
   const { attempts } = draft.status;
-  if (!isInterruptible(runPolicy, before) || isInterruptible(runPolicy, attempts)) return;
+  if (!isInterruptible(job.spec, before) || isInterruptible(job.spec, attempts)) return;
   const message =
     `${job.spec.kind} ${job.name} is no longer interruptible: ` +
     `the system has failed it ${attempts.system} time(s).`;

@@ -1,7 +1,9 @@
 import { append, maxOf } from "../../runtime/lists.ts";
 import { type Job, liveAdmission } from "../job/job.ts";
 import { withoutNomination } from "../job/nomination.ts";
-import type { Admission, Failure } from "../job/status.ts";
+import type { Admission, Failure, JobStatus } from "../job/status.ts";
+import type { TaskInfo } from "../job/task-info.ts";
+import { isService } from "../kinds/kind.ts";
 import { type Arrangement, arrangeGang } from "./arrange-gang.ts";
 import { changeAdmission, changeCondition, type Draft, type Inputs, reasonOf } from "./decision-draft.ts";
 
@@ -30,6 +32,7 @@ export function finishJob(draft: Draft, inputs: Inputs, end: End): void {
     backoff: null,
     failure: end.phase === "FAILED" ? end.failure : null,
     attempts: { ...draft.status.attempts, notBeforeMs: {}, restartsSeen: {} },
+    ...abortedInfo(draft, inputs, end),
   };
   draft.events.push({ type: end.phase === "FAILED" ? "Warning" : "Normal", reason, message: end.message });
   const live = liveAdmission(draft);
@@ -38,6 +41,24 @@ export function finishJob(draft: Draft, inputs: Inputs, end: End): void {
   draft.stopped = true;
   draft.recheckAtMs.push(nowMs);
 }
+
+/** A cancelled job at a service is ABORTED, in the words of its plugin, which reports nothing more. */
+function abortedInfo(draft: Draft, { kind, nowMs }: Inputs, end: End): Pick<JobStatus, "info"> {
+  if (end.phase !== "CANCELLED" || !isService(kind)) return {};
+  const { info = NO_INFO } = draft.status;
+  const times = { occurredAtMs: nowMs, reportedAtMs: nowMs };
+  return { info: { ...info, phase: "ABORTED", version: 0, reason: end.message, ...times } };
+}
+
+/** The info of a job whose plugin has reported nothing. */
+const NO_INFO: TaskInfo = {
+  logs: [],
+  externalResources: [],
+  occurredAtMs: null,
+  reportedAtMs: null,
+  additionalReasons: [],
+  customInfo: null,
+};
 
 /** A time at which a job ends, whatever its pods do. */
 type TimeLimit = { readonly atMs: number; readonly code: string; readonly words: string };

@@ -4,10 +4,10 @@
  */
 
 import type { JobEvent } from "../job/event.ts";
-import type { MemberEnd, PodFacts, PodPhases, ReplicaStatus } from "../job/status.ts";
+import { isTerminal, type MemberEnd, type PodFacts, type PodPhases, type ReplicaStatus } from "../job/status.ts";
 import { PODS_TOLD_MAX, type TaskPhase } from "../job/task-info.ts";
 import { podFacts } from "../pods/read/pod-facts.ts";
-import type { PodView } from "../pods/read/pod-view.ts";
+import { hasEndedItself, type PodView } from "../pods/read/pod-view.ts";
 import type { Arrangement, Slot } from "./arrange-gang.ts";
 import { exitCodeIn, isActive, roleStates } from "./count-failures.ts";
 import { changeCondition, type Draft, type Inputs, reasonOf } from "./decision-draft.ts";
@@ -107,20 +107,56 @@ function replicaStatuses({ slots, strays }: Arrangement): Record<string, Replica
 }
 
 /**
- * Events with the exit codes of pods that have just failed. A failure that restarts its pod is seen as new only once.
- * For other failures the recorded phases and counts show whether they are new.
+ * Counts the pods of a job that has ended, once the pass that ended it is over. After a success, those that still ran
+ * have succeeded. After a failure or cancellation none is active any more once the tokens are released, because then
+ * all pods have ended. Source: Kubeflow's `ReconcileJobs`. An admission that was gone before stays as it is.
  */
-export function exitEvents(failures: readonly SlotFailure[], inputs: Inputs): readonly JobEvent[] {
-  const { job } = inputs;
+export function countEnded(draft: Draft, { job }: Pick<Inputs, "job">): void {
+  const { phase, replicaStatuses } = draft.status;
+  if (draft.stopped || !isTerminal(draft.status) || job.admissions.every(({ goneMs }) => goneMs !== null)) return;
+  const succeeds = phase === "SUCCEEDED";
+  if (!succeeds && draft.admissions.some(({ tokensReleasedMs }) => tokensReleasedMs === null)) return;
+  if (Object.values(replicaStatuses).every(({ active }) => active === 0)) return;
+  const counted = Object.entries(replicaStatuses).map(([role, { active, succeeded, failed }]) => {
+    if (!succeeds || active === 0) return [role, { active: 0, succeeded, failed }] as const;
+    return [role, { active: 0, succeeded: succeeded + active, failed, activeAtEnd: active }] as const;
+  });
+  draft.status = { ...draft.status, replicaStatuses: Object.fromEntries(counted) };
+}
+
+/** Events with the exit codes of pods that have just ended, those with code 0 too. */
+export function exitEvents(
+  { slots, failures }: { readonly slots: readonly Slot[]; readonly failures: readonly SlotFailure[] },
+  inputs: Inputs,
+): readonly JobEvent[] {
+  const exits = [...newlySucceeded(slots), ...newlyFailed(failures, inputs)];
+  return exits.flatMap(({ slot, pod }) => {
+    const exitCode = exitCodeIn(slot, inputs);
+    const message = `Pod: ${inputs.job.namespace}.${pod.name} exited with code ${exitCode}`;
+    return exitCode === null ? [] : [{ type: "Normal", reason: "ExitedWithCode", message } as const];
+  });
+}
+
+type Exit = { readonly slot: Slot; readonly pod: PodView };
+
+/** This pass records the end of each such member, or ends the job: the next one does not see it as new. */
+function newlySucceeded(slots: readonly Slot[]): readonly Exit[] {
+  return slots.flatMap((slot) => {
+    const { pod, ended } = slot;
+    return ended === null && pod?.phase === "Succeeded" && hasEndedItself(pod) ? [{ slot, pod }] : [];
+  });
+}
+
+/**
+ * A failure that restarts its pod is seen as new only once. For other failures the recorded phases and counts show
+ * whether they are new.
+ */
+function newlyFailed(failures: readonly SlotFailure[], { job }: Inputs): readonly Exit[] {
   const staying = (role: string) => failures.filter(({ slot, retried }) => slot.role === role && !retried).length;
   const isRecorded = ({ key }: Slot) => job.status.pods?.phases[key] === "PERMANENT_FAILURE";
   const isNew = ({ slot, retried }: SlotFailure) =>
     retried || (!isRecorded(slot) && staying(slot.role) > (job.status.replicaStatuses[slot.role]?.failed ?? 0));
-  return failures.filter(isNew).flatMap(({ slot, pod }) => {
-    const exitCode = exitCodeIn(slot, inputs);
-    const message = `Pod: ${job.namespace}.${pod.name} exited with code ${exitCode}`;
-    return exitCode === null ? [] : [{ type: "Normal", reason: "ExitedWithCode", message } as const];
-  });
+  return failures.filter(isNew);
 }
 
 /**

@@ -16,7 +16,7 @@ import { showPods } from "./gang-status.ts";
 import { judgePods } from "./judge-pods.ts";
 import { noteMinimum } from "./note-minimum.ts";
 import { forgetShrink } from "./scale-down.ts";
-import { undoAdmission } from "./undo-admission.ts";
+import { undoAdmission } from "./undo/undo-admission.ts";
 
 /**
  * Sets a job aside if the watchdog's notes blame it. Null: they do not, or it is set aside already. What the planner
@@ -37,7 +37,7 @@ export function setAside(job: Job, notes: readonly StepNote[], nowMs: number): D
   forgetShrink(draft);
   draft.events.push({ type: "Warning", reason: "SetAside", message });
   draft.recheckAtMs.push(nowMs);
-  return finishDraft(draft, job);
+  return finishDraft(draft, job, nowMs);
 }
 
 function waitingFor({ status }: Job, { message }: Blame, nowMs: number) {

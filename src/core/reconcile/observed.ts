@@ -20,6 +20,13 @@ export type PodGroupView = ObjectView & { readonly phase: string; readonly reque
 /** The objects of one job in one cluster, as a worker's reflectors have them; as stale as the cluster's watch. */
 export type ObservedCluster = {
   readonly cluster: string;
+  /** True: the cluster was given up, so nothing of it will be seen any more. Omitted: false. */
+  readonly forgotten?: true;
+  /**
+   * The cluster counts as lost: nothing is known of its objects, and they may exist. The fence of the last admission
+   * before that; later ones were made after its return. Omitted: it is not lost.
+   */
+  readonly lostFence?: string;
   /** Pods with the job's uid, and foreign pods that have the name of one of its pods. */
   readonly pods: readonly PodView[];
   /** The last state of pods that the platform has just removed. Omitted: none. */

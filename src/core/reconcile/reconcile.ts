@@ -5,18 +5,19 @@ import { isTerminal } from "../job/status.ts";
 import { isService, type Kind } from "../kinds/kind.ts";
 import { kindOfJob, OWN_ENTRY } from "../kinds/registry.ts";
 import { boundTimes } from "./bound-times.ts";
-import { cleanUp, expire, remainsIn, removeAll, settleAll } from "./clean-up.ts";
+import { cleanUp, expire, remainsOf, removeAll, settleAll } from "./clean-up.ts";
 import type { Action, Decision } from "./decision.ts";
 import {
+  type BesideRecord,
   type Draft,
   finishDraft,
   type Inputs,
   type ReconcileConfig,
-  type RefusedCreate,
   startDraft,
 } from "./decision-draft.ts";
 import { cancelMessage, finishJob } from "./finish-job.ts";
 import { forceDeleteLost } from "./force-delete.ts";
+import { countEnded } from "./gang-status.ts";
 import { holdGang, holdTask } from "./hold-gang.ts";
 import type { Observed } from "./observed.ts";
 import { kindFailed } from "./plugins/kind-failed.ts";
@@ -26,7 +27,8 @@ import { forgetStartProblem } from "./problems/start-problem.ts";
 import { runGang } from "./run-gang.ts";
 import { forgetShrink } from "./scale-down.ts";
 import { resume, suspend } from "./suspend.ts";
-import { evict, forgetEviction } from "./wait-again.ts";
+import { hasLostStart, noteAbandoned, withoutLost } from "./undo/lost-cluster.ts";
+import { abandon, evict, forgetEviction } from "./undo/wait-again.ts";
 
 /**
  * Decides the next step of one job from its record, its observed objects and the time alone. The same inputs give the
@@ -38,8 +40,6 @@ import { evict, forgetEviction } from "./wait-again.ts";
  *      └─────────── start timeout, eviction ────────────┴───────────┴────────────┤
  *                                               SUCCEEDED | FAILED | CANCELLED ◀──┘ then clean-up, tokens, time to live
  *
- * `refused` is an object that an API server has refused to create. The worker remembers it until it is recorded.
- *
  * `observed` must be taken no earlier than the record was read. Otherwise objects of a newer admission would look like
  * those of an unknown one, and would be deleted.
  */
@@ -48,11 +48,11 @@ export function reconcile(
   observed: Observed,
   nowMs: number,
   config: ReconcileConfig,
-  refused: RefusedCreate | null = null,
+  { refused = null, placement = null }: BesideRecord = {},
 ): Decision {
   const job = boundTimes(recorded, nowMs);
   const kind = kindOfJob(config.kinds, job);
-  const inputs: Inputs = { job, kind, observed, nowMs, config, refused };
+  const inputs: Inputs = { job, kind, observed, nowMs, config, refused, placement };
   const draft = startDraft(job);
   const runner = runnerOf(kind, isSetAside(job));
   if (!isTerminal(job.status)) advance(draft, inputs, runner);
@@ -65,7 +65,7 @@ export function reconcile(
   runner.abort(draft, inputs);
   runner.finalize(draft, inputs);
   expire(draft, inputs);
-  const decision = finishDraft(draft, recorded);
+  const decision = finishDraft(draft, recorded, nowMs);
   return isForgotten(decision, inputs) ? { ...decision, forget: true } : decision;
 }
 
@@ -100,15 +100,34 @@ function advance(draft: Draft, inputs: Inputs, runner: Runner): void {
   } else if (live !== null && isEvicted(job)) {
     evict(draft, inputs, live);
   } else if (live !== null) {
-    runner.handle(draft, inputs, live);
+    bringForward(draft, inputs, { live, runner });
   }
+  if (live !== null) noteAbandoned(draft, inputs, live);
+}
+
+/** Brings a live admission forward, or undoes it because its cluster is gone. */
+function bringForward(
+  draft: Draft,
+  inputs: Inputs,
+  { live, runner }: { readonly live: Admission; readonly runner: Runner },
+): void {
+  const { observed } = inputs;
+  if (isGivenUp(observed, live)) abandon(draft, inputs, { admission: live, gone: "ClusterGivenUp" });
+  else if (hasLostStart(inputs, live)) abandon(draft, inputs, { admission: live, gone: "ClusterLost" });
+  else runner.handle(draft, { ...inputs, observed: withoutLost(observed) }, live);
+}
+
+/** True if the cluster of an admission was given up. */
+function isGivenUp(observed: Observed, { cluster: of }: Admission): boolean {
+  return observed.some(({ cluster, forgotten }) => cluster === of && forgotten === true);
 }
 
 /** True if a deleted job's record can be removed: no object of it is seen, and this pass has nothing else to record. */
-function isForgotten(decision: Decision, { job, observed }: Inputs): boolean {
+function isForgotten(decision: Decision, inputs: Inputs): boolean {
+  const { job, observed } = inputs;
   if (job.deleteTimeMs === null || decision.record !== null || !isTerminal(job.status)) return false;
   const settled = job.admissions.every(({ tokensReleasedMs, goneMs }) => tokensReleasedMs !== null && goneMs !== null);
-  return settled && observed.every((seen) => remainsIn(seen, job.uid).length === 0);
+  return settled && observed.every((seen) => remainsOf(seen, inputs).length === 0);
 }
 
 /**
@@ -132,6 +151,7 @@ const gangRunner: Runner = {
   abort: cleanUp,
   finalize: (draft, inputs) => {
     settleAll(draft, inputs);
+    countEnded(draft, inputs);
     forceDeleteLost(draft, inputs);
   },
 };

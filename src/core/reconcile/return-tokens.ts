@@ -4,15 +4,16 @@
  */
 import { objectAt } from "../../runtime/json.ts";
 import { maxOf } from "../../runtime/lists.ts";
+import { ofRole } from "../job/flavor-labels.ts";
 import type { JobSpec } from "../job/spec.ts";
 import type { GangAdmission } from "../job/status.ts";
 import { hasEnded } from "../pods/read/pod-view.ts";
 import { podRequests } from "../pods/resources.ts";
-import { afterRun } from "./admission-backoff.ts";
 import type { Arrangement, Slot } from "./arrange-gang.ts";
 import { changeAdmission, type Draft, type Inputs, OUTSTANDING_MS } from "./decision-draft.ts";
 import { returnedKeys } from "./member-ends.ts";
-import { waitAgain } from "./wait-again.ts";
+import { afterRun } from "./undo/admission-backoff.ts";
+import { waitAgain } from "./undo/wait-again.ts";
 
 /**
  * Notes which members hold no tokens any more: those that have ended by the record, once each pod of theirs that is
@@ -46,13 +47,13 @@ export function returnTokens(
 
 /** The replica types whose pods request a resource that is counted in tokens. */
 function rolesWithTokens({ replicaSpecs }: JobSpec, { flavors }: GangAdmission): ReadonlySet<string> {
-  const resources = Object.keys(flavors);
-  const requests = (role: string) => podRequests(objectAt(replicaSpecs[role]?.template, "spec"));
-  return new Set(
-    resources.length === 0
-      ? []
-      : Object.keys(replicaSpecs).filter((role) => resources.some((resource) => (requests(role)[resource] ?? 0) > 0)),
-  );
+  const holding = Object.keys(replicaSpecs).filter((role) => {
+    const resources = Object.keys(ofRole(flavors, role));
+    if (resources.length === 0) return false;
+    const requests = podRequests(objectAt(replicaSpecs[role]?.template, "spec"));
+    return resources.some((resource) => (requests[resource] ?? 0) > 0);
+  });
+  return new Set(holding);
 }
 
 function podsHaveEnded({ pod, stale }: Slot): boolean {

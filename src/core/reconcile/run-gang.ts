@@ -16,9 +16,10 @@ import { noteMinimum } from "./note-minimum.ts";
 import { syncObjects } from "./objects/sync-objects.ts";
 import { restartGrown } from "./partial-gang.ts";
 import { showProblems } from "./problems/show-problems.ts";
+import { requestRepair } from "./repair-placement.ts";
 import { returnTokens, undoForRestart } from "./return-tokens.ts";
 import { giveUpMembers } from "./scale-down.ts";
-import { undoAdmission } from "./undo-admission.ts";
+import { undoAdmission } from "./undo/undo-admission.ts";
 
 /**
  * Brings a live admission of a gang forward: starts it, judges its pods, counts their failures, ends or undoes it, and
@@ -40,7 +41,7 @@ export function runGang(draft: Draft, inputs: Inputs, live: Admission): void {
   if (draft.status.startTimeMs === null && !isDelayed(seen)) start(draft, inputs, seen);
   const failures = newFailures(seen.slots, inputs);
   showPods(draft, inputs, { admission, arranged: seen, failures });
-  append(draft.events, exitEvents(failures, inputs));
+  append(draft.events, exitEvents({ slots: seen.slots, failures }, inputs));
   if (endJob(draft, inputs, { admission, slots: seen.slots, failures })) return;
   const told = restartGrown(draft, inputs, { admission, slots: seen.slots });
   const counted = { ...inputs.job, status: draft.status };
@@ -56,6 +57,7 @@ export function runGang(draft: Draft, inputs: Inputs, live: Admission): void {
   const noted = noteMinimum(draft, inputs, { admission: ends, arranged, over });
   if (undoAdmission(draft, inputs, { admission: noted, arranged })) return;
   giveUpMembers(draft, inputs, { admission: noted, arranged });
+  requestRepair(draft, inputs, { admission: noted, slots: arranged.slots });
   const synced = syncObjects(draft, inputs, noted, arranged);
   if (synced !== "synced") {
     endBySize(draft, inputs, synced);

@@ -9,7 +9,7 @@ const OPEN_MS = 500;
 
 /**
  * Lists allocations from the ledger. If the filter names a pool of durability REDIS, lists that pool from its counters.
- * These keep no grant times: a filter by age is answered `noGrantTimes`.
+ * These keep no grant times: a filter by age, or of tokens that never lapse, is answered `noGrantTimes`.
  */
 export async function listAllocations(
   ports: AdminPorts,
@@ -19,7 +19,7 @@ export async function listAllocations(
   const { pool, olderThanMs, ...filter } = query.filter;
   const settings = pool === null ? null : await cache.pool(pool);
   if (settings?.durability === "REDIS") {
-    if (olderThanMs !== null) return "noGrantTimes";
+    if (olderThanMs !== null || filter.neverLapses) return "noGrantTimes";
     return listFromCounters(await domains.domain(settings), query, clock.nowMs());
   }
   const grantedBeforeMs = olderThanMs === null ? null : clock.nowMs() - olderThanMs;
@@ -35,7 +35,9 @@ export async function listAllocations(
     const inMs = token?.fence === row.fence ? token.expiresInMs : null;
     return { ...row, holder, expireTimeMs: inMs === null ? null : nowMs + inMs };
   });
-  return { allocations, next: page.next };
+  // A renewal may have given a token a lease that the ledger does not know.
+  const shown = filter.neverLapses ? allocations.filter(({ expireTimeMs }) => expireTimeMs === null) : allocations;
+  return { allocations: shown, next: page.next };
 }
 
 async function findAll(

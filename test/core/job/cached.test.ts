@@ -101,8 +101,10 @@ for (const [name, { other, is }] of Object.entries(turns)) {
 }
 
 test("a job that is answered succeeds without an admission, and says whose result it has", () => {
-  const done = ended(asking("done", "k"), "SUCCEEDED");
+  const succeeded = ended(asking("done", "k"), "SUCCEEDED");
+  const done = { ...succeeded, status: { ...succeeded.status, outputs: { rows: 1 } } };
   const job = look(asking("job", "k"), [done]);
+  assert.deepEqual(job.status.outputs, { rows: 1 });
   assert.equal(job.status.phase, "SUCCEEDED");
   assert.deepEqual(job.admissions, []);
   assert.deepEqual(job.status.cache, { state: "hit", by: "ns/done" });

@@ -157,7 +157,7 @@ test("a spec that names nothing gets the defaults of its kind", () => {
       startBackoffLimit: 3,
       restartScope: "REPLICA",
       suspend: false,
-      schedulingPolicy: { minAvailable: 4, queue: "default", scheduleTimeoutSeconds: 600 },
+      schedulingPolicy: { minAvailable: 4, queue: "default", scheduleTimeoutSeconds: 600, isTimeoutDefault: true },
     },
     kindSpec: {},
     priority: 0,
@@ -226,7 +226,7 @@ const interruptions: Record<string, { readonly policy: object; readonly system: 
 };
 for (const [name, { policy, system, is }] of Object.entries(interruptions)) {
   test(`${name} is ${is ? "" : "not "}interruptible`, () => {
-    assert.equal(isInterruptible({ ...JOB.spec.runPolicy, ...policy }, { system }), is);
+    assert.equal(isInterruptible({ ...JOB.spec, runPolicy: { ...JOB.spec.runPolicy, ...policy } }, { system }), is);
   });
 }
 

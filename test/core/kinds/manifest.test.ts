@@ -197,7 +197,7 @@ test("the kind sets omitted members of a job, and spells its replica types", () 
     systemBackoffLimit: 20,
     startBackoffLimit: 3,
     restartScope: "REPLICA",
-    schedulingPolicy: { minAvailable: 4, queue: "team", scheduleTimeoutSeconds: 600 },
+    schedulingPolicy: { minAvailable: 4, queue: "team", scheduleTimeoutSeconds: 600, isTimeoutDefault: true },
   });
 });
 

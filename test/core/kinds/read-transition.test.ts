@@ -24,6 +24,7 @@ const failure = { code: "Lost", kind: "SYSTEM", message: "m" };
 const full = {
   info: { phase: "RETRYABLE_FAILURE", version: 3, reason: "r", task, failure, cleanupOnFailure: true },
   state: { version: 2, value: { at: 1 } },
+  outputs: { rows: 1, table: "t" },
   recheckAfterMs: 9,
 };
 
@@ -35,7 +36,8 @@ const messageOf = (value: unknown) => {
 
 test("an answer with every member is read as it is", () => {
   const { phase, version, reason } = full.info;
-  const transition = { phase, version, reason, task, failure, cleanup: true, state: full.state, recheckAfterMs: 9 };
+  const rest = { cleanup: true, state: full.state, outputs: full.outputs, recheckAfterMs: 9 };
+  const transition = { phase, version, reason, task, failure, ...rest };
   assert.deepEqual(read(full), { kind: "read", transition });
 });
 
@@ -49,6 +51,7 @@ test("omitted members have defaults", () => {
     failure: null,
     cleanup: false,
     state: null,
+    outputs: null,
     recheckAfterMs: 5_000,
   };
   const running = { kind: "read", transition: { phase: "RUNNING", ...rest } };
@@ -73,7 +76,7 @@ test("omitted members have defaults", () => {
 
 /** The path of each member of a value, as messages name it. Members of free objects have none. */
 function pathsOf(value: unknown, path = ""): readonly string[] {
-  if (path === "state.value" || path === "info.task.customInfo") return [path];
+  if (["state.value", "info.task.customInfo", "outputs"].includes(path)) return [path];
   if (Array.isArray(value)) return [path, ...value.flatMap((one, at) => pathsOf(one, `${path}[${at}]`))];
   if (typeof value !== "object" || value === null) return [path];
   const inner = Object.entries(value).flatMap(([name, one]) => pathsOf(one, path === "" ? name : `${path}.${name}`));
@@ -154,4 +157,25 @@ test("the largest values are accepted, and text for people is cut and cleaned", 
   const outcome = read(replaced("info.reason", `a\0\uD800${"b".repeat(5_000)}`));
   assert.ok(outcome.kind === "read");
   assert.equal(outcome.transition.reason, `a\uFFFD\uFFFD${"b".repeat(4_086)}…`);
+});
+
+test("outputs are as inputs may be, and a wrong one is named", () => {
+  const outputs: readonly (readonly [given: unknown, message: string])[] = [
+    [[], "outputs must be an object"],
+    [
+      { "1st": 1 },
+      "outputs.1st must have a name of at most 63 characters: a letter or _, then letters, digits, _ and -",
+    ],
+    [
+      { a: [1, null] },
+      "outputs.a must be text, a number, true, false, a list or an object; null is not allowed, nor null in a list",
+    ],
+    [
+      Object.fromEntries(Array.from({ length: 101 }, (_, at) => [`v${at}`, at])),
+      "outputs has 101 outputs: at most 100 are allowed",
+    ],
+  ];
+  for (const [given, message] of outputs) {
+    assert.equal(messageOf({ info: { phase: "RUNNING" }, outputs: given }), message);
+  }
 });

@@ -53,6 +53,11 @@ function recorded(from: PlanSnapshot, admissions: readonly PlannedAdmission[]): 
   };
 }
 
+/** An admission without its planned nodes, which have laws of their own. */
+export function withoutNodes({ runs: _, ...planned }: PlannedAdmission): PlannedAdmission {
+  return planned;
+}
+
 /** A plan without the numbers of its refusals, which depend on the moment of the plan at which they are read. */
 export function withoutNumbers({ refusals, ...plan }: Plan) {
   const found = inOrder(refusals).map(({ jobUid, generation, reason, head = null, retryAtMs, clusters, quotas }) => {
@@ -62,7 +67,7 @@ export function withoutNumbers({ refusals, ...plan }: Plan) {
     const ofQuotas = quotas.map(({ queue, flavor, scope, reason }) => ({ queue, flavor, scope, reason }));
     return { jobUid, generation, reason, head, retryAtMs, clusters: ofClusters, quotas: ofQuotas };
   });
-  return { ...plan, refusals: found };
+  return { ...plan, admissions: plan.admissions.map(withoutNodes), refusals: found };
 }
 
 /** A plan without the names of nodes that are one of several equally near ones. */
@@ -73,7 +78,7 @@ export function withoutTies({ refusals, ...plan }: Plan) {
     clusters: refusal.clusters.map(maskedCluster),
     quotas: refusal.quotas.map(maskedQuota),
   }));
-  return { ...plan, refusals: masked };
+  return { ...plan, admissions: plan.admissions.map(withoutNodes), refusals: masked };
 }
 
 function inOrder(refusals: readonly Refusal[]): readonly Refusal[] {

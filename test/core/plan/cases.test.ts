@@ -689,6 +689,8 @@ test("a gang that no cluster can take is told why for each", () => {
   const clusters = [
     cluster("a", { cordoned: true }),
     cluster("b", { reachable: false }),
+    cluster("bad", { reachable: false, unusable: true }),
+    cluster("back", { reachable: false, returning: true }),
     cluster("c", { capacity: null }),
     cluster("d", { flavors: [{ ...flavor("h100"), resource: "other" }] }),
     cluster("e", { labels: { region: "us" } }),
@@ -697,7 +699,7 @@ test("a gang that no cluster can take is told why for each", () => {
   const one = job({
     name: "a",
     roles: gang(1, 8),
-    clusters: ["a", "b", "c", "d", "e"],
+    clusters: ["a", "b", "bad", "back", "c", "d", "e"],
     clusterSelector: { region: "eu" },
   });
   const labelled = clusters.map((each) => ({ ...each, labels: { region: "eu", ...each.labels } }));
@@ -707,6 +709,8 @@ test("a gang that no cluster can take is told why for each", () => {
   assert.deepEqual(found, [
     ["a", "Cordoned", null],
     ["b", "Unreachable", null],
+    ["back", "Returning", null],
+    ["bad", "Unusable", null],
     ["c", "CapacityUnknown", null],
     ["e", "NotSelected", null],
     ["f", "NotSelected", null],
@@ -714,8 +718,11 @@ test("a gang that no cluster can take is told why for each", () => {
   ]);
   assert.equal(
     refusal?.message,
-    "no cluster can be used: a: it is cordoned; b: it cannot be reached; c: its capacity has not been observed yet; " +
-      "e: it has no label region=eu; f: the job asks for a, b, c, d, e; d: it has no gpu/h100",
+    "no cluster can be used: a: it is cordoned; b: it cannot be reached; " +
+      "back: it has just returned, and what gangs left there is being deleted; " +
+      "bad: it answers, but this service cannot use it until an operator has seen to it; " +
+      "c: its capacity has not been observed yet; e: it has no label region=eu; " +
+      "f: the job asks for a, b, bad, back, c, d, e; d: it has no gpu/h100",
   );
   const [alone] = plan(snapshot({ waiting: [one], clusters: [], queues }), AT).refusals;
   assert.deepEqual([alone?.reason, alone?.message], ["NoCluster", "there is no cluster"]);
@@ -819,6 +826,7 @@ test("a planned admission has every field of its record", () => {
     members: { Worker: 2 },
     flavors: { "nvidia.com/gpu": "gpu/h100" },
     flavorLabels: { "nvidia.com/gpu": { gpu: "h100" } },
+    runs: [{ role: "Worker", first: 0, count: 2, node: planned?.runs?.[0]?.node, others: planned?.runs?.[0]?.others }],
     allocations: [{ pool: "gpu/h100", amount: 8, project: "research", namespace: "ml", queue: "q" }],
   });
 });

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { isByRole } from "../../../src/core/job/flavor-labels.ts";
 import type { TenantName } from "../../../src/core/job/tenant-limits.ts";
 import type { Change } from "../../../src/core/plan/facts/changes.ts";
 import { FleetState } from "../../../src/core/plan/fleet-state.ts";
@@ -105,10 +106,11 @@ const met = {
   takeOvers: 0,
   asleep: 0,
   returned: 0,
+  byRole: 0,
 };
 
 function runHistory(seed: number): void {
-  const truth = new Truth(seed, { alike: seed % 2 === 0, ends: seed % 3 === 0 });
+  const truth = new Truth(seed, { alike: seed % 2 === 0, ends: seed % 3 === 0, types: seed % 4 === 2 });
   const { draw } = truth;
   const follower = new Follower(truth);
   for (let step = 0; step < STEPS; step++) {
@@ -137,6 +139,7 @@ function runHistory(seed: number): void {
     assert.deepEqual(made.causes, expected.causes, name);
     assert.equal(follower.state.hash(), cold.hash(), name);
     met.admissions += made.admissions.length;
+    met.byRole += made.admissions.filter(({ flavors }) => isByRole(flavors)).length;
     if (made.inLine !== null) met.inLine += 1;
     met.evictions += made.evictions.length;
     for (const planned of made.admissions) if (draw.chance(0.7)) follower.tell(truth.record(planned));
@@ -320,5 +323,6 @@ test("the histories met lost and late changes, gaps, take-overs and gangs in a w
   assert.ok(met.preemptions > 0 && met.withdrawn > HISTORIES / 10, JSON.stringify(met));
   assert.ok(met.gaps > HISTORIES / 10 && met.stale > HISTORIES / 10, JSON.stringify(met));
   assert.ok(met.reservations > 0, JSON.stringify(met));
+  assert.ok(met.byRole > HISTORIES / 20, JSON.stringify(met));
   assert.ok(met.inLine > HISTORIES / 10 && met.takeOvers > HISTORIES / 10, JSON.stringify(met));
 });

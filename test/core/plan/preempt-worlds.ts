@@ -2,7 +2,12 @@
 import { spawnSync } from "node:child_process";
 import { join } from "node:path";
 
-const FILES = ["round/rest.property.test.ts", "victims/legal-victims.property.test.ts", "nominee-order.test.ts"];
+const FILES = [
+  "round/rest.property.test.ts",
+  "victims/legal-victims.property.test.ts",
+  "nominee-order.test.ts",
+  "nominee-places.property.test.ts",
+];
 
 const [given = "5000", seed = "1"] = process.argv.slice(2);
 const wrong = [given, seed].find((text) => !Number.isSafeInteger(Number(text)) || Number(text) < 1);

@@ -16,6 +16,20 @@ const queueOf = (name: string, parent: string | null, nominal: number, policy: P
   policy: { ...DEFAULT_POLICY, reserveAfterMs: 0, reclaimWithinTree: "ANY", withinQueue: "LOWER_PRIORITY", ...policy },
 });
 
+/** A queue with quotas of H100 and L4. */
+const withFlavors = (
+  name: string,
+  parent: string | null,
+  [h100, l4]: readonly [number, number],
+  policy: Partial<QueuePolicy> = {},
+): PlanQueue => ({
+  ...queueOf(name, parent, 0, policy),
+  quotas: [
+    { flavor: "gpu/h100", resource: RESOURCE, nominal: h100 },
+    { flavor: "gpu/l4", resource: RESOURCE, nominal: l4 },
+  ],
+});
+
 const QUEUES = [
   queueOf("all", null, 7, { fairSharing: FAIR_SHARING_STRATEGIES }),
   queueOf("beta", "all", 0, {}),
@@ -82,4 +96,26 @@ test("it takes by its initial share again once a gang of its tree has ended", ()
   fleet.end("b9");
   playToRest(fleet);
   assert.equal(fleet.running, "c1:1:gpu/h100 c4:4:gpu/h100");
+});
+
+test("without fair sharing it takes no gang that uses only its own quota, although its queue borrows another", () => {
+  const fleet = new RestFleet(
+    {
+      queues: [
+        withFlavors("all", null, [5, 9], { fairSharing: null }),
+        withFlavors("team", "all", [2, 0]),
+        withFlavors("low", "team", [1, 1]),
+        withFlavors("high", "all", [0, 0], { borrowWithin: { policy: "LOWER_PRIORITY", maxPriority: null } }),
+      ],
+    },
+    { rooms: { north: { h100: 3, l4: 4 } } },
+  );
+  fleet.submit({ uid: "own", queue: "low", size: 3, priority: 0, createTimeMs: 1 });
+  playToRest(fleet);
+  fleet.submit({ uid: "lent", queue: "low", size: 3, priority: 9, createTimeMs: 2 });
+  playToRest(fleet);
+  fleet.submit({ uid: "taker", queue: "high", size: 3, heads: 1, priority: 1, createTimeMs: 3 });
+  playToRest(fleet);
+  assert.deepEqual([playToRest(fleet).fault, fleet.running], [null, "lent:3:gpu/l4 own:3:gpu/h100"]);
+  assert.equal(fleet.preempted, 2, "the taker has taken once, and `own` has taken back its quota");
 });

@@ -303,6 +303,8 @@ test("of very many combinations of flavors, a bounded number is tried", () => {
     resources,
     quota,
     excludes: () => false,
+    cannotHave: () => false,
+    inOneCluster: () => true,
   });
   assert.deepEqual([choices.length, inLine.length, cut], [64, 64, true]);
 });

@@ -168,6 +168,25 @@ export function randomJob(draw: Draw, of: JobDraw): Job {
   };
 }
 
+/** The job, perhaps with more replica types whose pods request GPUs, some of them nodes of one model. */
+export function withTypes(draw: Draw, one: Job): Job {
+  const types = ["Chief", "Evaluator"].filter(() => draw.chance(0.6));
+  const more = types.map((role) => {
+    const model = draw.chance(0.3) ? { nodeSelector: { gpu: draw.of(MODELS) } } : {};
+    const { spec } = job({
+      name: "x",
+      roles: { [role]: { replicas: 1 + draw.upTo(1), gpus: 1 + draw.upTo(2), pod: model } },
+    });
+    return [role, spec.replicaSpecs[role] as NonNullable<(typeof spec.replicaSpecs)[string]>] as const;
+  });
+  const replicaSpecs = { ...one.spec.replicaSpecs, ...Object.fromEntries(more) };
+  const { schedulingPolicy } = one.spec.runPolicy;
+  const added = more.reduce((sum, [, { replicas }]) => sum + replicas, 0);
+  const minAvailable = schedulingPolicy.minAvailable + draw.upTo(added);
+  const runPolicy = { ...one.spec.runPolicy, schedulingPolicy: { ...schedulingPolicy, minAvailable } };
+  return { ...one, spec: { ...one.spec, replicaSpecs, runPolicy } };
+}
+
 function oldAdmission(draw: Draw, clusters: readonly string[]): Admission {
   const tokensReleasedMs = draw.chance(0.7) ? 5 : null;
   return admission({

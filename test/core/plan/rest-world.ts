@@ -1,11 +1,14 @@
 /** Worlds in which nothing arrives or ends, played with the planner's own rounds until they are at rest. */
 
+import { ofRole } from "../../../src/core/job/flavor-labels.ts";
 import { preemptionBackoffMs } from "../../../src/core/job/preemption.ts";
 import { keyedReason } from "../../../src/core/plan/explain/kept-reason.ts";
 import { RefusalMessages } from "../../../src/core/plan/explain/refusal-messages.ts";
 import type { Change } from "../../../src/core/plan/facts/changes.ts";
 import { FleetState } from "../../../src/core/plan/fleet-state.ts";
-import type { PlanGang } from "../../../src/core/plan/model/plan-gang.ts";
+import { amountsOfMembers } from "../../../src/core/plan/model/flavors.ts";
+import { memberGroups } from "../../../src/core/plan/model/gang.ts";
+import type { PlanGang, PlannedFrom } from "../../../src/core/plan/model/plan-gang.ts";
 import type { PlannedAdmission } from "../../../src/core/plan/model/plan-types.ts";
 import { nominationBy, type PlannedPreemption, type PlannedVictim } from "../../../src/core/plan/model/preemption.ts";
 import {
@@ -14,15 +17,19 @@ import {
   type QueuePolicy,
 } from "../../../src/core/plan/model/queue-policy.ts";
 import type { PlanQueue } from "../../../src/core/plan/model/snapshot.ts";
+import { compareAged } from "../../../src/core/plan/queues/order.ts";
+import type { GangRecord } from "../../../src/core/plan/queues/records.ts";
 import { reasonOf } from "../../../src/core/plan/round/reasons.ts";
 import type { FleetPlan } from "../../../src/core/plan/round/run-round.ts";
 import { scopeKey } from "../../../src/core/quota/scopes.ts";
 import { contentHash } from "../../../src/runtime/content-hash.ts";
 import { amounts, cluster, node, pool } from "./plan-world.ts";
 import type { Draw } from "./random-world.ts";
+import { RestLedger, type TellHeld } from "./rest-ledger.ts";
 
 export const RESOURCE = "nvidia.com/gpu";
 const ROLE = "Worker";
+const HEADS = "Master";
 export const MODELS = ["h100", "a100", "l4"] as const;
 
 export type RestGang = {
@@ -30,6 +37,8 @@ export type RestGang = {
   readonly queue: string;
   /** GPUs: one of each member. */
   readonly size: number;
+  /** Members of a second replica type, each with a GPU, which may get another flavor. Omitted: none. */
+  readonly heads?: number;
   /** Omitted: it is not elastic. */
   readonly min?: number;
   readonly priority: number;
@@ -43,7 +52,17 @@ export type RestWorld = {
   readonly waves: readonly (readonly RestGang[])[];
 };
 
-/** A planner's state, and a store that records each plan at once. Nodes have room for everything. */
+/** How many GPUs of each model each cluster has. */
+export type Rooms = Readonly<Record<string, Readonly<Record<string, number>>>>;
+
+type RestOptions = {
+  /** How many rounds later a victim leaves. Omitted: at once. */
+  readonly drainRounds?: number | (() => number);
+  /** Omitted: one cluster has room for everything. */
+  readonly rooms?: Rooms;
+};
+
+/** A planner's state, and a store that records each plan at once. */
 export class RestFleet {
   state = new FleetState();
   /** The last change of each entity. */
@@ -54,33 +73,43 @@ export class RestFleet {
   preempted = 0;
   shrunk = 0;
   readonly #used = new Map<string, number>();
+  readonly #ledger = new RestLedger((...of) => this.#tellHeld(...of));
   #version = 1;
 
-  readonly #drainRounds: number;
+  readonly #queues: readonly PlanQueue[];
+  readonly #drainRounds: () => number;
   #leaving: readonly { readonly victim: PlannedVictim; readonly rounds: number }[] = [];
 
-  constructor({ queues }: Pick<RestWorld, "queues">, { drainRounds = 0 } = {}) {
-    this.#drainRounds = drainRounds;
+  constructor({ queues }: Pick<RestWorld, "queues">, { drainRounds = 0, rooms }: RestOptions = {}) {
+    this.#drainRounds = typeof drainRounds === "number" ? () => drainRounds : drainRounds;
+    this.#queues = queues;
     for (const one of queues) this.#apply({ kind: "queue", name: one.name, version: 1, queue: one });
     const models = new Set(queues.flatMap(({ quotas }) => quotas.map(({ flavor }) => flavor.slice("gpu/".length))));
     for (const model of models) {
       this.#apply({ kind: "pool", name: `gpu/${model}`, version: 1, pool: pool(`gpu/${model}`) });
     }
-    const room = amounts(1_000_000, 1e6);
-    const nodes = [...models].map((model) => node(model, model, { allocatable: room, free: room }));
-    const { capacity: _, ...facts } = cluster("east", { nodes });
-    this.#apply({ kind: "cluster", name: "east", version: 1, facts });
+    const everything = { east: Object.fromEntries([...models].map((model) => [model, 1_000_000])) };
+    for (const [name, room] of Object.entries(rooms ?? everything)) this.#addCluster(name, room);
+  }
+
+  #addCluster(name: string, room: Readonly<Record<string, number>>): void {
+    const nodes = Object.entries(room).map(([model, gpus]) => {
+      const all = amounts(gpus, 1e6);
+      return node(model, model, { allocatable: all, free: all });
+    });
+    const { capacity: _, ...facts } = cluster(name, { nodes });
+    this.#apply({ kind: "cluster", name, version: 1, facts });
     const changes = nodes.map((one) => {
       const key = { kind: "node", name: one.name } as const;
       return { key, entry: { ...key, node: one, members: [] } };
     });
-    this.#apply({ kind: "capacity", cluster: "east", epoch: 1, since: null, sequence: 1, changes });
+    this.#apply({ kind: "capacity", cluster: name, epoch: 1, since: null, sequence: 1, changes });
   }
 
   #apply(change: Change): void {
     const { kind } = change;
-    const name =
-      kind === "sum" ? scopeKey(change.scope) : "uid" in change ? change.uid : "name" in change ? change.name : "";
+    const own = "uid" in change ? change.uid : "name" in change ? change.name : "";
+    const name = kind === "sum" ? scopeKey(change.scope) : kind === "capacity" ? change.cluster : own;
     this.#facts.set(`${kind} ${name}`, change);
     this.state.apply(change);
   }
@@ -91,10 +120,17 @@ export class RestFleet {
     for (const change of this.#facts.values()) this.state.apply(change);
   }
 
-  /** The state of a planner that has loaded all but one gang that waits. */
+  /** The state of a planner that has loaded everything, but that one gang is no nominee and holds nothing. */
   without(uid: string): FleetState {
+    const { queue = "" } = this.gangs.get(uid) ?? {};
+    const held = new Map([...this.#ledger.heldBy(uid)].map(([pool, amount]) => [sumKey(queue, pool), amount]));
     const state = new FleetState();
-    for (const [key, change] of this.#facts) if (key !== `gang ${uid}`) state.apply(change);
+    for (const [key, change] of this.#facts) {
+      if (change.kind === "gang" && change.uid === uid && change.gang !== null)
+        state.apply({ ...change, gang: withoutNomination(change.gang) });
+      else if (change.kind === "sum") state.apply({ ...change, used: change.used - (held.get(key) ?? 0) });
+      else if (key !== `holds ${uid}`) state.apply(change);
+    }
     return state;
   }
 
@@ -111,7 +147,8 @@ export class RestFleet {
   /** A new gang, or another size of one that waits. */
   submit(gang: RestGang): void {
     const { ask, askHash } = planGangOf(gang);
-    this.#set({ ...planGangOf(gang), ...this.gangs.get(gang.uid), ask, askHash });
+    const made = { ...planGangOf(gang), waitsSinceMs: this.nowMs };
+    this.#set({ ...made, ...this.gangs.get(gang.uid), ask, askHash });
   }
 
   setQueue(queue: PlanQueue): void {
@@ -125,6 +162,16 @@ export class RestFleet {
     this.#apply({ kind: "gang", uid, version: this.#next(), gang: null });
   }
 
+  /** True if the order of a queue puts one of its waiting gangs before another one. */
+  isBefore(uid: string, other: string): boolean {
+    const { gangs } = this.state.parts.queues;
+    return compareAged(gangs.get(uid) as GangRecord, gangs.get(other) as GangRecord, this.nowMs) < 0;
+  }
+
+  isStrict(queue: string): boolean {
+    return this.#queues.some(({ name, strategy }) => name === queue && strategy === "STRICT_FIFO");
+  }
+
   /** True while pods of victims have not ended. */
   get isDraining(): boolean {
     return this.#leaving.length > 0;
@@ -136,7 +183,7 @@ export class RestFleet {
     const plan = this.state.round(this.nowMs, { admissionsMax: Number.POSITIVE_INFINITY });
     for (const planned of plan.admissions) this.#admit(planned);
     for (const preemption of plan.preemptions) this.#preempt(preemption);
-    for (const uid of plan.withdrawn) this.#set(withoutNomination(this.gangs.get(uid) as PlanGang));
+    for (const uid of plan.withdrawn) this.#withdraw(uid);
     this.nowMs += 1;
     return plan;
   }
@@ -144,14 +191,15 @@ export class RestFleet {
   /** The members that run, with their pools. */
   get running(): string {
     return [...this.gangs.values()]
-      .flatMap((gang) => gang.admissions.map((live) => `${gang.uid}:${live.members[ROLE]}:${poolOf(live.flavors)}`))
+      .flatMap(({ uid, admissions }) => admissions.map((live) => `${uid}:${live.members[ROLE]}:${poolsOf(live)}`))
       .sort()
       .join(" ");
   }
 
   usedOf(uid: string): ReadonlyMap<string, number> {
-    const [live] = this.gangs.get(uid)?.admissions ?? [];
-    return live === undefined ? new Map() : new Map([[poolOf(live.flavors), live.members[ROLE] ?? 0]]);
+    const gang = this.gangs.get(uid);
+    const [live] = gang?.admissions ?? [];
+    return gang === undefined || live === undefined ? new Map() : usesOf(gang, live);
   }
 
   /** The first time after now at which a gang has backed off. Null: none backs off. */
@@ -161,41 +209,56 @@ export class RestFleet {
     return later.length === 0 ? null : Math.min(...later);
   }
 
-  #admit({ jobUid, admission: number, members, flavors, flavorLabels }: PlannedAdmission): void {
+  #admit({ jobUid, admission: number, cluster, members, flavors, flavorLabels }: PlannedAdmission): void {
+    this.#ledger.release(jobUid);
     const gang = this.gangs.get(jobUid) as PlanGang;
     this.#use(gang, -1);
     const [before] = gang.admissions;
     const times = { admitTimeMs: before?.admitTimeMs ?? this.nowMs, tokensReleasedMs: null, goneMs: null };
-    const live = { number, cluster: "east", state: "live" as const, members, flavors, flavorLabels, ...times };
+    const live = { number, cluster, state: "live" as const, members, flavors, flavorLabels, ...times };
     const made = { ...withoutNomination(gang), waits: false, admissions: [live], lastAdmission: number };
     this.#use(made, 1);
     this.#set(made);
   }
 
+  #withdraw(uid: string): void {
+    this.#ledger.release(uid);
+    this.#set(withoutNomination(this.gangs.get(uid) as PlanGang));
+  }
+
   #preempt(preemption: PlannedPreemption): void {
     const { planned, victims, takesOver = [] } = preemption;
-    const ended = takesOver.filter((one) => one.victims !== undefined);
-    for (const { jobUid } of ended) this.#set(withoutNomination(this.gangs.get(jobUid) as PlanGang));
+    const nomination = nominationBy(preemption, this.nowMs);
+    this.#ledger.name(planned, [...nomination.victims, ...takesOver]);
+    for (const overtaken of takesOver) {
+      this.#ledger.cede(overtaken);
+      if (overtaken.victims !== undefined) this.#withdraw(overtaken.jobUid);
+    }
     for (const victim of victims) {
       const gang = this.gangs.get(victim.jobUid) as PlanGang;
       const { keeps } = victim;
       this.#set(keeps === undefined ? { ...gang, evicted: true } : { ...gang, shrinksTo: keeps });
-      this.#leaving = [...this.#leaving, { victim, rounds: this.#drainRounds }];
+      this.#leaving = [...this.#leaving, { victim, rounds: this.#drainRounds() }];
     }
     const gang = this.gangs.get(planned.jobUid) as PlanGang;
-    this.#set({ ...gang, nomination: nominationBy(preemption, this.nowMs) });
+    this.#set({ ...gang, nomination });
   }
 
   /** Lets victims go whose pods have ended by now. */
   drain(): void {
     const due = this.#leaving.filter(({ rounds }) => rounds === 0);
     this.#leaving = this.#leaving.flatMap((one) => (one.rounds === 0 ? [] : [{ ...one, rounds: one.rounds - 1 }]));
-    for (const { victim } of due) this.#let(victim);
+    for (const { victim } of due) if (this.gangs.get(victim.jobUid)?.admissions.length !== 0) this.#let(victim);
   }
 
-  #let({ jobUid, keeps, treeDigest }: PlannedVictim): void {
-    const { evicted: _evicted, shrinksTo: _shrinks, ...gang } = this.gangs.get(jobUid) as PlanGang;
+  #let({ jobUid, admission, keeps, treeDigest }: PlannedVictim): void {
+    const { shrinksTo: _shrinks, ...gang } = this.gangs.get(jobUid) as PlanGang;
+    const before = this.usedOf(jobUid);
     this.#use(gang, -1);
+    const [live] = gang.admissions as [PlannedFrom];
+    const kept = keeps === undefined ? new Map<string, number>() : usesOf(gang, { ...live, members: keeps });
+    const given = new Map([...before].map(([pool, amount]) => [pool, amount - (kept.get(pool) ?? 0)]));
+    this.#ledger.turnOver({ jobUid, admission }, given);
     if (keeps !== undefined) {
       this.shrunk += 1;
       const admissions = gang.admissions.map((live) => ({ ...live, members: keeps }));
@@ -203,12 +266,15 @@ export class RestFleet {
       this.#set({ ...gang, admissions });
       return;
     }
+    this.#leaving = this.#leaving.filter(({ victim }) => victim.jobUid !== jobUid);
+    const { evicted: _evicted, ...whole } = gang;
     this.preempted += 1;
     const preemptions = (gang.preemptions ?? 0) + 1;
     const notBeforeMs = this.nowMs + preemptionBackoffMs(preemptions);
-    const backoff = { undone: 1, notBeforeMs, lastCluster: "east" };
+    const backoff = { undone: 1, notBeforeMs, lastCluster: live.cluster ?? "" };
     const preemptedIn = treeDigest === undefined ? {} : { preemptedIn: treeDigest };
-    this.#set({ ...gang, waits: true, admissions: [], preemptions, backoff, ...preemptedIn });
+    const waits = { waits: true, waitsSinceMs: this.nowMs };
+    this.#set({ ...whole, ...waits, admissions: [], preemptions, backoff, ...preemptedIn });
   }
 
   #set(gang: PlanGang): void {
@@ -217,15 +283,25 @@ export class RestFleet {
     this.#apply({ kind: "gang", uid: made.uid, version: made.version, gang: made });
   }
 
-  #use({ queue, admissions }: PlanGang, times: 1 | -1): void {
-    for (const { flavors, members } of admissions) {
-      const key = `${queue} ${poolOf(flavors)}`;
-      const used = (this.#used.get(key) ?? 0) + times * (members[ROLE] ?? 0);
-      this.#used.set(key, used);
-      const scope = { kind: "queue" as const, pool: poolOf(flavors), queue };
-      this.#apply({ kind: "sum", scope, version: this.#next(), used });
-    }
+  #use(gang: PlanGang, times: 1 | -1): void {
+    for (const [pool, amount] of gang.admissions.flatMap((live) => [...usesOf(gang, live)]))
+      this.#addTo(gang.queue, pool, times * amount);
   }
+
+  #addTo(queue: string, pool: string, amount: number): void {
+    const key = sumKey(queue, pool);
+    const used = (this.#used.get(key) ?? 0) + amount;
+    this.#used.set(key, used);
+    this.#apply({ kind: "sum", scope: { kind: "queue", pool, queue }, version: this.#next(), used });
+  }
+
+  #tellHeld: TellHeld = (uid, held, { pool, amount }) => {
+    const { queue, lastAdmission } = this.gangs.get(uid) as PlanGang;
+    this.#addTo(queue, pool, amount);
+    const amounts = Object.fromEntries([...held].filter(([, one]) => one > 0));
+    const holds = Object.keys(amounts).length === 0 ? null : { admission: lastAdmission + 1, amounts };
+    this.#apply({ kind: "holds", uid, version: this.#next(), holds });
+  };
 
   #next(): number {
     this.#version += 1;
@@ -233,17 +309,28 @@ export class RestFleet {
   }
 }
 
-function poolOf(flavors: Readonly<Record<string, string>>): string {
-  return flavors[RESOURCE] ?? "";
+function sumKey(queue: string, pool: string): string {
+  return `sum ${scopeKey({ kind: "queue", pool, queue })}`;
+}
+
+/** The pool of a running gang, or those of the heads and of the workers. */
+function poolsOf({ flavors }: Pick<PlannedFrom, "flavors">): string {
+  const [heads, workers] = [HEADS, ROLE].map((role) => ofRole(flavors, role)[RESOURCE] ?? "");
+  return heads === workers ? `${workers}` : `${heads}+${workers}`;
+}
+
+function usesOf({ ask }: Pick<PlanGang, "ask">, { members, flavors }: PlannedFrom): ReadonlyMap<string, number> {
+  return amountsOfMembers(memberGroups(ask, members), flavors);
 }
 
 function withoutNomination({ nomination: _, ...gang }: PlanGang): PlanGang {
   return gang;
 }
 
-function planGangOf({ uid, queue, size, min, priority, createTimeMs }: RestGang): PlanGang {
+function planGangOf({ uid, queue, size, heads = 0, min, priority, createTimeMs }: RestGang): PlanGang {
+  const first = heads === 0 ? [] : [{ role: HEADS, replicas: heads, first: heads, podClass: 0 }];
   const ask = {
-    roles: [{ role: ROLE, replicas: size, first: min ?? size, podClass: 0 }],
+    roles: [...first, { role: ROLE, replicas: size, first: min ?? size, podClass: 0 }],
     podClasses: [{ requests: { [RESOURCE]: 1000 }, scheduling: {} }],
     placement: { clusters: [], clusterSelector: {}, gpuModels: [] },
     elastic: min !== undefined,
@@ -277,6 +364,12 @@ export type RandomRest = {
   readonly flavorsMax: number;
   readonly elastic: boolean;
   readonly gangsMax: number;
+  /** True: some gangs have a second replica type. Omitted: none has. */
+  readonly heads?: boolean;
+  /** True: gangs of some queues age. Omitted: none does. */
+  readonly ages?: boolean;
+  /** The highest priority. Omitted: 1. */
+  readonly priorityMax?: number;
 };
 
 /** A tree below one root, and gangs of its leaves, that all wait. */
@@ -293,6 +386,7 @@ export function randomRest(draw: Draw, of: RandomRest): RestWorld {
     const borrows = reclaimWithinTree !== "NEVER" && draw.chance(0.3);
     return {
       ...DEFAULT_POLICY,
+      ...(of.ages && draw.chance(0.5) ? { ageing: { intervalMs: 1 + draw.upTo(5), step: 1, limit: 3 } } : {}),
       reserveAfterMs: 0,
       weight: draw.of([1, 1, 1, 2, 0.5, 0]),
       withinQueue: draw.of(["NEVER", "LOWER_PRIORITY", "LOWER_OR_NEWER_EQUAL_PRIORITY"]),
@@ -330,8 +424,9 @@ export function randomRest(draw: Draw, of: RandomRest): RestWorld {
       uid: `g${at}`,
       queue: draw.of(leaves).name,
       size,
+      ...(of.heads && draw.chance(0.5) ? { heads: 1 + draw.upTo(1) } : {}),
       ...(isElastic ? { min: 1 + draw.upTo(size - 1) } : {}),
-      priority: draw.upTo(1),
+      priority: draw.upTo(of.priorityMax ?? 1),
       createTimeMs: draw.upTo(3),
     };
   });
@@ -341,6 +436,14 @@ export function randomRest(draw: Draw, of: RandomRest): RestWorld {
     waves.at(-1)?.push(gang);
   }
   return { queues: [root, ...inner, ...leaves], gangs, waves };
+}
+
+/** Up to three clusters, each with some GPUs of some models. */
+export function randomRooms(draw: Draw, { queues }: Pick<RestWorld, "queues">): Rooms {
+  const models = (queues[0]?.quotas ?? []).map(({ flavor }) => flavor.slice("gpu/".length));
+  const clusters = ["east", "north", "west"].slice(0, 1 + draw.upTo(2));
+  const room = () => models.filter(() => draw.chance(0.8)).map((model) => [model, 1 + draw.upTo(7)]);
+  return Object.fromEntries(clusters.map((name) => [name, Object.fromEntries(room())]));
 }
 
 export const ALL_STRATEGIES = [

@@ -8,7 +8,7 @@ import { simulate } from "../../../src/core/plan/simulate.ts";
 import { contentHash } from "../../../src/runtime/content-hash.ts";
 import { assertRecorded } from "../../support/recorded-text.ts";
 import { simulateOn } from "../../support/simulate-on.ts";
-import { maskedCluster, maskedQuota } from "./answers.ts";
+import { maskedCluster, maskedQuota, withoutNodes } from "./answers.ts";
 import { AT } from "./plan-world.ts";
 import { Draw, QUEUES, randomJob, randomSnapshot } from "./random-world.ts";
 import { Truth } from "./truth.ts";
@@ -25,7 +25,8 @@ function lineOf(seed: number, { clusters, quotas, message, ...simulation }: Simu
   const said = clusters.map(({ refusal, ...of }) => ({ ...of, refusal: refusal && maskedCluster(refusal) }));
   const lacking = quotas.map((quota) => ({ ...maskedQuota(quota), heldBy: [] }));
   const each = clusters.map(({ cluster, verdict, refusal }) => `${cluster} ${verdict} ${refusal?.reason ?? ""}`.trim());
-  const hash = contentHash({ ...simulation, said, lacking }).slice(0, 12);
+  const admission = simulation.admission && withoutNodes(simulation.admission);
+  const hash = contentHash({ ...simulation, admission, said, lacking }).slice(0, 12);
   return `${seed}: ${simulation.verdict} ${simulation.reason}; ${each.join(", ")}; ${hash}`;
 }
 

@@ -1,3 +1,4 @@
+import { ofRole } from "../../../src/core/job/flavor-labels.ts";
 import type { TenantName } from "../../../src/core/job/tenant-limits.ts";
 import type { Change } from "../../../src/core/plan/facts/changes.ts";
 import {
@@ -18,10 +19,20 @@ import type {
   PlanCluster,
   PlanQueue,
 } from "../../../src/core/plan/model/snapshot.ts";
+import type { Topology } from "../../../src/core/plan/model/topology.ts";
 import type { PoolLimit, Scope } from "../../../src/core/quota/counters.ts";
 import { scopeKey } from "../../../src/core/quota/scopes.ts";
 import { AT, NOW } from "./plan-world.ts";
-import { Draw, MODELS, randomCluster, randomJob, randomNode, randomPool, randomQueue } from "./random-world.ts";
+import {
+  Draw,
+  MODELS,
+  randomCluster,
+  randomJob,
+  randomNode,
+  randomPool,
+  randomQueue,
+  withTypes,
+} from "./random-world.ts";
 
 const CLUSTERS = ["east", "west"];
 const FREEZE = { by: "ann", atMs: 7, reason: "" };
@@ -31,6 +42,15 @@ const TENANTS: readonly TenantName[] = [
   { kind: "namespace", name: "ml" },
   { kind: "namespace", name: "nlp" },
   { kind: "project", name: "vision" },
+];
+/** Some histories have levels, also with draws of their own. Nodes have these labels. */
+const TOPOLOGIES: readonly Topology[] = [
+  [],
+  [{ name: "rack", label: "zone" }],
+  [
+    { name: "block", label: "gpu" },
+    { name: "rack", label: "zone" },
+  ],
 ];
 const QUEUES = ["root", "left", "right", "below", "alone"];
 
@@ -44,21 +64,29 @@ export class Truth {
   readonly draw: Draw;
   readonly #ofTenants: Draw;
   readonly #ofEnds: Draw | null;
+  readonly #ofLevels: Draw | null;
   readonly #hasTenants: boolean;
   nowMs = NOW;
   /** How many members gave their tokens back. */
   returned = 0;
   readonly #alike: boolean;
+  /** Draws of gangs with several replica types. Null: gangs have two at most. */
+  readonly #ofTypes: Draw | null;
   readonly #gangs = new Map<string, PlanGang>();
   readonly #others = new Map<string, Change>();
   readonly #capacity = new Map<string, Capacity>();
   #made = 0;
 
-  /** `ends`: members of running gangs end and give their tokens back. Omitted: none does. */
-  constructor(seed: number, of: { readonly alike: boolean; readonly ends?: boolean }) {
+  /**
+   * `ends`: members of running gangs end and give their tokens back. Omitted: none does. `types`: some gangs have up to
+   * four replica types with GPUs. Omitted: two at most.
+   */
+  constructor(seed: number, of: { readonly alike: boolean; readonly ends?: boolean; readonly types?: boolean }) {
     this.draw = new Draw(seed);
     this.#ofEnds = of.ends ? new Draw(seed + 2 * OTHER_SEEDS) : null;
     this.#ofTenants = new Draw(seed + OTHER_SEEDS);
+    this.#ofLevels = seed % 4 === 1 ? new Draw(seed + 3 * OTHER_SEEDS) : null;
+    this.#ofTypes = of.types ? new Draw(seed + 4 * OTHER_SEEDS) : null;
     this.#hasTenants = seed % 5 === 0;
     this.#alike = of.alike;
     for (const name of QUEUES) this.#changeQueue(name);
@@ -182,7 +210,7 @@ export class Truth {
     const ended = { ...live, returned: { ...live.returned, [role]: indexes } };
     const admissions = gang.admissions.map((one) => (one === live ? ended : one));
     this.returned += 1;
-    const pool = live.flavors["nvidia.com/gpu"];
+    const pool = ofRole(live.flavors, role)["nvidia.com/gpu"];
     const sums = pool === undefined ? [] : this.#addTo({ kind: "queue", pool, queue: gang.queue }, -amount);
     return [...this.#setGang({ ...gang, admissions }), ...sums];
   }
@@ -190,7 +218,8 @@ export class Truth {
   #addGang(): readonly Change[] {
     this.#made += 1;
     const of = { name: `g${this.#made}`, clusters: CLUSTERS, queues: QUEUES, alike: this.#alike };
-    const made = randomJob(this.draw, of);
+    const drawn = randomJob(this.draw, of);
+    const made = this.#ofTypes === null ? drawn : withTypes(this.#ofTypes, drawn);
     // Young enough to age, or much older.
     const job = this.draw.chance(0.7) ? { ...made, createTimeMs: this.nowMs - this.draw.upTo(3) } : made;
     const gang = gangOf(job, AT.kinds, { generation: 0, lastAdmission: 1 + this.draw.upTo(2) });
@@ -361,7 +390,14 @@ export class Truth {
     const { capacity: _, ...facts } = randomCluster(this.draw, name, 0);
     const known = this.#others.get(`cluster ${name}`);
     const admissionCounter = known?.kind === "cluster" ? (known.facts?.admissionCounter ?? 0) : 0;
-    return this.#setCluster({ ...facts, admissionCounter });
+    return this.#setCluster({ ...this.#maybeLevels(facts), admissionCounter });
+  }
+
+  #maybeLevels(facts: ClusterFacts): ClusterFacts {
+    if (this.#ofLevels === null) return facts;
+    const draw = this.#ofLevels;
+    const flavors = facts.flavors.map((one) => (draw.chance(0.3) ? { ...one, topology: draw.of(TOPOLOGIES) } : one));
+    return { ...facts, flavors, topology: draw.of(TOPOLOGIES) };
   }
 
   #setCluster(facts: ClusterFacts): readonly Change[] {
@@ -370,7 +406,7 @@ export class Truth {
 
   #startCluster(name: string): void {
     const { capacity, ...facts }: PlanCluster = randomCluster(this.draw, name, 5);
-    this.#setCluster(facts);
+    this.#setCluster(this.#maybeLevels(facts));
     const entries = (capacity?.nodes ?? []).map((node): [string, CapacityEntry] => {
       const entry = { kind: "node" as const, name: node.name, node, members: [] };
       return [entryKeyText(entry), entry];

@@ -5,11 +5,15 @@ import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, test } from "node:test";
+import { typedInterface, variableMap } from "../../../src/core/pods/flyte/task-interface.ts";
 import type { CoPilotConfig } from "../../../src/core/pods/pod-config.ts";
 import { PLAIN_POD_CONFIG } from "../../../src/core/pods/pod-config.ts";
+import { readPodConfig } from "../../../src/core/pods/read-pod-config.ts";
 import { shapeTemplate } from "../../../src/core/pods/shape-template.ts";
 import { arrayAt, type JsonObject, objectAt, stringAt } from "../../../src/runtime/json.ts";
 
+/** Where Gangway's co-pilot has outputs, unless the platform or a template says something else. */
+const coPilotPath = "/var/outputs";
 const directory = mkdtempSync(join(tmpdir(), "gangway-co-pilot-"));
 after(() => rmSync(directory, { recursive: true, force: true }));
 const place = (...names: readonly string[]) => join(directory, ...names);
@@ -88,6 +92,93 @@ test("inputs are downloaded before the program starts, and outputs are uploaded 
   uploader.kill("SIGTERM");
   assert.deepEqual(await ended, [0, null]);
   assert.equal(readFileSync(join(store, "out", "result"), "utf8"), "got 42");
+});
+
+/** The shaped spec of a template with one container, on a platform with Flyte's own co-pilot. */
+function pilotedByFlyte(annotations: Readonly<Record<string, string>>, resources: JsonObject = {}) {
+  const file = { "co-pilot": { image: "flytecopilot", storage: "1Gi", timeout: "2m" } };
+  const outcome = readPodConfig(file, () => undefined);
+  assert.ok(outcome.kind === "read");
+  const template = { metadata: { annotations }, spec: { containers: [{ name: "main", image: "i", resources }] } };
+  return shapeTemplate(template, {
+    namespace: "n",
+    interruptible: false,
+    primaryContainer: "main",
+    config: outcome.config,
+  });
+}
+
+test("Flyte's co-pilot gets its own arguments: places, format and interfaces", () => {
+  const outcome = pilotedByFlyte({
+    "gangway.dev/inputs": "s3://b/in",
+    "gangway.dev/outputs": "s3://b/out",
+    "gangway.dev/input-path": "/data/in",
+    "gangway.dev/input-format": "YAML",
+    "gangway.dev/input-interface": "x=integer",
+    "gangway.dev/output-interface": "loss=float",
+  });
+  assert.ok(outcome.kind === "shaped", JSON.stringify(outcome));
+  const spec = objectAt(outcome.template, "spec");
+  assert.deepEqual(commandOf(spec, "gangway-downloader").slice(2), [
+    "download",
+    "--from-remote",
+    "s3://b/in",
+    "--to-output-prefix",
+    "s3://b/out",
+    "--to-local-dir",
+    "/data/in",
+    "--format",
+    "YAML",
+    "--input-interface",
+    variableMap([{ name: "x", type: "integer" }]),
+  ]);
+  const inputs = [{ name: "x", type: "integer" }];
+  assert.deepEqual(commandOf(spec, "gangway-uploader").slice(2), [
+    "sidecar",
+    "--timeout",
+    "120s",
+    "--to-raw-output",
+    "{{ .RawOutputDataPrefix }}",
+    "--to-output-prefix",
+    "s3://b/out",
+    "--from-local-dir",
+    coPilotPath,
+    "--interface",
+    typedInterface({ inputs, outputs: [{ name: "loss", type: "float" }] }),
+  ]);
+});
+
+test("Flyte's co-pilot copies value by value, so a template without names and types is refused", () => {
+  const outcome = pilotedByFlyte({ "gangway.dev/inputs": "s3://b/in", "gangway.dev/outputs": "s3://b/out" });
+  assert.ok(outcome.kind === "refused");
+  assert.deepEqual(
+    outcome.errors.map(({ path, message }) => `${path} ${message}`),
+    ["input", "output"].map(
+      (one) =>
+        `metadata.annotations["gangway.dev/${one}-interface"] is required: ` +
+        `this platform's co-pilot needs the names and types of ${one}s, as model=blob`,
+    ),
+  );
+});
+
+test("the volumes are as large as the storage that the primary container asks for, else as the platform says", () => {
+  const annotations = {
+    "gangway.dev/inputs": "s3://b/in",
+    "gangway.dev/input-interface": "x=integer",
+  };
+  const sizes: readonly (readonly [resources: JsonObject, size: string])[] = [
+    [{}, "1Gi"],
+    [{ requests: { storage: "3Gi" } }, "3Gi"],
+    [{ requests: { storage: "3Gi" }, limits: { storage: "5Gi", cpu: "2" } }, "5Gi"],
+  ];
+  for (const [resources, size] of sizes) {
+    const outcome = pilotedByFlyte(annotations, resources);
+    assert.ok(outcome.kind === "shaped", JSON.stringify(outcome));
+    const spec = objectAt(outcome.template, "spec");
+    assert.deepEqual(arrayAt(spec, "volumes"), [{ name: "gangway-inputs", emptyDir: { sizeLimit: size } }]);
+    const [main] = arrayAt(spec, "containers");
+    assert.doesNotMatch(JSON.stringify(objectAt(main, "resources")), /storage/, "no container can have it");
+  }
 });
 
 /** Waits until a process catches SIGTERM, as Linux reports it. */

@@ -73,7 +73,8 @@ test("places and the pod template are read without the spaces around them, and a
     "gangway.dev/outputs": "s3://out\n",
   });
   assert.deepEqual([podTemplate, inputs, outputs], ["big", "s3://in", "s3://out"]);
-  const { errors, ...nothing } = readAnnotations({});
+  const { errors, pilot, ...nothing } = readAnnotations({});
+  assert.deepEqual(pilot, { inputPath: "", outputPath: "", format: "", inputs: [], outputs: [] });
   assert.deepEqual(errors, []);
   assert.deepEqual(nothing, {
     accelerator: { device: "", partitionSize: "", unpartitioned: false },
@@ -81,5 +82,62 @@ test("places and the pod template are read without the spaces around them, and a
     secrets: [],
     inputs: "",
     outputs: "",
+  });
+});
+
+const pilots: Record<string, { readonly annotations: Readonly<Record<string, string>>; readonly message: string }> = {
+  "a folder that does not begin at the root": {
+    annotations: { "gangway.dev/input-path": "data" },
+    message: 'is "data": must be a folder such as /data/in, of at most 4096 characters',
+  },
+  "one folder for inputs and outputs": {
+    annotations: { "gangway.dev/input-path": "/data", "gangway.dev/output-path": "/data" },
+    message: "must not be the folder of the inputs",
+  },
+  "a format that Flyte does not have": {
+    annotations: { "gangway.dev/input-format": "XML" },
+    message: 'is "XML": must be one of JSON, YAML, PROTO',
+  },
+  "a word that is neither true nor false": {
+    annotations: { "gangway.dev/interruptible": "yes" },
+    message: 'is "yes": must be true or false',
+  },
+  "an interface without a type": {
+    annotations: { "gangway.dev/input-interface": "model=blob, epochs" },
+    message:
+      'has "epochs": must be NAME=TYPE; types are none, integer, float, string, boolean, datetime, duration, ' +
+      "binary, error, struct, blob, multipart, and TYPE[] for a list",
+  },
+  "an interface with a name twice": {
+    annotations: { "gangway.dev/output-interface": "a=float,a=string" },
+    message: "has a twice",
+  },
+};
+for (const [name, { annotations, message }] of Object.entries(pilots)) {
+  test(`refused: ${name}`, () => {
+    assert.deepEqual(
+      read(annotations).errors.map((one) => one.message),
+      [message],
+    );
+  });
+}
+
+test("a template says where its inputs and outputs are, and what Flyte's co-pilot must know of them", () => {
+  const { pilot, errors } = read({
+    "gangway.dev/input-path": "/data/in",
+    "gangway.dev/input-format": "YAML",
+    "gangway.dev/input-interface": "model=blob, tags=string[]",
+    "gangway.dev/output-interface": "loss=float",
+  });
+  assert.deepEqual(errors, []);
+  assert.deepEqual(pilot, {
+    inputPath: "/data/in",
+    outputPath: "",
+    format: "YAML",
+    inputs: [
+      { name: "model", type: "blob" },
+      { name: "tags", type: "string[]" },
+    ],
+    outputs: [{ name: "loss", type: "float" }],
   });
 });

@@ -82,6 +82,7 @@ const annotationsOf = fc.record(
     "gangway.dev/secrets": fc.constantFrom("db/password", "db/password, s3/key:file"),
     "gangway.dev/inputs": fc.constant("file:///in/{{ .JobName }}"),
     "gangway.dev/outputs": fc.constant("file:///out/{{ .JobUid }}/{{ .ReplicaIndex }}"),
+    "gangway.dev/input-path": fc.constant("/data/in"),
   },
   { requiredKeys: [] },
 );
@@ -122,6 +123,16 @@ export const configs: fc.Arbitrary<PodConfig> = fc
     defaultSecurityContext: optional(fc.constant({ runAsNonRoot: true })),
     defaultEnvVars: fc.dictionary(fc.constantFrom("A", "REGION"), fc.constantFrom("x", "y")),
     defaultEnvFromSecrets: fc.constantFrom([], ["everyone"]),
+    defaultLabels: fc.constantFrom<Record<string, string>>({}, { team: "all", tier: "x" }),
+    defaultAnnotations: fc.constantFrom<Record<string, string>>({}, { "acme.com/owner": "ml" }),
+    imagePullPolicy: optional(fc.constantFrom("Always", "IfNotPresent")),
+    preferredNodes: fc.array(
+      fc.record({
+        weight: fc.integer({ min: 1, max: 100 }),
+        matchExpressions: fc.array(requirement, { minLength: 1 }),
+      }),
+      { maxLength: 2 },
+    ),
     base: optional(base),
     coPilot: fc.constant({
       image: "copier",
@@ -132,6 +143,7 @@ export const configs: fc.Arbitrary<PodConfig> = fc
       outputPath: "/var/outputs",
       cpu: "500m",
       memory: "128Mi",
+      storage: "2Gi",
       timeoutSeconds: 60,
     }),
   })

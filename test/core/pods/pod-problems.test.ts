@@ -177,7 +177,7 @@ describe("a gang that does not start", () => {
   });
   const decide = (scene: Scene, known: RefusedCreate | null = null) => {
     const observed = [scene.cluster.observe({ nowMs: scene.nowMs, lagMs: 0 })];
-    const decision = reconcile(scene.job, observed, scene.nowMs, CONFIG, known);
+    const decision = reconcile(scene.job, observed, scene.nowMs, CONFIG, { refused: known });
     scene.job = recorded(scene.job, decision);
     return decision;
   };

@@ -218,6 +218,40 @@ test("the primary container is the one that the template's annotation names, els
   assert.deepEqual(primaries({ primary_container_name: "side" }), ["side"]);
 });
 
+test("labels, annotations and the way to pull images come from the platform where nothing else names them", () => {
+  const given = config({
+    defaultLabels: { team: "all", tier: "gpu" },
+    defaultAnnotations: { owner: "platform" },
+    imagePullPolicy: "Always",
+    defaultPodTemplateName: "t",
+    podTemplates: [{ name: "t", namespace: "team", template: { metadata: { labels: { tier: "base" } }, spec: {} } }],
+  });
+  const containers = [
+    { name: "main", image: "i", imagePullPolicy: "Never" },
+    { name: "side", image: "i" },
+  ];
+  const { metadata, spec } = shaped({ metadata: { labels: { team: "a" } }, spec: { containers } }, { config: given });
+  assert.deepEqual(metadata, { labels: { team: "a", tier: "base" }, annotations: { owner: "platform" } });
+  assert.deepEqual(
+    arrayAt(spec, "containers").map((one) => stringAt(one, "imagePullPolicy")),
+    ["Never", "Always"],
+  );
+});
+
+test("the platform's preferred nodes are added to a template's own, once", () => {
+  const wish = (key: string) => [{ key, operator: "Exists" }];
+  const own = { weight: 3, preference: { matchExpressions: wish("disk") } };
+  const preferred = { nodeAffinity: { preferredDuringSchedulingIgnoredDuringExecution: [own] } };
+  const given = config({ preferredNodes: [{ weight: 50, matchExpressions: wish("fast") }] });
+  const once = shaped({ spec: { ...objectAt(plain, "spec"), affinity: preferred } }, { config: given });
+  const affinity = objectAt(objectAt(objectAt(once, "spec"), "affinity"), "nodeAffinity");
+  assert.deepEqual(arrayAt(affinity, "preferredDuringSchedulingIgnoredDuringExecution"), [
+    own,
+    { weight: 50, preference: { matchExpressions: wish("fast") } },
+  ]);
+  assert.deepEqual(shaped(once, { config: given }), once);
+});
+
 test("a pod template is the namespace's own, else the platform's, else none", () => {
   const of = (namespace: string) => ({ name: "t", namespace, template: {} });
   const store = { podTemplateNamespace: "platform", podTemplates: [of("platform"), of("team")] };

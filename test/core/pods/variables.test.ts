@@ -7,7 +7,7 @@ import { checkInputs } from "../../../src/core/pods/inputs.ts";
 import { formatQuantity, parseQuantity } from "../../../src/core/pods/quantity.ts";
 import { WHOLE_TEXTS } from "../../../src/core/pods/text-maker.ts";
 import { checkPlaceholders } from "../../../src/core/pods/validate-placeholders.ts";
-import { placesOf, podVariables, render } from "../../../src/core/pods/variables.ts";
+import { checkpointKeys, placesOf, podVariables, render } from "../../../src/core/pods/variables.ts";
 import { reconcile } from "../../../src/core/reconcile/reconcile.ts";
 import { arrayAt, type JsonObject, objectAt } from "../../../src/runtime/json.ts";
 import { OWN_KINDS } from "../../support/kinds.ts";
@@ -138,13 +138,55 @@ for (const [name, { text, inputs: given = {}, annotations = {}, errors = [], war
   });
 }
 
-test("a placeholder that only Flyte supports is refused, with the supported ones", () => {
-  const spec = { initContainers: [{ name: "i", image: "i", command: ["a", "{{ .TaskTemplatePath }}"] }] };
-  const [error] = checkPlaceholders({ spec }, {}).errors;
-  assert.equal(error?.path, "spec.initContainers[0].command[1]");
-  assert.match(
-    error?.message ?? "",
-    /^uses {{ \.TaskTemplatePath }}, which Gangway does not support; placeholders are JobName, .*Inputs\.NAME/,
+test("the template's path and checkpoints are refused without a place, and filled in with one", () => {
+  const placeholders = ["{{ .taskTemplatePath }}", "{{ .checkpointOutputPrefix }}", "{{ .prevCheckpointPrefix }}"];
+  const spec = { initContainers: [{ name: "i", image: "i", command: placeholders }] };
+  assert.deepEqual(
+    checkPlaceholders({ spec }, {}).errors.map(({ path, message }) => `${path} ${message}`),
+    [
+      "spec.initContainers[0].command[0] uses {{ .TaskTemplatePath }}, " +
+        "so the template must have the annotation gangway.dev/task-template",
+      "spec.initContainers[0].command[1] uses {{ .CheckpointOutputPrefix }}, " +
+        "so the template must have the annotation gangway.dev/checkpoints",
+      "spec.initContainers[0].command[2] uses {{ .PrevCheckpointPrefix }}, " +
+        "so the template must have the annotation gangway.dev/checkpoints",
+    ],
+  );
+  const annotations = {
+    "gangway.dev/task-template": "s3://t/{{ .JobName }}.pb",
+    "gangway.dev/checkpoints": "s3://c/{{ .Namespace }}/",
+  };
+  assert.deepEqual(checkPlaceholders({ metadata: { annotations }, spec }, {}), { errors: [], warnings: [] });
+  const placesAt = (given: Readonly<Record<string, string>>) =>
+    placesOf(
+      { metadata: { annotations } },
+      { variables: given, checkpoints: checkpointKeys(given, WHOLE_TEXTS) },
+      WHOLE_TEXTS,
+    );
+  assert.deepEqual(placesAt(variables), {
+    TaskTemplatePath: "s3://t/train.pb",
+    CheckpointOutputPrefix: "s3://c/team/0190-a_Worker_1_3",
+    PrevCheckpointPrefix: "s3://c/team/0190-a_Worker_1_2",
+  });
+  assert.equal(placesAt({ ...variables, Attempt: "1" })["PrevCheckpointPrefix"], "", "nothing was before the first");
+});
+
+test("an attempt finds the checkpoints of the one before it, and no two attempts share a place", () => {
+  const who = fc.record({ uid: fc.uuid(), role: fc.constantFrom("Master", "Worker"), index: fc.nat(9) });
+  fc.assert(
+    fc.property(who, fc.integer({ min: 1, max: 30 }), ({ uid, role, index }, attempts) => {
+      const keys = Array.from({ length: attempts }, (_, at) =>
+        checkpointKeys(
+          { JobUid: uid, ReplicaType: role, ReplicaIndex: String(index), Attempt: String(at + 1) },
+          WHOLE_TEXTS,
+        ),
+      );
+      assert.deepEqual(
+        keys.map(({ previous }) => previous),
+        [null, ...keys.slice(0, -1).map(({ own }) => own)],
+      );
+      assert.equal(new Set(keys.map(({ own }) => own)).size, attempts);
+    }),
   );
 });
 

@@ -123,7 +123,7 @@ describe("a pod that its cluster refuses for good", () => {
     const why = { reason: "FailedCreatePod", code: "Invalid", message: "too large" };
     const refused = { admission: 1, name: "j-worker-0", attempt, ...why };
     const observed = [scene.cluster.observe({ nowMs: scene.nowMs, lagMs: 0 })];
-    return reconcile(scene.job, observed, scene.nowMs, CONFIG, refused).record?.status;
+    return reconcile(scene.job, observed, scene.nowMs, CONFIG, { refused }).record?.status;
   };
   const withoutWorker = () => {
     const scene = new Scene(pytorch()).start();

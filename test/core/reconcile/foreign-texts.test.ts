@@ -88,7 +88,7 @@ test("law: no step records a text that is longer than a text of others may be", 
         if (pod !== undefined) scene.cluster.setPod(pod, withLongTexts(status) as JsonObject);
         scene.nowMs += passMs;
         const seen = [scene.cluster.observe({ nowMs: scene.nowMs, lagMs: 0 })];
-        const { record } = reconcile(scene.job, seen, scene.nowMs, CONFIG, withLongTexts(refused));
+        const { record } = reconcile(scene.job, seen, scene.nowMs, CONFIG, { refused: withLongTexts(refused) });
         if (record !== null) assertShort({ status: record.status, events: record.events });
         scene.step();
         scene.cluster.collect();

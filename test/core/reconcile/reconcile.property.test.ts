@@ -412,16 +412,16 @@ class World {
       .flatMap((seen) => (seen.cluster === live.cluster ? seen.pods : []))
       .filter(({ admission }) => admission === live.number);
     const up = pods.filter(({ phase, deleting }) => (phase === "Running" && !deleting) || phase === "Succeeded");
-    // Members that have ended count as before once their pods are gone.
-    const gone = Object.entries(live.ended ?? {}).filter(([key]) => {
-      return !pods.some(({ role, index }) => `${role}/${index}` === key.toLowerCase());
-    });
-    const goneUp = gone.filter(([, end]) => end === "SUCCEEDED").length;
-    const goneOver = gone.length - goneUp;
+    // Members that the record says have ended count so, also where a watch that lags still shows them as they were.
+    const ended = Object.entries(live.ended ?? {});
+    const goneUp = ended.filter(([key, end]) => {
+      return end === "SUCCEEDED" && !up.some(({ role, index }) => `${role}/${index}` === key.toLowerCase());
+    }).length;
+    const failed = ended.flatMap(([key, end]) => (end === "FAILED" ? [key] : []));
     const members = keptMembers(this.job, live);
-    const over = Object.entries(members).flatMap(([role, count]) =>
-      Array.from({ length: count }, (_, index) => index).filter((index) => {
-        const attempt = status.attempts.byReplica[`${role}/${index}`] ?? 1;
+    const seenOver = Object.entries(members).flatMap(([role, count]) =>
+      Array.from({ length: count }, (_, index) => `${role}/${index}`).filter((key, index) => {
+        const attempt = status.attempts.byReplica[key] ?? 1;
         return pods.some(
           (pod) =>
             (pod.phase === "Failed" || isStuck(pod)) &&
@@ -431,8 +431,9 @@ class World {
         );
       }),
     );
+    const over = new Set([...failed, ...seenOver]).size;
     const { minAvailable } = this.job.spec.runPolicy.schedulingPolicy;
-    if (up.length + goneUp >= Math.min(minAvailable, memberCount(members) - over.length - goneOver)) return;
+    if (up.length + goneUp >= Math.min(minAvailable, memberCount(members) - over)) return;
     assert.notEqual(live.belowMinSinceMs, null, `${up.length} run of ${minAvailable}, but belowMinSinceMs is null`);
   }
 

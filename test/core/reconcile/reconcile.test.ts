@@ -211,10 +211,11 @@ describe("failures", () => {
   });
 
   test("user failures keep a job interruptible, and by default one system failure ends that", () => {
-    const { runPolicy } = new Scene(pytorch({ interruptible: true })).job.spec;
-    assert.equal(isInterruptible(runPolicy, { system: 0 }), true);
-    assert.equal(isInterruptible(runPolicy, { system: 1 }), false);
-    assert.equal(isInterruptible({ ...runPolicy, interruptible: false }, { system: 0 }), false);
+    const { spec } = new Scene(pytorch({ interruptible: true })).job;
+    const steady = { ...spec, runPolicy: { ...spec.runPolicy, interruptible: false } };
+    assert.equal(isInterruptible(spec, { system: 0 }), true);
+    assert.equal(isInterruptible(spec, { system: 1 }), false);
+    assert.equal(isInterruptible(steady, { system: 0 }), false);
   });
 
   test("container restarts of running pods are counted by their increase", () => {

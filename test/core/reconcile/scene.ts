@@ -1,4 +1,5 @@
 import type { Job } from "../../../src/core/job/job.ts";
+import type { Placement } from "../../../src/core/job/placement/placement.ts";
 import type { SentRunPolicy, SentSpec } from "../../../src/core/job/request/sent.ts";
 import { changeJob, type WantedChange } from "../../../src/core/kinds/change-job.ts";
 import type { Decision } from "../../../src/core/reconcile/decision.ts";
@@ -26,6 +27,8 @@ export class Scene {
   readonly cluster = new TinyCluster("c1");
   job: Job;
   nowMs = START_MS;
+  /** Where the live admission's pods are planned. Null: nowhere. */
+  placement: Placement | null = null;
   /** True: nothing is known of the cluster. */
   isLost = false;
 
@@ -42,7 +45,7 @@ export class Scene {
   }
 
   step(): Decision {
-    const decision = reconcile(this.job, this.observe(), this.nowMs, CONFIG);
+    const decision = reconcile(this.job, this.observe(), this.nowMs, CONFIG, { placement: this.placement });
     this.job = recorded(this.job, decision);
     for (const action of decision.actions) this.cluster.act(action, this.nowMs);
     return decision;
@@ -83,9 +86,17 @@ export class Scene {
     this.cluster.change(thing, { json, silentMs: this.nowMs });
   }
 
-  /** The scheduler finds no node for a pod. */
+  /** A pod is on a node, and has not started. */
+  bind(name: string, nodeName: string): void {
+    const thing = this.cluster.pods().find((pod) => pod.name === name)!;
+    const json = { ...thing.json, spec: { ...objectAt(thing.json, "spec"), nodeName } };
+    this.cluster.change(thing, { json });
+  }
+
+  /** The scheduler finds no node for a pod, from now on. */
   refuse(name: string, message: string): void {
-    const condition = { type: "PodScheduled", status: "False", reason: "Unschedulable", message };
+    const lastTransitionTime = new Date(this.nowMs).toISOString();
+    const condition = { type: "PodScheduled", status: "False", reason: "Unschedulable", message, lastTransitionTime };
     this.cluster.setPod(this.cluster.pods().find((pod) => pod.name === name)!, {
       phase: "Pending",
       conditions: [condition],

@@ -4,6 +4,7 @@ import assert from "node:assert/strict";
 import { Actions } from "../../../src/adapters/cluster/actions.ts";
 import type { KubeClient, KubeResult } from "../../../src/adapters/cluster/client.ts";
 import { type Cluster, connectCluster } from "../../../src/adapters/cluster/cluster.ts";
+import { WriteQueue } from "../../../src/adapters/cluster/write-queue.ts";
 import { type JsonObject, objectAt, stringAt } from "../../../src/runtime/json.ts";
 import { type BookedReport, CapacityBook } from "../../cluster/capacity-book.ts";
 import { clientOf, clock, INSTALLATION, seededRandom, startProxy, until } from "../../cluster/harness.ts";
@@ -78,7 +79,7 @@ export class Scene {
       clock,
       installation: INSTALLATION,
       seen: () => undefined,
-      writeBudget: 50,
+      writes: new WriteQueue({ clock, writesMax: 50 }),
       createNamespaces: options.createNamespaces ?? false,
     });
   }

@@ -181,15 +181,22 @@ onEachDatabase((openDb) => {
     const empty = { ...N1, members: [] };
     assert.deepEqual(await report([{ key: N1, entry: empty }]), { epoch, changed: true });
     assert.equal((await store.clusters.recordCapacity({ cluster: "east", reachable: false })).changed, true);
-    assert.equal(await store.clusters.markUnreachable("east"), false);
-    assert.equal((await silentClusters(db)).get("east"), NOW, "since the first report");
+    assert.equal(await store.clusters.markUnreachable("east", null), false);
+    assert.equal((await silentClusters(db)).get("east")?.sinceMs, NOW, "since the first report");
     const planned = (await snapshotOf(db)).clusters.find(({ name }) => name === "east");
     assert.equal(planned?.reachable, false);
     assert.deepEqual(planned?.capacity, { ...CAPACITY, seen: [] });
     assert.deepEqual(await report([]), { epoch, changed: true }, "it is reachable again");
     assert.equal((await silentClusters(db)).has("east"), false);
     await store.clusters.recordCapacity({ cluster: "east", reachable: false, sinceMs: NOW - 40_000 });
-    assert.equal((await silentClusters(db)).get("east"), NOW - 40_000);
+    assert.deepEqual((await silentClusters(db)).get("east"), { sinceMs: NOW - 40_000, unusable: null, lostMs: null });
+    const refused = { cluster: "east", reachable: false, sinceMs: NOW - 1, unusable: "its token was revoked" } as const;
+    assert.equal((await store.clusters.recordCapacity(refused)).changed, true);
+    assert.equal((await store.clusters.recordCapacity(refused)).changed, false);
+    const silence = { sinceMs: NOW - 40_000, unusable: "its token was revoked", lostMs: null };
+    assert.deepEqual((await silentClusters(db)).get("east"), silence, "nothing was heard of its pods meanwhile");
+    assert.deepEqual((await store.admin.getCluster("east"))?.silence, silence);
+    assert.equal((await snapshotOf(db)).clusters.find(({ name }) => name === "east")?.unusable, true);
     assert.deepEqual(await report([]), { epoch, changed: true });
   });
 

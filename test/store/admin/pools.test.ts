@@ -34,7 +34,7 @@ onEachDatabase((openDb) => {
   }
 
   test("a pool is registered with defaults, read back, and audited with its actor", async () => {
-    const outcome = await register({ quota: 5 });
+    const outcome = await register({ quota: 5, maxLeaseMs: null });
     const pool = {
       name: POOL,
       quota: 5,
@@ -65,6 +65,15 @@ onEachDatabase((openDb) => {
     const { quota, projectDefault, defaultLeaseMs, maxLeaseMs, version: at } = changed.record;
     assert.deepEqual([quota, projectDefault, defaultLeaseMs, maxLeaseMs, at], [5, null, null, 60_000, 2]);
     assert.deepEqual([await limitsVersion(), await audited()], [version + 1, 2]);
+  });
+
+  test("tokens of a new pool of which only the quota is given do not lapse; others stay as they are", async () => {
+    const plain = await register({ quota: 5 });
+    assert.ok(plain.kind === "done" && plain.record.defaultLeaseMs === null);
+    const leased = await register({ name: "ex:leased", quota: 5, projectDefault: 1 });
+    assert.ok(leased.kind === "done" && leased.record.defaultLeaseMs === 3_600_000);
+    const again = await register({ name: "ex:leased", quota: 6 });
+    assert.ok(again.kind === "done" && again.record.defaultLeaseMs === 3_600_000);
   });
 
   test("a default lease is never longer than the maximum lease", async () => {

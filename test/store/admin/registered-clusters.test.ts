@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { after, before, beforeEach, test } from "node:test";
 import type { Db } from "../../../src/adapters/store/db/db.ts";
+import { planClusters } from "../../../src/adapters/store/planning/fleet-settings.ts";
 import { completeCapacity } from "../../support/complete-capacity.ts";
 import { onEachDatabase } from "../../support/databases.ts";
 import { snapshotOf } from "../../support/snapshot.ts";
@@ -20,7 +21,7 @@ onEachDatabase((openDb) => {
 
   const CREDENTIALS = { kind: "sealed", text: "first" };
   const FLAVORS = [{ name: FLAVOR, resource: "nvidia.com/gpu", nodeLabels: { "gangway.dev/gpu": "h100" } }];
-  const UNREGISTERED = { registered: [], simulated: ["east", "west"] };
+  const UNREGISTERED = { registered: [], simulated: ["east", "west"], lost: new Map(), returning: [], silent: [] };
   const SOUTH = { name: "south", labels: { zone: "a" }, flavors: FLAVORS, credentials: CREDENTIALS };
 
   test("a registered cluster is listed, planned for and connected; no record shows its credentials", async () => {
@@ -34,6 +35,9 @@ onEachDatabase((openDb) => {
       registered,
       simulated: ["east", "west"],
       forgotten: [],
+      lost: new Map(),
+      returning: [],
+      silent: [],
     });
     assert.deepEqual(await store.clusters.credentialsOf("south"), CREDENTIALS);
     assert.equal(await store.clusters.credentialsOf("east"), null, "a simulated one has none");
@@ -66,6 +70,44 @@ onEachDatabase((openDb) => {
     assert.equal((await store.admin.getCluster("south"))?.gangScheduler, "none");
     const unknown = { ...update, gangScheduler: "slurm" } as unknown as typeof update;
     await assert.rejects(store.clusters.update(unknown));
+  });
+
+  test("a cluster keeps its levels unless an update names others, and planner and audit see them", async () => {
+    const topology = [{ name: "rack", label: "example.com/rack" }];
+    const flavors = FLAVORS.map((flavor) => ({ ...flavor, topology: [] }));
+    await store.clusters.register({ ...SOUTH, topology, flavors });
+    const update = { name: "south", labels: {}, flavors, credentials: null, version: 0 };
+    await store.clusters.update(update);
+    const planned = async () => (await db.tx(planClusters)).find(({ name }) => name === "south");
+    assert.deepEqual([(await planned())?.topology, (await planned())?.flavors[0]?.topology], [topology, []]);
+    assert.deepEqual((await store.admin.getCluster("south"))?.topology, topology);
+    await store.clusters.update({ ...update, topology: [] });
+    assert.deepEqual([(await planned())?.topology, (await store.admin.getCluster("south"))?.topology], [[], []]);
+    const filter = { actor: null, action: "UpdateCluster", subject: null } as const;
+    const audited = await store.pools.listAudit({ pageSize: 1, after: null, filter });
+    assert.ok(audited !== "badCursor");
+    assert.deepEqual(audited.entries[0]?.details, {
+      before: { labels: {}, flavors, topology, gangScheduler: "none" },
+      after: { labels: {}, flavors, topology: [], gangScheduler: "none" },
+    });
+    const tooMany = Array.from({ length: 17 }, (_, at) => ({ name: `l${at}`, label: `l${at}` }));
+    await assert.rejects(store.clusters.update({ ...update, topology: tooMany }), /topology/);
+  });
+
+  test("a forgotten cluster that is registered anew has the new levels alone", async () => {
+    await store.clusters.register({ ...SOUTH, topology: [{ name: "rack", label: "r" }] });
+    await store.clusters.remove("south", true);
+    await store.clusters.register(SOUTH);
+    assert.deepEqual((await store.admin.getCluster("south"))?.topology, []);
+  });
+
+  test("a simulated cluster gets its levels once: later starts keep them, as they keep its nodes", async () => {
+    const north = { name: "north", labels: {}, flavors: [] };
+    const topology = [{ name: "rack", label: "r" }];
+    assert.deepEqual((await store.clusters.simulate({ ...north, topology }))?.topology, topology);
+    assert.deepEqual((await store.clusters.simulate({ ...north, topology: [] }))?.topology, topology);
+    assert.deepEqual((await store.clusters.simulate({ ...north, name: "old" }))?.topology, []);
+    assert.deepEqual((await store.clusters.simulate({ ...north, name: "old", topology }))?.topology, []);
   });
 
   test("a cluster without gangs is deleted without a trace", async () => {
@@ -101,6 +143,9 @@ onEachDatabase((openDb) => {
       ...UNREGISTERED,
       registered: [{ name: "south", credentials: CREDENTIALS, gangScheduler: "none" }],
       forgotten: [],
+      lost: new Map(),
+      returning: [],
+      silent: [],
     });
   });
 

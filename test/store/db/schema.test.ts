@@ -10,7 +10,7 @@ import {
   schemaFit,
 } from "../../../src/adapters/store/db/schema.ts";
 import { SCHEMA_VERSIONS, type SchemaVersions } from "../../../src/adapters/store/db/schema-versions.ts";
-import { createEmptyDatabase, postgresOptions, postgresServer } from "../../support/postgres.ts";
+import { createDatabase, createEmptyDatabase, postgresOptions, postgresServer } from "../../support/postgres.ts";
 
 const server = await postgresServer();
 
@@ -95,11 +95,10 @@ describe("on PostgreSQL", { skip: server === null }, () => {
   });
 
   test("a program runs on the schema of the next version, and refuses later ones", async () => {
-    const { url, drop } = await createEmptyDatabase(server ?? "");
+    const { url, drop } = await createDatabase(server ?? "");
     const db = await openPostgres(postgresOptions(url));
     try {
       const options = { url, connectTimeoutMs: 10_000, offline: true };
-      await migrateDatabase(options);
       const newest = SCHEMA_VERSIONS.length;
       const add = (version: number) =>
         db.query("insert into migrations (name, run_on) values ($1, now())", [`${String(version).padStart(4, "0")}_x`]);

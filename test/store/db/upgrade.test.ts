@@ -4,10 +4,10 @@ import { once } from "node:events";
 import { cpSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { after, describe, test } from "node:test";
+import { after, before, describe, test } from "node:test";
 import { PGlite } from "@electric-sql/pglite";
 import type { Db } from "../../../src/adapters/store/db/db.ts";
-import { migrate } from "../../../src/adapters/store/db/migrate.ts";
+import { type MigrationClient, migrate } from "../../../src/adapters/store/db/migrate.ts";
 import { migrateDatabase } from "../../../src/adapters/store/db/migrate-server.ts";
 import { openPglite } from "../../../src/adapters/store/db/pglite.ts";
 import { openPostgres } from "../../../src/adapters/store/db/postgres.ts";
@@ -25,6 +25,7 @@ import { JobService } from "../../../src/gen/gangway/v1/job_service_pb.ts";
 import { ReleaseOutcome, ResourceManager } from "../../../src/gen/gangway/v1/resource_manager_pb.ts";
 import { OWN_KINDS } from "../../support/kinds.ts";
 import { ledgerAt } from "../../support/ledger-at.ts";
+import { migratedImage } from "../../support/pglite-image.ts";
 import { createEmptyDatabase, onServer, postgresOptions, postgresServer } from "../../support/postgres.ts";
 import { snapshotOf } from "../../support/snapshot.ts";
 import { NOW } from "../jobs.ts";
@@ -168,81 +169,75 @@ async function assertWorks(db: Db): Promise<void> {
 }
 
 describe("on PGlite", () => {
+  let pglite: PGlite;
+  let client: MigrationClient;
+  const query: Db["query"] = async <R>(text: string, params: readonly unknown[] = []) =>
+    (await pglite.query<R>(text, [...params])).rows;
+  /** Leaves nothing of the schema. */
+  const empty = () => client.query("drop schema public cascade; create schema public");
+  before(async () => {
+    // The parts of a server take longer to make than a schema, so all tests in memory share one.
+    pglite = await PGlite.create({ loadDataDir: await migratedImage() });
+    client = clientOf(pglite);
+  });
+  after(() => pglite.close());
+
   test("every state of version 3 upgrades to the schema of a new database, and keeps jobs and tokens", async () => {
-    const pglite = await PGlite.create();
-    const client = clientOf(pglite);
-    const query: Db["query"] = async <R>(text: string, params: readonly unknown[] = []) =>
-      (await pglite.query<R>(text, [...params])).rows;
-    try {
-      await migrate(client);
-      const made = await schemaLines(client);
-      assert.ok(made.length > 200);
-      for (const [name, applied] of Object.entries(states)) {
-        await client.query("drop schema public cascade; create schema public");
-        await runReleased(client, [...olderThan3, ...applied]);
-        await fillReleased(client);
-        const ran = await migrate(client);
-        const due = SCHEMA_VERSIONS.flat().filter((file) => !olderThan3.includes(file) && !applied.includes(file));
-        assert.deepEqual(ran, due, name);
-        assert.deepEqual(await schemaLines(client), made, name);
-        await assertKept({ query });
-        assert.deepEqual(await migrate(client), [], name);
-      }
-    } finally {
-      await pglite.close();
+    await empty();
+    await migrate(client);
+    const made = await schemaLines(client);
+    assert.ok(made.length > 200);
+    for (const [name, applied] of Object.entries(states)) {
+      await empty();
+      await runReleased(client, [...olderThan3, ...applied]);
+      await fillReleased(client);
+      const ran = await migrate(client);
+      const due = SCHEMA_VERSIONS.flat().filter((file) => !olderThan3.includes(file) && !applied.includes(file));
+      assert.deepEqual(ran, due, name);
+      assert.deepEqual(await schemaLines(client), made, name);
+      await assertKept({ query });
+      assert.deepEqual(await migrate(client), [], name);
     }
   });
 
   test("an upgrade retires the simulated clusters beside a real one, whose admissions are real", async () => {
-    const pglite = await PGlite.create();
-    const client = clientOf(pglite);
-    try {
-      await runReleased(client);
-      await fillReleased(client);
-      await client.query("update clusters set simulated = false, credentials = '{}' where name = 'h100-east'");
-      await migrate(client);
-      const clusters = await client.query("select name, simulation from clusters order by name");
-      assert.deepEqual(clusters.rows, [
-        { name: "a100-west", simulation: "retired" },
-        { name: "h100-east", simulation: null },
-      ]);
-      const admissions = await client.query("select cluster, simulated from admissions order by cluster");
-      assert.deepEqual(admissions.rows, [
-        { cluster: "a100-west", simulated: true },
-        { cluster: "h100-east", simulated: false },
-      ]);
-    } finally {
-      await pglite.close();
-    }
+    await empty();
+    await runReleased(client);
+    await fillReleased(client);
+    await client.query("update clusters set simulated = false, credentials = '{}' where name = 'h100-east'");
+    await migrate(client);
+    const clusters = await client.query("select name, simulation from clusters order by name");
+    assert.deepEqual(clusters.rows, [
+      { name: "a100-west", simulation: "retired" },
+      { name: "h100-east", simulation: null },
+    ]);
+    const admissions = await client.query("select cluster, simulated from admissions order by cluster");
+    assert.deepEqual(admissions.rows, [
+      { cluster: "a100-west", simulated: true },
+      { cluster: "h100-east", simulated: false },
+    ]);
   });
 
   test("an upgrade deletes request ids whose jobs have left the log, and lets unused asks be pruned", async () => {
-    const pglite = await PGlite.create();
-    const client = clientOf(pglite);
-    const query: Db["query"] = async <R>(text: string, params: readonly unknown[] = []) =>
-      (await pglite.query<R>(text, [...params])).rows;
-    try {
-      await runReleased(client);
-      await fillReleased(client);
-      const later = SCHEMA_VERSIONS.flat().filter((name) => !RELEASED_NAMES.includes(name) && name < "0031");
-      await runReleased(client, later);
-      await client.query(OLD_REQUESTS);
-      await migrate(client);
-      const ids = await query("select request_id from request_ids where namespace = 'old' order by request_id");
-      assert.deepEqual(ids, [{ request_id: "deleted-lately" }, { request_id: "exists" }]);
-      assert.deepEqual(await query("select hash from unused_asks"), [{ hash: "unused" }]);
-      // A program of the version before deletes a job and changes the ask of another one.
-      await query("update jobs set ask_hash = 'mine' where name = 'done'");
-      await query("update jobs set ask_hash = 'other' where name = 'done'");
-      await query("delete from jobs where name = 'done'");
-      assert.deepEqual(await query("select hash from unused_asks order by id"), [
-        { hash: "unused" },
-        { hash: "mine" },
-        { hash: "other" },
-      ]);
-    } finally {
-      await pglite.close();
-    }
+    await empty();
+    await runReleased(client);
+    await fillReleased(client);
+    const later = SCHEMA_VERSIONS.flat().filter((name) => !RELEASED_NAMES.includes(name) && name < "0031");
+    await runReleased(client, later);
+    await client.query(OLD_REQUESTS);
+    await migrate(client);
+    const ids = await query("select request_id from request_ids where namespace = 'old' order by request_id");
+    assert.deepEqual(ids, [{ request_id: "deleted-lately" }, { request_id: "exists" }]);
+    assert.deepEqual(await query("select hash from unused_asks"), [{ hash: "unused" }]);
+    // A program of the version before deletes a job and changes the ask of another one.
+    await query("update jobs set ask_hash = 'mine' where name = 'done'");
+    await query("update jobs set ask_hash = 'other' where name = 'done'");
+    await query("delete from jobs where name = 'done'");
+    assert.deepEqual(await query("select hash from unused_asks order by id"), [
+      { hash: "unused" },
+      { hash: "mine" },
+      { hash: "other" },
+    ]);
   });
 
   test("a data directory of the last release opens, with its jobs and tokens", async () => {

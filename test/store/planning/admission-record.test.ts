@@ -17,6 +17,7 @@ const WHOLE: Required<Admission> = {
   cluster: "east",
   simulated: true,
   admitTimeMs: NOW,
+  fence: "68719476737",
   members: { Worker: 4 },
   partial: "RESTART",
   told: { Worker: 3 },
@@ -26,12 +27,20 @@ const WHOLE: Required<Admission> = {
   ended: { "Worker/0": "SUCCEEDED", "Worker/3": "FAILED" },
   lastEndMs: NOW + 2,
   returned: { Worker: [0, 3] },
+  abandonedMs: NOW + 3,
+  repair: { version: 1, times: 2, members: ["Worker/1"] },
   tokensReleasedMs: null,
   goneMs: null,
   belowMinSinceMs: NOW + 1,
 };
-const { simulated: _1, partial: _2, told: _3, ended: _4, lastEndMs: _5, returned: _6, ...bare } = WHOLE;
-const BARE: Admission = bare;
+const { number, cluster, admitTimeMs, members, flavors, flavorLabels, state } = WHOLE;
+const { tokensReleasedMs, goneMs, belowMinSinceMs } = WHOLE;
+const times = { admitTimeMs, tokensReleasedMs, goneMs, belowMinSinceMs };
+const BARE: Admission = { number, cluster, members, flavors, flavorLabels, state, ...times };
+const BY_TYPE = {
+  flavors: { "Master:nvidia.com/gpu": FLAVOR, "Worker:nvidia.com/gpu": "gpu/a100" },
+  flavorLabels: { "Master:nvidia.com/gpu": { gpu: "h100" }, "Worker:nvidia.com/gpu": { gpu: "a100" } },
+};
 
 onEachDatabase((openDb) => {
   let db: Db;
@@ -45,6 +54,7 @@ onEachDatabase((openDb) => {
   const records: Readonly<Record<string, readonly Admission[]>> = {
     "everything that an admission may say": [WHOLE],
     "no more than it must say": [BARE],
+    "flavors of each replica type": [{ ...BARE, ...BY_TYPE }],
     "everything, and then no more than it must say": [WHOLE, { ...BARE, simulated: true }],
     "one member after the other": [BARE, { ...BARE, partial: "KEEP" }, { ...BARE, ended: { "Worker/1": "SUCCEEDED" } }],
   };

@@ -120,7 +120,7 @@ onEachDatabase((openDb) => {
         { key: { kind: "node", name: `n${number % 4}` }, entry: node(`n${number % 4}`, number) },
       ]),
     "lose a node": (number) => report(nameOf(number), [{ key: { kind: "node", name: `n${number % 4}` }, entry: null }]),
-    "lose a cluster": (number) => store.clusters.markUnreachable(nameOf(number)),
+    "lose a cluster": (number) => store.clusters.markUnreachable(nameOf(number), number % 2 === 0 ? null : "refuses"),
     cordon: (number) => store.admin.setCordoned(nameOf(number), number % 3 > 0),
     forget: async (number) => {
       reports.delete(nameOf(number));

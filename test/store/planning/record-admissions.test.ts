@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { after, before, beforeEach, test } from "node:test";
+import { markRestored } from "../../../src/adapters/store/db/begin-anew.ts";
 import type { Db } from "../../../src/adapters/store/db/db.ts";
 import { createStore } from "../../../src/adapters/store/store.ts";
 import type { Job } from "../../../src/core/job/job.ts";
@@ -80,6 +81,28 @@ onEachDatabase((openDb) => {
     assert.deepEqual(outcomes, ["recorded", "recorded", "recorded"]);
     assert.deepEqual(await facts(), { live: 3, used: 3, held: 3, tokens: 3, logged: 3, counters: [2, 1] });
     for (const job of [a, b, c]) assert.equal((await planner.load(job.uid)).status.phase, "ADMITTED");
+  });
+
+  test("fences rise over all admissions, also when a gang is left out and after a restore", async () => {
+    const jobs = await submit(5);
+    const [a, b, late, c, d] = jobs;
+    assert.ok(a && b && late && c && d);
+    const fenceOf = async ({ uid }: Job) => BigInt((await planner.load(uid)).admissions[0]?.fence ?? -1);
+    await recordAll([record(a), record(late, { generation: 9 }), record(b)]);
+    assert.equal((await planner.load(late.uid)).admissions.length, 0);
+    await recordAll([record(c)], { counters: new Map([["east", 2]]) });
+    const before = [await fenceOf(a), await fenceOf(b), await fenceOf(c)];
+    await markRestored({ query: async (text, params) => ({ rows: await db.query(text, params) }) });
+    // The dump is older than the last fences.
+    await db.query("alter sequence admission_fences restart");
+    planner = { ...planner, quotaEpoch: (await raiseQuotaEpoch(planner.store)).epoch };
+    await recordAll([record(d)], { counters: new Map([["east", 3]]) });
+    const fences = [...before, await fenceOf(d)];
+    assert.deepEqual(
+      fences,
+      [...new Set(fences)].sort((x, y) => (x < y ? -1 : 1)),
+    );
+    assert.ok(fences.every((fence) => fence > 0n && fence < 2n ** 63n));
   });
 
   const leftOut: Record<string, (job: Job) => Promise<Planned>> = {

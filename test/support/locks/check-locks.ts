@@ -45,6 +45,13 @@ export function breachOf(statements: readonly string[]): Breach | null {
   return null;
 }
 
+/** How many statements of a transaction follow its first lock that grants wait for. */
+export function statementsGrantsWaitFor(statements: readonly string[]): number {
+  const isWaitedFor = ({ table }: RowLock) => GRANTS_WAIT_FOR.includes(table);
+  const first = statements.findIndex((statement) => locksOf(statement, SCHEMA).some(isWaitedFor));
+  return first < 0 ? 0 : statements.length - first - 1;
+}
+
 /** A table that is locked again is taken to be locked at the same rows. */
 function brokenBy({ table, mode, rows }: RowLock, held: ReadonlyMap<string, LockMode>): string | null {
   const known = TABLES.get(table);

@@ -21,6 +21,7 @@ import { OWN_KINDS } from "../../support/kinds.ts";
 import { memoryAccess } from "../../support/memory-access.ts";
 import { memoryRobots } from "../../support/memory-robots.ts";
 import { noResources } from "../../support/no-resources.ts";
+import { migratedImage } from "../../support/pglite-image.ts";
 import { postgresOptions } from "../../support/postgres.ts";
 
 /**
@@ -29,7 +30,7 @@ import { postgresOptions } from "../../support/postgres.ts";
  */
 export async function openBenchDb(where: string): Promise<Db> {
   if (where.includes("://")) return await openPostgres(postgresOptions(where));
-  if (where === "memory") return await openPglite(null);
+  if (where === "memory") return await openPglite(null, await migratedImage());
   if (where !== "") return await openPglite(join(where, "db"));
   const temporary = newDataFolder("gangway-bench-");
   const db = await openPglite(join(temporary, "db"));

@@ -11,6 +11,11 @@ export const RUN_LABEL = "bench.gangway.dev/run";
 /** The most calls at a time: as many writes as the service sends at a time. */
 const CALLS_MAX = 50;
 
+/** The statuses of calls that took too long; 0: no answer came. */
+const IS_LATE = [0, 429, 500, 504];
+/** How long the deletion of all pods of a run may take. */
+const REMOVE_MS_MAX = 900_000;
+
 /** A pod that uses one GPU. It runs until it is deleted, or on a simulated cluster for a time such as `500ms`. */
 export function podTemplate(runs = "forever"): JsonObject & { readonly spec: JsonObject } {
   const resources = { limits: { [GPU]: "1" } };
@@ -86,13 +91,25 @@ export class BenchCluster {
   }
 
   async removePods(): Promise<void> {
-    await this.#send("DELETE", `/api/v1/namespaces/${this.run}/pods`, { gracePeriodSeconds: 0 });
+    await this.#removeAll("pods", {});
   }
 
   async removeBare(): Promise<void> {
     await this.removePods();
-    const query = { labelSelector: `${RUN_LABEL}=${this.run}` };
-    await this.#send("DELETE", `/api/v1/namespaces/${this.run}/configmaps`, {}, query);
+    await this.#removeAll("configmaps", { labelSelector: `${RUN_LABEL}=${this.run}` });
+  }
+
+  /** An API server takes longer for thousands of objects than a call may take. Asked again, it goes on. */
+  async #removeAll(resource: string, query: Readonly<Record<string, string>>): Promise<void> {
+    const path = `/api/v1/namespaces/${this.run}/${resource}`;
+    const body = { gracePeriodSeconds: 0 };
+    const areGone = async () => {
+      const sent = await this.#calls.run(() => this.#client.request({ method: "DELETE", path, body, query }));
+      if (sent.kind === "ok") return true;
+      if (!IS_LATE.includes(sent.status)) throw new Error(`DELETE ${path}: ${sent.reason}: ${sent.message}`);
+      return false;
+    };
+    await waitUntil(`all ${resource} of ${this.run} are deleted`, areGone, { maxMs: REMOVE_MS_MAX });
   }
 
   async countPods(): Promise<number> {

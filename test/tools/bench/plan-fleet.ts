@@ -3,6 +3,7 @@ import type { FlavorLabels } from "../../../src/core/job/flavor-labels.ts";
 import type { Change } from "../../../src/core/plan/facts/changes.ts";
 import type { Ask } from "../../../src/core/plan/model/ask.ts";
 import type { EntryChange } from "../../../src/core/plan/model/capacity-entry.ts";
+import type { NodeLabels } from "../../../src/core/plan/model/node-labels.ts";
 import type { PlanGang } from "../../../src/core/plan/model/plan-gang.ts";
 import type { PlannedPreemption } from "../../../src/core/plan/model/preemption.ts";
 import {
@@ -11,6 +12,7 @@ import {
   type QueuePolicy,
 } from "../../../src/core/plan/model/queue-policy.ts";
 import type { BoundMember, NodeCapacity, PlanQueue } from "../../../src/core/plan/model/snapshot.ts";
+import { HOSTNAME_LABEL, type Topology } from "../../../src/core/plan/model/topology.ts";
 import type { Resources } from "../../../src/core/pods/resources.ts";
 import type { Scope } from "../../../src/core/quota/counters.ts";
 import { scopeKey } from "../../../src/core/quota/scopes.ts";
@@ -24,11 +26,20 @@ export type FleetSize = {
   readonly queues: number;
   /** That of every queue, which then has a weight, too. True: they share fairly, and preempt. */
   readonly policies?: boolean | QueuePolicy;
+  /** True: the nodes are in racks and blocks, which are levels of their clusters. Omitted: false. */
+  readonly levels?: boolean;
 };
 
 export const GPU = "nvidia.com/gpu";
 export const MODELS = ["h100", "a100", "l40s", "v100"];
 const GPUS_PER_NODE = 8;
+const LEVELS: Topology = [
+  { name: "block", label: "example.com/block" },
+  { name: "rack", label: "example.com/rack" },
+  { name: "host", label: HOSTNAME_LABEL },
+];
+const NODES_PER_RACK = 16;
+const NODES_PER_BLOCK = 128;
 
 /** Preempts within the queue and across queues, in a tree that shares fairly. */
 const POLICY: QueuePolicy = {
@@ -45,6 +56,8 @@ type FleetNode = {
   readonly cluster: string;
   readonly name: string;
   readonly model: string;
+  /** Those of its rack and block. */
+  readonly levels: NodeLabels;
   readonly allocatable: Resources;
   free: Record<string, number>;
   members: BoundMember[];
@@ -70,6 +83,7 @@ export class Fleet {
   readonly nodes: readonly FleetNode[];
   readonly gangs = new Map<string, PlanGang>();
   readonly counters = new Map<string, number>();
+  readonly #topology: Topology;
   readonly #byPlace = new Map<string, FleetNode[]>();
   readonly #sums = new Map<string, { readonly scope: Scope; used: number; version: number }>();
   readonly #nodesOf = new Map<string, FleetNode[]>();
@@ -80,6 +94,7 @@ export class Fleet {
 
   constructor(size: FleetSize) {
     this.random = seededRandom(7);
+    this.#topology = size.levels ? LEVELS : [];
     this.asks = Array.from({ length: size.asks }, (_, at) => ({ hash: `ask-${at}`, ask: this.#ask(at) }));
     this.queues = this.#makeQueues(size);
     this.clusterNames = Array.from({ length: size.clusters }, (_, at) => `cluster-${at}`);
@@ -204,7 +219,8 @@ export class Fleet {
   clusterChange(name: string): Change {
     const flavors = MODELS.map((model) => ({ name: `gpu/${model}`, resource: GPU, nodeLabels: { gpu: model } }));
     const admissionCounter = this.counters.get(name) ?? 0;
-    const facts = { name, labels: {}, flavors, cordoned: false, reachable: true, admissionCounter };
+    const topology = this.#topology.length === 0 ? {} : { topology: this.#topology };
+    const facts = { name, labels: {}, flavors, ...topology, cordoned: false, reachable: true, admissionCounter };
     return { kind: "cluster", name, version: admissionCounter + 1, facts };
   }
 
@@ -354,16 +370,33 @@ export class Fleet {
     ];
   }
 
-  #makeNode(at: number, { clusters }: FleetSize): FleetNode {
+  #makeNode(at: number, { clusters, levels: hasLevels = false }: FleetSize): FleetNode {
     const cluster = `cluster-${at % clusters}`;
-    const model = MODELS[Math.floor(at / clusters) % MODELS.length] ?? "";
+    const inCluster = Math.floor(at / clusters);
+    const model = MODELS[inCluster % MODELS.length] ?? "";
+    const ofModel = Math.floor(inCluster / MODELS.length);
+    const levels: NodeLabels = hasLevels
+      ? {
+          "example.com/block": `${model}-${Math.floor(ofModel / NODES_PER_BLOCK)}`,
+          "example.com/rack": String(Math.floor(ofModel / NODES_PER_RACK)),
+        }
+      : {};
     const allocatable = { [GPU]: GPUS_PER_NODE * 1000, cpu: 128_000, memory: 2 ** 41 * 1000, pods: 110_000 };
-    return { cluster, name: `node-${at}`, model, allocatable, free: { ...allocatable }, members: [], sequence: 1 };
+    return {
+      cluster,
+      name: `node-${at}`,
+      model,
+      levels,
+      allocatable,
+      free: { ...allocatable },
+      members: [],
+      sequence: 1,
+    };
   }
 }
 
-function entryOf({ name, model, allocatable, free, members }: FleetNode): EntryChange {
-  const labels = { gpu: model, "kubernetes.io/hostname": name, zone: `zone-${name.length % 3}` };
+function entryOf({ name, model, levels, allocatable, free, members }: FleetNode): EntryChange {
+  const labels = { ...levels, gpu: model, "kubernetes.io/hostname": name, zone: `zone-${name.length % 3}` };
   const node: NodeCapacity = { name, labels, taints: [], unschedulable: false, allocatable, free: { ...free } };
   return { key: { kind: "node", name }, entry: { kind: "node", name, node, members } };
 }

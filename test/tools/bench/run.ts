@@ -8,9 +8,9 @@ import { benchCost } from "./cost.ts";
 import { benchFair } from "./fair.ts";
 import { benchFlood } from "./flood.ts";
 import { benchGang } from "./gang.ts";
+import { benchPack, type PackBench } from "./pack/pack.ts";
 import { benchPlan, benchPolicies } from "./plan.ts";
 import { benchPlanDatabase } from "./plan-database.ts";
-import { benchTrace } from "./plan-trace.ts";
 import { benchProcesses } from "./processes.ts";
 import { benchRecord } from "./record.ts";
 import { benchScale } from "./scale.ts";
@@ -108,11 +108,17 @@ waits for 240 s without progress ends with status 1.
            10,000 changes, in CPU time of the process; beside a bare parse of the rows of the load
              --waiting N --nodes N --clusters N --asks N --queues N  (default 100000, 10000, 8, 3000, 1000)
              --rounds N         how many rounds are measured (default 200)
+             --levels           the nodes are in racks and blocks, which are levels of their clusters
              --postgres URL     the whole way instead, from a database of the bench's own on this server, in the
                                 planner's thread: its times, its memory, and blocks of the main event loop
              --policies         also the same with queues that have weights, share fairly, preempt and reclaim, and how
                                 many times as long that takes. It runs for some ten minutes
-             --trace DIR        places the tasks of a cluster's trace instead, and prints the part of GPUs that they get
+  pack     which part of a cluster's GPUs pods get, by four rules that choose their nodes, and carried out by the
+           simulated scheduler. Status 1: a goal is missed
+             --trace DIR        a folder with *node_list*.csv and *pod_list*.csv
+             --churn            also gangs that come and go
+             --racks            also gangs that come and go, most of which need one rack
+             --seeds N --gangs N  (default 10, 1000)
   fair     teams that share quotas, on a virtual clock: the time until all gangs have ended, beside a lower bound; work
            that preemptions lost; mean waits, beside the gates of Kueue's tests; and CPU time. Each load runs twice: as
            it is, and with a minimum run time, for which the goals hold. Status 1: a goal is missed
@@ -146,7 +152,11 @@ const { values, positionals } = parseArgs({
     queues: { type: "string", default: "1000" },
     rounds: { type: "string", default: "200" },
     policies: { type: "boolean", default: false },
+    levels: { type: "boolean", default: false },
     trace: { type: "string" },
+    churn: { type: "boolean", default: false },
+    racks: { type: "boolean", default: false },
+    seeds: { type: "string", default: "10" },
     loads: { type: "string" },
     limits: { type: "string" },
     calls: { type: "string", default: "400" },
@@ -172,7 +182,7 @@ const print = (line: string) => console.log(line);
 function planSize() {
   const { profile, waiting, nodes = "10000", clusters, asks, queues, rounds } = values;
   const fleet = { gangs: Number(waiting), nodes: Number(nodes), clusters: Number(clusters), asks: Number(asks) };
-  return { ...fleet, queues: Number(queues), rounds: Number(rounds), profile };
+  return { ...fleet, queues: Number(queues), rounds: Number(rounds), profile, levels: values.levels };
 }
 
 async function run(name: string | undefined): Promise<void> {
@@ -206,10 +216,11 @@ async function run(name: string | undefined): Promise<void> {
   } else if (name === "cost") {
     await benchCost({ jobs: Number(values.singles) }, print);
   } else if (name === "plan") {
-    const { trace, postgres } = values;
-    if (trace !== undefined) benchTrace(trace, print);
-    else if (postgres !== undefined) await benchPlanDatabase({ ...planSize(), postgres }, print);
+    const { postgres } = values;
+    if (postgres !== undefined) await benchPlanDatabase({ ...planSize(), postgres }, print);
     else await (values.policies ? benchPolicies : benchPlan)(planSize(), print);
+  } else if (name === "pack") {
+    if (!benchPack(packSettings(), print)) process.exitCode = 1;
   } else if (name === "fair") {
     const minRuntimeMs = Number(values["min-runtime"]) * 1000;
     if (!benchFair({ dir: values.loads ?? null, minRuntimeMs }, print)) process.exitCode = 1;
@@ -242,6 +253,12 @@ async function run(name: string | undefined): Promise<void> {
     console.error(`there is no bench ${name}\n\n${HELP}`);
     process.exitCode = 2;
   }
+}
+
+function packSettings(): PackBench {
+  const { trace: dir, seeds, gangs = "1000", churn, racks } = values;
+  if (dir === undefined) throw new Error("give --trace, a folder with the nodes and tasks of a cluster");
+  return { dir, seeds: Number(seeds), gangs: Number(gangs), churn, racks };
 }
 
 /** The limits with which a flood is measured. */

@@ -1,12 +1,10 @@
-import assert from "node:assert/strict";
 import { rmSync } from "node:fs";
 import { join } from "node:path";
 import type { Db } from "../../../src/adapters/store/db/db.ts";
-import { migrateDatabase } from "../../../src/adapters/store/db/migrate-server.ts";
 import { openPglite } from "../../../src/adapters/store/db/pglite.ts";
 import { openPostgres } from "../../../src/adapters/store/db/postgres.ts";
 import { newDataFolder } from "../../support/data-folder.ts";
-import { createEmptyDatabase, postgresOptions } from "../../support/postgres.ts";
+import { createDatabase, postgresOptions } from "../../support/postgres.ts";
 
 /**
  * A database that is removed with the parts: one of its own on the server with this URL, as durable as that server is.
@@ -30,12 +28,9 @@ export async function scratchServerDb(
   parts: AsyncDisposableStack,
   server: string,
 ): Promise<{ readonly db: Db; readonly url: string }> {
-  const { url, drop } = await createEmptyDatabase(server);
+  const { url, drop } = await createDatabase(server, true);
   parts.defer(drop);
-  const options = postgresOptions(url);
-  const migrated = await migrateDatabase({ url, connectTimeoutMs: options.connectTimeoutMs, offline: true });
-  assert.equal(migrated.kind, "migrated");
-  const db = await openPostgres(options);
+  const db = await openPostgres(postgresOptions(url));
   parts.defer(() => db.close());
   return { db, url };
 }

@@ -53,7 +53,8 @@ export async function restore(client: GangwayClient, kubeconfigs: ReadonlyMap<st
 
 export async function forgetClusters(client: GangwayClient): Promise<void> {
   const { clusters } = await client.call(ClusterService.method.listClusters, {});
-  for (const { name } of clusters) await client.call(ClusterService.method.deleteCluster, { name, forget: true });
+  for (const { name } of clusters)
+    await client.call(ClusterService.method.deleteCluster, { name, forget: true, confirm: name });
 }
 
 async function restoreQueues(client: GangwayClient): Promise<void> {

@@ -29,7 +29,6 @@ export const EXPLAINED: Readonly<Record<string, readonly Explained[]>> = {
       becomes: [DEFAULT_TEXT],
       why: "No cluster has either name.",
     },
-    { line: 'const pool = live.flavors[resource] ?? "";', becomes: [DEFAULT_TEXT], why: "No pool has either name." },
   ],
   "core/plan/explain/holders.ts": [
     { line: "if (known !== undefined) return known;", becomes: ["false"], why: SAVES_TIME },

@@ -12,6 +12,7 @@ import { kill } from "./kill.ts";
 import { LedgerLaws } from "./ledger-laws.ts";
 import { LimitedQueues } from "./limited-queues.ts";
 import { MemberLaws, recordedAttempt } from "./member-laws.ts";
+import { PlacementLaws } from "./placement-laws.ts";
 import { PreemptionLaws } from "./preemption-laws.ts";
 import { Preemptions } from "./preemptions.ts";
 import { QuotaAdmins } from "./quota-admins.ts";
@@ -47,6 +48,7 @@ type Run = {
   readonly trace: string[];
   readonly queues: LimitedQueues;
   readonly incidents: Incidents;
+  readonly placements: PlacementLaws;
   readonly preemptions: Preemptions;
   readonly members: MemberLaws;
   readonly ledger: LedgerLaws;
@@ -67,6 +69,9 @@ export type Met = Readonly<
   Record<
     | "replaced"
     | "removed"
+    | "taken"
+    | "onPlan"
+    | "offPlan"
     | "returned"
     | "preempted"
     | "undone"
@@ -115,6 +120,7 @@ export async function runHistory(db: Db, seed: number, options: HistoryOptions =
     trace: [],
     queues: new LimitedQueues(world, random),
     incidents: new Incidents(world, random),
+    placements: new PlacementLaws(world),
     preemptions: new Preemptions(world, db, random),
     members: new MemberLaws(world),
     ledger: new LedgerLaws(db),
@@ -161,11 +167,12 @@ function sharedQueues(
   return { policies, laws, admins, callers: new Callers(world, random, policies.leaves) };
 }
 
-function metBy({ incidents, ledger, members, shared }: Run): Met {
+function metBy({ incidents, ledger, members, placements, shared }: Run): Met {
   const { preempted = 0, undone = 0, readmitted = 0, reserved = 0, takenBack = 0 } = shared?.laws.met ?? {};
   const { turnedOver, frozen } = ledger.met;
   return {
     ...incidents.met,
+    ...placements.met,
     ...members.met,
     frozen,
     preempted,
@@ -336,10 +343,10 @@ async function audit({ db, world, ledger, members: laws }: Run): Promise<void> {
   }
 }
 
-/** The attempt that the record names for a pod's slot. */
 /** Laws that the records must keep at all times, under any faults. */
-async function checkRecords({ world, queues, preemptions, members, shared }: Run): Promise<void> {
+async function checkRecords({ world, queues, preemptions, members, placements, shared }: Run): Promise<void> {
   const jobs = await world.jobs();
+  placements.check();
   queues.check(jobs);
   preemptions.check(jobs, shared === null);
   for (const job of jobs) {
@@ -384,7 +391,7 @@ function checkNoReplicaTwice(world: World): void {
   const running = new Map<string, string>();
   for (const cluster of world.clusters) {
     for (const pod of cluster.pods().map(podView)) {
-      if (pod.phase !== "Running") continue;
+      if (pod.phase !== "Running" || pod.jobUid === null) continue;
       const replica = `${pod.jobUid}/${pod.role}/${pod.index}`;
       const where = `${cluster.name}/${pod.name} of admission ${pod.admission}`;
       assert.equal(running.get(replica), undefined, `${where} runs beside ${running.get(replica)}`);

@@ -1,10 +1,18 @@
+import { createObject } from "../../../src/adapters/simcluster/api/verbs.ts";
+import type { SimModel } from "../../../src/adapters/simcluster/model.ts";
 import { podView } from "../../../src/core/pods/read/pod-view.ts";
+import { kindOf } from "../../simcluster/support.ts";
 import { pick } from "../../support/random.ts";
-import type { World } from "./world.ts";
+import { plannedIn } from "./placement-laws.ts";
+import { GPU, type World } from "./world.ts";
 
-/** What others do: they replace nodes, and remove pods that have ended. */
+/** A pod of others runs for so long. */
+const FOREIGN_RUN = "8s";
+
+/** What others do: they replace nodes, take room on them, and remove pods that have ended. */
 export class Incidents {
-  readonly met = { replaced: 0, removed: 0 };
+  readonly met = { replaced: 0, removed: 0, taken: 0 };
+  #foreign = 0;
   readonly #world: World;
   readonly #random: () => number;
 
@@ -16,7 +24,9 @@ export class Incidents {
   /** Returns what happened, in words. */
   act(): string {
     const { name, model } = pick(this.#random, this.#world.clusters);
-    if (this.#random() < 0.4) {
+    const chance = this.#random();
+    if (chance < 0.2) return this.#takeGpu(name, model);
+    if (chance < 0.5) {
       const node = pick(this.#random, [...model.store.objects("nodes")]);
       if (node === undefined) return `${name} has no node`;
       model.removeNode(node.metadata.name);
@@ -32,5 +42,23 @@ export class Incidents {
     for (const { metadata } of ended) model.store.remove("pods", `${metadata.namespace}/${metadata.name}`);
     this.met.removed += ended.length;
     return `${ended.length} pods of ${name} that have ended are removed`;
+  }
+
+  /** Another scheduler puts a pod on a node, on one on which a pod of ours is planned and not there yet if it can. */
+  #takeGpu(name: string, model: SimModel): string {
+    const nodes = [...model.store.objects("nodes")];
+    const waiting = [...model.store.objects("pods")].filter(({ spec = {} }) => spec["nodeName"] === undefined);
+    const planned = new Set(waiting.map(({ spec = {} }) => plannedIn(spec)));
+    const wanted = nodes.filter(({ metadata }) => planned.has(metadata.name));
+    const node = pick(this.#random, wanted.length > 0 ? wanted : nodes);
+    if (node === undefined) return `${name} has no node`;
+    this.#foreign += 1;
+    const pod = `foreign-${this.#foreign}`;
+    const container = { name: "main", image: "other:1", resources: { limits: { [GPU]: "2" } } };
+    const metadata = { name: pod, annotations: { "sim.gangway.dev/run": FOREIGN_RUN } };
+    const spec = { restartPolicy: "Never", nodeName: node.metadata.name, containers: [container] };
+    createObject(model, { kind: kindOf("pods"), namespace: "default" }, { metadata, spec }, false);
+    this.met.taken += 1;
+    return `a foreign pod takes GPUs of node ${node.metadata.name} of ${name}`;
   }
 }

@@ -18,24 +18,25 @@ before(async () => {
 });
 after(() => db.close());
 
-/** Four GPUs in one queue and one cluster. */
+/** Eight GPUs in one queue and one cluster. */
 const smallWorld = () =>
   World.create({
     db,
     random: seededRandom(1),
     fateOf: () => "arrives",
-    clusters: [{ name: "east", flavor: "h100", nodes: 1, gpus: 4 }],
+    clusters: [{ name: "east", flavor: "h100", nodes: 1, gpus: 8 }],
     queues: [
       {
         name: "default",
         strategy: "BEST_EFFORT_FIFO",
-        quotas: [{ flavor: "gpu/h100", resource: GPU, nominal: 4 }],
+        quotas: [{ flavor: "gpu/h100", resource: GPU, nominal: 8 }],
       },
     ],
     classes: [],
     processes: { intakes: 1, planners: 1, workers: 1 },
   });
 
+/** Each member requests two GPUs. */
 type Role = { readonly replicas: number; readonly run: string; readonly exitCodes?: string };
 
 const submit = (world: World, name: string, roles: Record<string, Role>, runPolicy: SentRunPolicy = {}) =>
@@ -54,7 +55,7 @@ const submit = (world: World, name: string, roles: Record<string, Role>, runPoli
             "sim.gangway.dev/run": run,
             "sim.gangway.dev/exit-code": exitCodes,
           };
-          const container = { name: "main", image: "trainer", resources: { limits: { [GPU]: "1" } } };
+          const container = { name: "main", image: "trainer", resources: { limits: { [GPU]: "2" } } };
           const template = { metadata: { annotations }, spec: { containers: [container] } };
           return [role, { replicas, restartPolicy: "OnFailure" as const, template }];
         }),

@@ -1,4 +1,5 @@
 import type { SentJob } from "../../../src/core/job/request/sent.ts";
+import type { JsonObject } from "../../../src/runtime/json.ts";
 import { pick } from "../../support/random.ts";
 import { SERVICE_KIND, TASK_ENDS } from "./sim-service.ts";
 import { GPU } from "./world.ts";
@@ -39,6 +40,8 @@ export function randomJob(
       priority: Math.floor(random() * 3),
       replicaSpecs: {
         ...(kind === "MPIJob" ? { Launcher: { template } } : {}),
+        // Members that end long before the others.
+        ...(kind === "Job" && at % 2 === 1 ? { Early: earlyRole(template) } : {}),
         Worker: {
           replicas: isGangOfFour ? 4 + Math.floor(random() * 2) : replicas,
           restartPolicy: pick(random, ["ExitCode", "Never", "OnFailure"]),
@@ -60,6 +63,12 @@ export function randomJob(
       },
     },
   };
+}
+
+/** Two members of the same size, which succeed after a second. */
+function earlyRole(template: JsonObject) {
+  const annotations = { "sim.gangway.dev/pull": "100ms", "sim.gangway.dev/run": "1s" };
+  return { replicas: 2, template: { ...template, metadata: { annotations } } };
 }
 
 /** A job without pods, with the outcomes of its attempts. */

@@ -9,6 +9,7 @@ import {
 } from "../../../src/adapters/cluster/kept-objects.ts";
 import { listJob } from "../../../src/adapters/cluster/list-job.ts";
 import { LostPods } from "../../../src/adapters/cluster/lost-pods.ts";
+import { WriteQueue } from "../../../src/adapters/cluster/write-queue.ts";
 import type { SimModel } from "../../../src/adapters/simcluster/model.ts";
 import { LABEL } from "../../../src/core/job/labels.ts";
 import { capacityEntries } from "../../../src/core/plan/facts/read-capacity.ts";
@@ -49,7 +50,7 @@ export class SimClusterView {
       installation: options.installation,
       seen: (key) =>
         this.#seen?.configMaps.find(({ view, jobUid }) => jobUid !== null && key.endsWith(`/${view.name}`)),
-      writeBudget: 50,
+      writes: new WriteQueue({ clock: options.clock, writesMax: 50 }),
       createNamespaces: true,
     });
   }

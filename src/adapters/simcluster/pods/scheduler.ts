@@ -1,14 +1,16 @@
 /** Serves users who try placement out: binds pods to nodes with room, and says why a pod fits on none. */
+import { hasLabels } from "../../../core/job/labels.ts";
 import type { NodeFacts, Taint } from "../../../core/pods/node-match.ts";
 import { nodeAllows } from "../../../core/pods/node-match.ts";
 import type { Resources } from "../../../core/pods/resources.ts";
 import { addResources, fitsIn, podRequests, readResources, subtractResources } from "../../../core/pods/resources.ts";
 import type { JsonObject } from "../../../runtime/json.ts";
-import { arrayAt, canonicalJson, objectAt, stringAt } from "../../../runtime/json.ts";
+import { arrayAt, canonicalJson, objectAt, stringAt, stringMapAt } from "../../../runtime/json.ts";
 import type { KubeObject } from "../objects/kube-object.ts";
 import { isTerminalPod, keyOf } from "../objects/kube-object.ts";
 import type { ObjectStore } from "../objects/object-store.ts";
 import { conditionOf, withConditions } from "./pod-status.ts";
+import { type CandidateNode, namedNodes, preferredNode, scoredRequests } from "./score-nodes.ts";
 
 /** Collects changes for one round, because a round looks at every waiting pod. */
 const ROUND_MS = 10;
@@ -17,19 +19,31 @@ const MESSAGE_MS = 5000;
 
 type NodeState = { readonly facts: NodeFacts; readonly allocatable: Resources };
 type WaitingPod = { readonly key: string; readonly shape: string; readonly requests: Resources };
-type BoundPod = { readonly node: string; readonly requests: Resources };
+type Labels = Readonly<Record<string, string>>;
+type BoundPod = {
+  readonly node: string;
+  readonly requests: Resources;
+  readonly namespace: string;
+  readonly labels: Labels;
+};
+/** What the pods of a node request, exactly and as scores count it. */
+type NodeUse = { readonly requests: Resources; readonly scored: Resources };
+
+const NO_USE: NodeUse = { requests: {}, scored: {} };
 
 /**
- * Plays kube-scheduler: binds pods to nodes, oldest first, each to the first node that allows it. Users of `gangway up`
- * see the same reasons for a waiting pod as on a real cluster.
+ * Plays kube-scheduler: binds pods to nodes, oldest first, each to the node with the best score of those that allow it.
+ * Users of `gangway up` see the same places of pods, and the same reasons for a waiting one, as on a real cluster.
  */
 export class Scheduler {
   readonly #store: ObjectStore;
   readonly #nodes = new Map<string, NodeState>();
   readonly #bound = new Map<string, BoundPod>();
-  readonly #used = new Map<string, Resources>();
+  readonly #used = new Map<string, NodeUse>();
   readonly #waiting = new Map<string, WaitingPod>();
   readonly #messageMs = new Map<string, number>();
+  /** The selectors of Services by their uids. */
+  readonly #selectors = new Map<string, { readonly namespace: string; readonly selector: Labels }>();
   #dueMs: number | null = null;
 
   constructor(store: ObjectStore) {
@@ -37,6 +51,7 @@ export class Scheduler {
     store.observe((resource, before, after) => {
       if (resource === "pods") this.#onPodChange(before, after);
       else if (resource === "nodes") this.#onNodeChange(before, after);
+      else if (resource === "services") this.#onServiceChange(before, after);
     });
   }
 
@@ -50,7 +65,7 @@ export class Scheduler {
     const bound = this.#bound.get(pod.metadata.uid);
     const allocatable = bound && this.#nodes.get(bound.node)?.allocatable;
     if (bound === undefined || allocatable === undefined) return null;
-    const used = this.#used.get(bound.node) ?? {};
+    const { requests: used } = this.#useOf(bound.node);
     const exhausted = Object.entries(bound.requests).find(
       ([name, amount]) => amount > 0 && (used[name] ?? 0) > (allocatable[name] ?? 0),
     );
@@ -75,17 +90,49 @@ export class Scheduler {
 
   /** Binds a pod; returns the reason if no node fits. */
   #place(pod: KubeObject, waiting: WaitingPod, nowMs: number): string | null {
-    for (const [name, node] of this.#nodes) {
-      if (!nodeAllows(pod.spec ?? {}, node.facts) || !this.#fits(waiting.requests, name, node)) continue;
-      const status = withConditions(pod.status ?? {}, { PodScheduled: { status: "True" } }, nowMs);
-      this.#store.put("pods", { ...pod, spec: { ...pod.spec, nodeName: name }, status }, null);
-      return null;
-    }
-    return this.#explain(pod, waiting.requests);
+    const node = this.#chosenFor(pod, waiting.requests);
+    if (node === null) return this.#explain(pod, waiting.requests);
+    const status = withConditions(pod.status ?? {}, { PodScheduled: { status: "True" } }, nowMs);
+    this.#store.put("pods", { ...pod, spec: { ...pod.spec, nodeName: node }, status }, null);
+    return null;
   }
 
-  #fits(requests: Resources, name: string, node: NodeState): boolean {
-    return fitsIn(requests, subtractResources(node.allocatable, this.#used.get(name) ?? {}));
+  /** The node that a pod gets. Null: none takes it. */
+  #chosenFor(pod: KubeObject, requests: Resources): string | null {
+    const spec = pod.spec ?? {};
+    const names = namedNodes(spec) ?? this.#nodes.keys();
+    const alike = this.#alikeByNode(pod);
+    const candidates: CandidateNode[] = [];
+    for (const name of names) {
+      const node = this.#nodes.get(name);
+      if (node === undefined || !nodeAllows(spec, node.facts)) continue;
+      const { requests: used, scored } = this.#useOf(name);
+      if (!fitsIn(requests, subtractResources(node.allocatable, used))) continue;
+      candidates.push({ ...node, requested: scored, alike: alike.get(name) ?? 0 });
+    }
+    return preferredNode(spec, candidates)?.facts.name ?? null;
+  }
+
+  /** By node, how many pods some Service selects that selects this pod too. */
+  #alikeByNode({ metadata, spec }: KubeObject): ReadonlyMap<string, number> {
+    const counts = new Map<string, number>();
+    // A constraint of its own turns the spread by Services off.
+    if (arrayAt(spec, "topologySpreadConstraints").length > 0) return counts;
+    const { namespace = "", labels = {} } = metadata;
+    const selectors = [...this.#selectors.values()].filter((one) => one.namespace === namespace);
+    const selecting = selectors.filter(({ selector }) => hasLabels(labels, selector));
+    if (selecting.length === 0) return counts;
+    // kube-scheduler joins the selectors of all Services that select the pod.
+    const joined = Object.assign({}, ...selecting.map(({ selector }) => selector));
+    for (const bound of this.#bound.values()) {
+      if (bound.namespace !== namespace || !hasLabels(bound.labels, joined)) continue;
+      counts.set(bound.node, (counts.get(bound.node) ?? 0) + 1);
+    }
+    return counts;
+  }
+
+  #useOf(node: string): NodeUse {
+    return this.#used.get(node) ?? NO_USE;
   }
 
   /** Explains why no node fits, as kube-scheduler does: a node's reason is the first plugin that refuses it. */
@@ -94,7 +141,7 @@ export class Scheduler {
     if (total === 0) return "no nodes available to schedule pods";
     const counts = new Map<string, number>();
     for (const [name, node] of this.#nodes) {
-      const free = subtractResources(node.allocatable, this.#used.get(name) ?? {});
+      const free = subtractResources(node.allocatable, this.#useOf(name).requests);
       for (const reason of nodeReasons(pod.spec ?? {}, node.facts, requests, free)) {
         counts.set(reason, (counts.get(reason) ?? 0) + 1);
       }
@@ -119,8 +166,7 @@ export class Scheduler {
     const uid = (after ?? before)?.metadata.uid ?? "";
     const wasBound = this.#bound.get(uid);
     const node = after === null || isTerminalPod(after) ? undefined : stringAt(after.spec, "nodeName");
-    if (after !== null && node !== undefined && wasBound === undefined)
-      this.#charge(uid, node, podRequests(after.spec ?? {}));
+    if (after !== null && node !== undefined && wasBound === undefined) this.#charge(after, node);
     if (wasBound !== undefined && node === undefined) this.#free(uid, wasBound);
     if (after !== null && needsNode(after)) this.#enqueue(after);
     else {
@@ -138,15 +184,30 @@ export class Scheduler {
     this.#wake();
   }
 
-  #charge(uid: string, node: string, requests: Resources): void {
-    this.#bound.set(uid, { node, requests });
-    this.#used.set(node, addResources(this.#used.get(node) ?? {}, requests));
+  #charge({ metadata, spec }: KubeObject, node: string): void {
+    const { uid, namespace = "", labels = {} } = metadata;
+    const requests = podRequests(spec ?? {});
+    this.#bound.set(uid, { node, requests, namespace, labels });
+    this.#changeUse(node, requests, addResources);
   }
 
   #free(uid: string, { node, requests }: BoundPod): void {
     this.#bound.delete(uid);
-    this.#used.set(node, subtractResources(this.#used.get(node) ?? {}, requests));
+    this.#changeUse(node, requests, subtractResources);
     this.#wake();
+  }
+
+  #changeUse(node: string, requests: Resources, change: typeof addResources): void {
+    const used = this.#useOf(node);
+    const scored = change(used.scored, scoredRequests(requests));
+    this.#used.set(node, { requests: change(used.requests, requests), scored });
+  }
+
+  #onServiceChange(before: KubeObject | null, after: KubeObject | null): void {
+    const { uid = "", namespace = "" } = (after ?? before)?.metadata ?? {};
+    const selector = stringMapAt(after?.spec, "selector");
+    if (after === null || Object.keys(selector).length === 0) this.#selectors.delete(uid);
+    else this.#selectors.set(uid, { namespace, selector });
   }
 
   #onNodeChange(before: KubeObject | null, after: KubeObject | null): void {

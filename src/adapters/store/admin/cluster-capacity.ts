@@ -4,7 +4,7 @@
  * report begins a new epoch.
  */
 
-import type { SilentClusters } from "../../../core/job/request/concerns.ts";
+import type { Silence, SilentClusters } from "../../../core/job/request/concerns.ts";
 import {
   type CapacityEntry,
   capacityOf,
@@ -19,8 +19,8 @@ import { holdsLease, observerLease } from "../fleet/leases.ts";
 /** An observer's report of a cluster: see `CapacityReport`. */
 export type SeenCapacity = { readonly cluster: string } & (
   | { readonly reachable: true; readonly since: number | null; readonly changes: readonly EntryChange[] }
-  /** `sinceMs`: when it last answered. Omitted: now. */
-  | { readonly reachable: false; readonly sinceMs?: number }
+  /** `sinceMs`: since when. Omitted: now. `unusable`: why it cannot be used, although it answers. Null: it may. */
+  | { readonly reachable: false; readonly sinceMs?: number; readonly unusable?: string | null }
 );
 
 /**
@@ -44,7 +44,10 @@ export async function recordCapacity(
   { nowMs, leaseEpoch }: { readonly nowMs: number; readonly leaseEpoch?: number },
 ): Promise<RecordedCapacity> {
   const { cluster } = seen;
-  if (!seen.reachable) return { epoch: null, changed: await markUnreachable(db, cluster, seen.sinceMs ?? nowMs) };
+  if (!seen.reachable) {
+    const { sinceMs = nowMs, unusable = null } = seen;
+    return { epoch: null, changed: await markUnreachable(db, cluster, { sinceMs, unusable }) };
+  }
   const { since } = seen;
   const changes = storableChanges(seen.changes);
   return db.tx(async (tx) => {
@@ -66,7 +69,8 @@ const RAISE = `
 update clusters c
    set capacity_epoch = c.capacity_epoch + case when $2::bigint is null then 1 else 0 end,
        capacity_sequence = c.capacity_sequence + $3::bigint, capacity_ms = $4, reachable = true,
-       silent_ms = null,
+       silent_ms = null, unusable = null, silence_ms = 0, lost_ms = null, lost_fence = null,
+       returning_ms = coalesce(c.returning_ms, case when c.lost_ms is not null then $4::bigint end),
        capacity = null, observed_ms = null
   from (select name, reachable from clusters where name = $1 for no key update) before
  where c.name = before.name and c.forgotten_ms is null and ($2::bigint is null or c.capacity_epoch = $2)
@@ -111,23 +115,40 @@ with floor as (
 delete from cluster_capacity e using floor
  where e.cluster = floor.name and e.entry is null and e.sequence <= floor.capacity_floor`;
 
-/** Marks a cluster that its observer cannot reach: no gang is admitted there until it can. True: it was reachable. */
-export async function markUnreachable(executor: Executor, cluster: string, sinceMs: number): Promise<boolean> {
-  const rows = await executor.query(MARK_UNREACHABLE, [cluster, sinceMs]);
+/**
+ * Marks a cluster that its observer cannot reach, or cannot use: no gang is admitted there until it can. True: that is
+ * news.
+ */
+export async function markUnreachable(
+  executor: Executor,
+  cluster: string,
+  { sinceMs, unusable }: { readonly sinceMs: number; readonly unusable: string | null },
+): Promise<boolean> {
+  const rows = await executor.query(MARK_UNREACHABLE, [cluster, sinceMs, unusable]);
   return rows.length === 1;
 }
 
+/** A cluster that says why it cannot be used answers, so its silence is over. What gangs left there is there still. */
 const MARK_UNREACHABLE = `
-update clusters set reachable = false, silent_ms = $2 where name = $1 and reachable returning 1`;
+update clusters
+   set reachable = false, silent_ms = case when reachable then $2 else silent_ms end, unusable = $3,
+       silence_ms = case when $3::text is null then silence_ms else 0 end,
+       returning_ms = coalesce(
+         returning_ms, case when $3::text is not null and lost_ms is not null then $2::bigint end
+       ),
+       lost_ms = case when $3::text is null then lost_ms end,
+       lost_fence = case when $3::text is null then lost_fence end
+ where name = $1 and (reachable or unusable is distinct from $3) returning 1`;
 
-/** The clusters that do not answer, and since when. Null: they have not answered yet. */
+/** The clusters that do not answer, or cannot be used. */
 export async function silentClusters(executor: Executor): Promise<SilentClusters> {
-  const rows = await executor.query<{ name: string; sinceMs: number | null }>(SILENT_CLUSTERS);
-  return new Map(rows.map(({ name, sinceMs }) => [name, sinceMs]));
+  const rows = await executor.query<{ readonly name: string } & Silence>(SILENT_CLUSTERS);
+  return new Map(rows.map(({ name, ...silence }) => [name, silence]));
 }
 
 const SILENT_CLUSTERS = `
-select name, silent_ms as "sinceMs" from clusters where not reachable and forgotten_ms is null`;
+select name, silent_ms as "sinceMs", unusable, lost_ms as "lostMs"
+  from clusters where not reachable and forgotten_ms is null`;
 
 /** A place in the changes of a cluster's capacity. */
 export type CapacityPlace = { readonly epoch: number; readonly sequence: number };

@@ -8,7 +8,10 @@ import { CAPACITY_ENTRIES, type CapacityColumns, withCapacity } from "./cluster-
 export const IS_RETIRED = "(simulated and coalesce(simulation, '') = 'retired')";
 
 const COLUMNS = `
-  name, labels, flavors, cordoned, simulated, ${IS_RETIRED} as retired, reachable,
+  name, labels, flavors, topology, cordoned, simulated, ${IS_RETIRED} as retired, reachable,
+  case when not reachable
+       then json_build_object('sinceMs', silent_ms, 'unusable', unusable, 'lostMs', lost_ms) end as silence,
+  returning_ms as "returningMs",
   coalesce(observed_ms, capacity_ms) as "observedMs", version, create_ms as "createTimeMs", capacity,
   ${CAPACITY_ENTRIES} as entries, gang_scheduler as "gangScheduler",
   (select uid from cluster_uids where cluster = c.name) as uid`;

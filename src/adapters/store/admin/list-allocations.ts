@@ -62,13 +62,18 @@ class Conditions {
     );
   }
 
+  /** A condition without parameters. */
+  addText(condition: string): void {
+    this.#conditions.push(condition);
+  }
+
   text(): string {
     return this.#conditions.map((condition) => `and ${condition}`).join(" ");
   }
 }
 
 function addFilter(where: Conditions, filter: LedgerQuery["filter"]): void {
-  const { pool, project, namespace, holder, grantedBeforeMs, shown } = filter;
+  const { pool, project, namespace, holder, grantedBeforeMs, neverLapses, shown } = filter;
   if (shown)
     where.add(
       (at) => `(a.caller = ${at} or ${poolWithin("a.pool", `$${where.params.length + 2}`)})`,
@@ -79,6 +84,7 @@ function addFilter(where: Conditions, filter: LedgerQuery["filter"]): void {
   if (project !== null) where.add((at) => `a.project = ${at}`, project);
   if (namespace !== null) where.add((at) => `a.namespace = ${at}`, namespace);
   if (grantedBeforeMs !== null) where.add((at) => `a.granted_ms < ${at}`, grantedBeforeMs);
+  if (neverLapses) where.addText("a.caller is not null and a.lease_ms is null");
   if (holder !== null) addHolder(where, holder);
 }
 

@@ -30,7 +30,8 @@ const FIRST: Omit<PoolSettings, "name"> = {
 /**
  * Makes a pool or changes one, if it is at `version` (0: whatever it is at), and notes in the same transaction who did
  * so. Its limits hold for the ledger from this transaction on; one below use takes nothing away. Settings that change
- * nothing leave no trace. A default lease above the longest one is the longest one.
+ * nothing leave no trace. A default lease above the longest one is the longest one. Tokens of a new pool of which only
+ * the quota is given do not lapse, as in Flyte.
  */
 export function registerPool(
   db: Db,
@@ -69,8 +70,13 @@ const FACTS = `
 select (select row_to_json(p) from (${SELECT_POOLS} where p.name = $1) p) as before,
        (select count(*) from pools) as pools`;
 
+/** A registration as in Flyte: of a pool's settings it gives the quota alone. */
+function isPlain({ name: _name, quota: _quota, ...others }: PoolChange): boolean {
+  return Object.values(others).every((setting) => setting === undefined);
+}
+
 function resolved(change: PoolChange, before: PoolRecord | null): PoolSettings {
-  const kept = before ?? FIRST;
+  const kept = before ?? (isPlain(change) ? { ...FIRST, defaultLeaseMs: null } : FIRST);
   const defaultLeaseMs = given(change.defaultLeaseMs, kept.defaultLeaseMs);
   const maxLeaseMs = given(change.maxLeaseMs, kept.maxLeaseMs);
   return {

@@ -4,6 +4,7 @@
  */
 import type { ChangeOutcome } from "../../../core/admin/change-outcome.ts";
 import type { ClusterRecord, RegistrationOutcome, SourceRefusal, UidRefusal } from "../../../core/admin/cluster.ts";
+import type { Topology } from "../../../core/plan/model/topology.ts";
 import type { GangSchedulerName } from "../../../core/pods/build/pod-group.ts";
 import type { Json, JsonObject } from "../../../runtime/json.ts";
 import { type Db, type Executor, json, onlyRow, undoable } from "../db/db.ts";
@@ -16,6 +17,8 @@ import { dependentsOf, sourceRefusal, takeSources } from "./secret-sources.ts";
 import { retireSimulated, takeRegistrations, takeWithSimulated } from "./simulated-clusters.ts";
 
 export type NewCluster = Pick<ClusterRecord, "name" | "labels" | "flavors"> & {
+  /** Omitted: none. */
+  readonly topology?: Topology;
   /** Encrypted credentials, or a reference to them: nobody can use the row alone. */
   readonly credentials: JsonObject;
   /** Omitted: none. */
@@ -39,6 +42,7 @@ export function registerCluster(db: Db, cluster: NewCluster, bounds: PoolBounds)
       json(cluster.credentials),
       bounds.nowMs,
       cluster.gangScheduler ?? "none",
+      json(cluster.topology ?? []),
     ]);
     if (made.length === 0) return { kind: "exists" };
     const unfit = await sourceRefusal(tx, { cluster: cluster.name, credentials: cluster.credentials });
@@ -55,19 +59,19 @@ export function registerCluster(db: Db, cluster: NewCluster, bounds: PoolBounds)
 }
 
 const REGISTER_CLUSTER = `
-insert into clusters as c (name, labels, flavors, simulated, credentials, create_ms, gang_scheduler)
-values ($1, $2::jsonb, $3::json, false, $4::json, $5, $6)
+insert into clusters as c (name, labels, flavors, simulated, credentials, create_ms, gang_scheduler, topology)
+values ($1, $2::jsonb, $3::json, false, $4::json, $5, $6, $7::jsonb)
 on conflict (name) do update
    set labels = excluded.labels, flavors = excluded.flavors, simulated = false, simulation = null,
-       credentials = excluded.credentials,
+       topology = excluded.topology, credentials = excluded.credentials,
        create_ms = excluded.create_ms, gang_scheduler = excluded.gang_scheduler, version = c.version + 1,
-       forgotten_ms = null, cordoned = false
+       forgotten_ms = null, cordoned = false, returning_ms = excluded.create_ms
  where c.forgotten_ms is not null
 returning name`;
 
 /**
- * Replaces labels and flavors, the gang scheduler unless it is omitted, and credentials unless they are null. Refuses
- * credentials of another cluster. Version 0: any version.
+ * Replaces labels and flavors, levels and gang scheduler unless they are omitted, and credentials unless they are null.
+ * Refuses credentials of another cluster. Version 0: any version.
  */
 export function updateCluster(
   db: Db,
@@ -75,6 +79,7 @@ export function updateCluster(
     readonly credentials: JsonObject | null;
     /** The uid that the cluster tells by the new credentials. Omitted: it tells none, or the credentials stay. */
     readonly uid?: string;
+    readonly topology?: Topology;
     readonly gangScheduler?: GangSchedulerName;
   },
   bounds: PoolBounds,
@@ -87,9 +92,10 @@ export function updateCluster(
       cluster.name,
       json(cluster.labels),
       json(cluster.flavors),
-      cluster.credentials === null ? null : json(cluster.credentials),
+      jsonOrNull(cluster.credentials),
       cluster.version,
       cluster.gangScheduler ?? null,
+      jsonOrNull(cluster.topology),
     ]);
     if (changed.length === 0) return undo(unchanged(before));
     const unfit = await sourceRefusal(tx, { cluster: cluster.name, credentials: cluster.credentials });
@@ -105,6 +111,11 @@ export function updateCluster(
   });
 }
 
+/** Null: the column stays as it is. */
+function jsonOrNull(value: JsonObject | Topology | null | undefined): string | null {
+  return value === null || value === undefined ? null : json(value);
+}
+
 /** Why an update has changed nothing. */
 function unchanged(record: ClusterRecord | null): ChangeOutcome<ClusterRecord> {
   if (record === null) return { kind: "notFound" };
@@ -116,7 +127,7 @@ const LOCK_TO_CHANGE = "select credentials from clusters where name = $1 for no 
 const UPDATE_CLUSTER = `
 update clusters
    set labels = $2::jsonb, flavors = $3::json, credentials = coalesce($4::json, credentials),
-       gang_scheduler = coalesce($6, gang_scheduler), version = version + 1
+       gang_scheduler = coalesce($6, gang_scheduler), topology = coalesce($7::jsonb, topology), version = version + 1
  where name = $1 and not simulated and forgotten_ms is null and ($5::bigint = 0 or version = $5)
 returning name`;
 
@@ -162,8 +173,8 @@ async function remove(
   return { kind: "done", record: null };
 }
 
-function settingsOf({ labels, flavors, gangScheduler }: ClusterRecord) {
-  return { labels, flavors, gangScheduler };
+function settingsOf({ labels, flavors, topology, gangScheduler }: ClusterRecord) {
+  return { labels, flavors, topology, gangScheduler };
 }
 
 /** Credentials are told by their kind alone, a reference to a Secret by its names. */
@@ -192,6 +203,12 @@ export async function listCredentials(executor: Executor): Promise<{
   /** Only the process that simulates them connects to these. */
   readonly simulated: readonly string[];
   readonly forgotten: readonly string[];
+  /** Those that count as lost, with the last fence of an admission before that. */
+  readonly lost: ReadonlyMap<string, string>;
+  /** Those that answer again, and may have objects of gangs that have left them. */
+  readonly returning: readonly string[];
+  /** Those whose observer waits for an answer, and that do not count as lost. */
+  readonly silent: readonly string[];
 }> {
   const rows = await executor.query<CredentialsRow>(LIST_CREDENTIALS);
   const without = rows.filter(({ credentials }) => credentials === null);
@@ -201,6 +218,9 @@ export async function listCredentials(executor: Executor): Promise<{
     ),
     simulated: without.filter(({ isForgotten }) => !isForgotten).map(({ name }) => name),
     forgotten: without.filter(({ isForgotten }) => isForgotten).map(({ name }) => name),
+    lost: new Map(rows.flatMap(({ name, lostFence }) => (lostFence === null ? [] : [[name, lostFence] as const]))),
+    returning: rows.filter(({ isReturning }) => isReturning).map(({ name }) => name),
+    silent: rows.filter(({ isSilent }) => isSilent).map(({ name }) => name),
   };
 }
 
@@ -209,10 +229,15 @@ type CredentialsRow = {
   readonly credentials: JsonObject | null;
   readonly gangScheduler: GangSchedulerName;
   readonly isForgotten: boolean;
+  readonly lostFence: string | null;
+  readonly isReturning: boolean;
+  readonly isSilent: boolean;
 };
 
 const LIST_CREDENTIALS = `
-select name, credentials, gang_scheduler as "gangScheduler", forgotten_ms is not null as "isForgotten"
+select name, credentials, gang_scheduler as "gangScheduler", forgotten_ms is not null as "isForgotten",
+       case when lost_ms is not null then coalesce(lost_fence, '0') end as "lostFence",
+       reachable and returning_ms is not null as "isReturning", silence_ms > 0 and lost_ms is null as "isSilent"
   from clusters where credentials is not null or simulated or forgotten_ms is not null order by name`;
 
 /** The stored credentials of one cluster. Null: there is no such cluster, or it has none. */

@@ -3,6 +3,7 @@
  * job succeeds although nothing ran. They are forgotten once their gangs have ended.
  */
 import type { ClusterRecord } from "../../../core/admin/cluster.ts";
+import type { Topology } from "../../../core/plan/model/topology.ts";
 import { type Db, type Executor, json } from "../db/db.ts";
 import { getCluster, IS_RETIRED } from "./clusters.ts";
 import { forgetClusters, recheckPlaced } from "./forget-clusters.ts";
@@ -11,6 +12,8 @@ import { ensurePools, type PoolBounds } from "./pools.ts";
 export type NewSimulation = Pick<ClusterRecord, "name" | "labels" | "flavors"> & {
   /** True: the cluster takes gangs also beside real clusters. Omitted: only until one is registered. */
   readonly besideReal?: boolean;
+  /** The levels of a new cluster; one that is there keeps its own, as it keeps its nodes. Omitted: none. */
+  readonly topology?: Topology;
 };
 
 /**
@@ -22,10 +25,10 @@ export function simulateCluster(
   cluster: NewSimulation,
   { nowMs, poolsMax }: PoolBounds,
 ): Promise<ClusterRecord | null> {
-  const { name, labels, flavors, besideReal = false } = cluster;
+  const { name, labels, flavors, besideReal = false, topology = [] } = cluster;
   return db.tx(async (tx) => {
     await takeRegistrations(tx);
-    await tx.query(UPSERT_CLUSTER, [name, json(labels), json(flavors), besideReal, nowMs]);
+    await tx.query(UPSERT_CLUSTER, [name, json(labels), json(flavors), besideReal, nowMs, json(topology)]);
     const record = await getCluster(tx, name);
     if (record === null || !record.simulated || record.retired) return null;
     const pools = flavors.map((flavor) => flavor.name);
@@ -54,8 +57,8 @@ with wanted as (
            else 'until_real'
          end as simulation
 )
-insert into clusters as c (name, labels, flavors, simulated, simulation, create_ms)
-select $1, $2::jsonb, $3::json, true, (select simulation from wanted), $5::bigint
+insert into clusters as c (name, labels, flavors, simulated, simulation, create_ms, topology)
+select $1, $2::jsonb, $3::json, true, (select simulation from wanted), $5::bigint, $6::jsonb
  where (select simulation from wanted) <> 'retired'
     or exists (select from clusters where name = $1 and forgotten_ms is null)
 on conflict (name) do update

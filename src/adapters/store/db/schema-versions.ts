@@ -67,6 +67,11 @@ export const SCHEMA_VERSIONS: SchemaVersions = [
     "0035_admission-details",
     "0036_silent-clusters",
     "0037_failure_logs",
+    "0038_placements",
+    "0039_topology",
+    "0040_unusable-clusters",
+    "0041_admission-fences",
+    "0042_lost-clusters",
   ],
 ];
 

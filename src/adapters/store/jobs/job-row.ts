@@ -84,6 +84,10 @@ export const JOB_COLUMNS = columns("j.spec");
 /** The same without templates; `outlineOf` reads it. Rows of the version before have no outline. */
 const OUTLINE_COLUMNS = columns("coalesce(j.outline, j.spec)");
 
+/** The planned nodes of the live admission of a job `j`. Null: none are planned. */
+export const LIVE_PLACEMENT =
+  "(select placement from admissions where job_uid = j.uid and state = 'live') as placement";
+
 /** The columns that a step reads. Leaves out the templates of a job that is set aside. */
 export const STEP_COLUMNS = columns(
   "case when j.set_aside_ms is null then j.spec else coalesce(j.outline, j.spec) end",

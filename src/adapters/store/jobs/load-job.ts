@@ -1,12 +1,16 @@
 import type { Job } from "../../../core/job/job.ts";
+import type { Placement } from "../../../core/job/placement/placement.ts";
 import type { WholeSpec } from "../../../core/job/request/event-log.ts";
 import { PAGE_BYTES_MAX } from "../../../core/job/request/list.ts";
 import type { JobSpec } from "../../../core/job/spec.ts";
 import type { Executor } from "../db/db.ts";
-import { JOB_COLUMNS, JOB_READING, type JobRow, jobOf, STEP_COLUMNS } from "./job-row.ts";
+import { JOB_COLUMNS, JOB_READING, type JobRow, jobOf, LIVE_PLACEMENT, STEP_COLUMNS } from "./job-row.ts";
 
 /** A job with its bucket. */
 export type LoadedJob = { readonly job: Job; readonly bucket: number };
+
+/** The same for a step, with the planned nodes of its live admission. Null: none are planned. */
+export type StepJob = LoadedJob & { readonly placement: Placement | null };
 
 /** A job with its bucket. Null: its record is gone. */
 export async function loadJob(executor: Executor, uid: string): Promise<LoadedJob | null> {
@@ -25,16 +29,17 @@ export async function loadBareJob(executor: Executor, uid: string): Promise<Load
  * Several jobs with their buckets, for steps, in the order of the uids. A job that is set aside has no templates. Null:
  * the record is gone.
  */
-export async function jobsForSteps(
-  executor: Executor,
-  uids: readonly string[],
-): Promise<readonly (LoadedJob | null)[]> {
-  const rows = await executor.query<JobRow>(JOBS_FOR_STEPS, [uids]);
-  const found = new Map(rows.map((row) => [row.uid, { job: stepJobOf(row), bucket: row.bucket }]));
+export async function jobsForSteps(executor: Executor, uids: readonly string[]): Promise<readonly (StepJob | null)[]> {
+  const rows = await executor.query<JobRow & Pick<StepJob, "placement">>(JOBS_FOR_STEPS, [uids]);
+  const found = new Map(
+    rows.map((row) => [row.uid, { job: stepJobOf(row), bucket: row.bucket, placement: row.placement }]),
+  );
   return uids.map((uid) => found.get(uid) ?? null);
 }
 
-const JOBS_FOR_STEPS = `select ${STEP_COLUMNS} from jobs j where j.uid = any($1::uuid[])`;
+const JOBS_FOR_STEPS = `
+select ${STEP_COLUMNS}, ${LIVE_PLACEMENT}
+  from jobs j where j.uid = any($1::uuid[])`;
 
 function stepJobOf(row: JobRow): Job {
   return row.status.setAside === undefined ? jobOf(row) : JOB_READING.BASIC.jobOf(row);

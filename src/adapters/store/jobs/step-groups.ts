@@ -7,7 +7,7 @@ import { maxOf } from "../../../runtime/lists.ts";
 import type { Db } from "../db/db.ts";
 import { appendEvents } from "./append.ts";
 import { moveRechecks, type Recheck } from "./due-jobs.ts";
-import { jobsForSteps, type LoadedJob } from "./load-job.ts";
+import { jobsForSteps, type StepJob } from "./load-job.ts";
 import { type DecidedStep, recordSteps } from "./record-steps.ts";
 
 /** The most steps that share a statement or a transaction. A job that is read may be a megabyte. */
@@ -22,7 +22,7 @@ type Note = { readonly job: Job; readonly events: readonly JobEvent[]; readonly 
 export function stepGroups(db: Db, kinds: Registry) {
   const bounds = { groupMax: STEPS_MAX, waitingMax: STEPS_WAITING_MAX, apart: true };
   return {
-    loads: new GroupCommit<string, LoadedJob | null>({
+    loads: new GroupCommit<string, StepJob | null>({
       ...bounds,
       what: "reads of jobs",
       run: (uids) => jobsForSteps(db, uids),

@@ -1,6 +1,7 @@
 import { bucketOf } from "../../../core/job/bucket.ts";
 import { allNodeLabels } from "../../../core/job/flavor-labels.ts";
 import type { Job } from "../../../core/job/job.ts";
+import type { Placement } from "../../../core/job/placement/placement.ts";
 import { bareSpec } from "../../../core/job/spec.ts";
 import type { Admission } from "../../../core/job/status.ts";
 import type { Registry } from "../../../core/kinds/registry.ts";
@@ -168,11 +169,15 @@ update jobs j
  where j.uid = c.locked
 returning j.uid`;
 
+/** An admission to write. `placement` null or omitted: the planned nodes that are recorded stay. */
+export type WrittenAdmission = {
+  readonly jobUid: string;
+  readonly admission: Admission;
+  readonly placement?: Placement | null;
+};
+
 /** Writes admissions of jobs whose rows the transaction holds, new ones and changed ones. */
-export async function writeAdmissions(
-  tx: Executor,
-  rows: readonly { readonly jobUid: string; readonly admission: Admission }[],
-): Promise<void> {
+export async function writeAdmissions(tx: Executor, rows: readonly WrittenAdmission[]): Promise<void> {
   if (rows.length === 0) return;
   const written = rows.map(({ admission }) => admissionColumns(admission));
   const admissions = written.map(({ columns }) => columns);
@@ -191,26 +196,28 @@ export async function writeAdmissions(
     admissions.map((row) => row.simulated),
     jsonTexts(admissions.map((row) => row.flavorLabels)),
     jsonTexts(written.map(({ details }) => details)),
+    jsonTexts(rows.map(({ placement = null }) => placement)),
   ]);
 }
 
 const WRITE_ADMISSIONS = `
 insert into admissions (
   job_uid, number, cluster, state, members, flavors, node_labels, admit_ms, tokens_released_ms, gone_ms,
-  below_min_since_ms, simulated, flavor_labels, details
+  below_min_since_ms, simulated, flavor_labels, details, placement
 )
 select job_uid, number, cluster, state, members::json, flavors::json, node_labels::json, admit_ms, tokens_released_ms,
-       gone_ms, below_min_since_ms, simulated, flavor_labels::json, details::json
+       gone_ms, below_min_since_ms, simulated, flavor_labels::json, details::json, placement::json
   from unnest(
     $1::uuid[], $2::int[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::bigint[], $9::bigint[],
-    $10::bigint[], $11::bigint[], $12::boolean[], $13::text[], $14::text[]
+    $10::bigint[], $11::bigint[], $12::boolean[], $13::text[], $14::text[], $15::text[]
   ) as a (
     job_uid, number, cluster, state, members, flavors, node_labels, admit_ms, tokens_released_ms, gone_ms,
-    below_min_since_ms, simulated, flavor_labels, details
+    below_min_since_ms, simulated, flavor_labels, details, placement
   )
  order by job_uid, number
 on conflict (job_uid, number) do update
    set state = excluded.state, members = excluded.members, flavors = excluded.flavors,
        node_labels = excluded.node_labels, flavor_labels = excluded.flavor_labels,
        tokens_released_ms = excluded.tokens_released_ms, gone_ms = excluded.gone_ms,
-       below_min_since_ms = excluded.below_min_since_ms, details = excluded.details`;
+       below_min_since_ms = excluded.below_min_since_ms, details = excluded.details,
+       placement = coalesce(excluded.placement, admissions.placement)`;

@@ -4,12 +4,12 @@ import { holdingMembers } from "../../../core/job/roles.ts";
 import type { JobSpec } from "../../../core/job/spec.ts";
 import type { Admission } from "../../../core/job/status.ts";
 import { askMembers } from "../../../core/plan/model/ask.ts";
-import { flavoredAmounts } from "../../../core/plan/model/flavors.ts";
+import { amountsOfMembers } from "../../../core/plan/model/flavors.ts";
 import { memberGroups } from "../../../core/plan/model/gang.ts";
 import { cutsOf, holdPrefix } from "../../../core/quota/heirs.ts";
-import { type Executor, json } from "../db/db.ts";
-import { type JobAdmission, type NamedHeir, nameHeirs } from "./name-heirs.ts";
-import { REDUCIBLE, type Reducible, type Reduction, reduceAllocations } from "./reduce-allocations.ts";
+import type { Executor } from "../db/db.ts";
+import { IS_NOMINEE, type JobAdmission, type NamedHeir, nameHeirs } from "./name-heirs.ts";
+import { type Reducible, type Reduction, reduceAllocations, reducible } from "./reduce-allocations.ts";
 import { takePools } from "./sums.ts";
 
 /** An admission that keeps only the tokens of the members that still hold some. */
@@ -24,6 +24,9 @@ export type HeirChanges = {
   /** Nominees whose holds are turned over at once to those among `named` that are heirs of them. Omitted: none. */
   readonly ceding?: readonly string[];
 };
+
+/** Locks pools, and what its caller must lock right before them. There may be none. */
+export type LockPools = (tx: Executor, pools: readonly string[]) => Promise<void>;
 
 type GivenBack = {
   readonly released: readonly JobAdmission[];
@@ -47,26 +50,31 @@ export async function giveBack(tx: Executor, given: GivenBack, nowMs: number): P
  * and adds victims. A job that is no nominee is withdrawn without effect.
  *
  * The caller has locked the nominees and the victims. It locks pools, for which grants wait, so it is the last part of
- * its transaction, and is called once.
+ * its transaction, and is called once. At most three of its statements follow `lock`.
  */
-export async function changeHeirs(tx: Executor, changes: HeirChanges, nowMs: number): Promise<void> {
-  await change(tx, { released: [], shrunk: [], ...changes }, nowMs);
+export async function changeHeirs(tx: Executor, changes: HeirChanges, nowMs: number, lock = lockPools): Promise<void> {
+  await change(tx, { released: [], shrunk: [], ...changes }, nowMs, lock);
 }
+
+/** Locks nothing but pools. */
+export const lockPools: LockPools = async (tx, pools) => {
+  if (pools.length > 0) await takePools(tx, pools);
+};
 
 async function change(
   tx: Executor,
   { released, shrunk, named, withdrawn, ceding = [] }: GivenBack & HeirChanges,
   nowMs: number,
+  lock = lockPools,
 ): Promise<void> {
   const admissions = [...released, ...shrunk.map(({ jobUid, admission }) => ({ jobUid, admission: admission.number }))];
   const held = await poolsHeld(tx, admissions, withdrawn);
   const pools = [...new Set([...held, ...named.flatMap(({ needs }) => needs.map(({ pool }) => pool))])];
+  await lock(tx, pools);
   if (pools.length === 0) return;
-  await takePools(tx, pools);
   if (named.length > 0) await nameHeirs(tx, named);
-  if (withdrawn.length > 0) await tx.query(FORGET_HEIRS, [withdrawn]);
-  if (held.length + ceding.length === 0) return;
-  const rows = await tx.query<HeldRow>(HELD, [...columnsOf(admissions), withdrawn, ceding]);
+  if (held.length + withdrawn.length + ceding.length === 0) return;
+  const rows = await tx.query<HeldRow>(FORGET_AND_READ_HELD, [...columnsOf(admissions), withdrawn, ceding]);
   const all = new Set(released.map(keyOf));
   const ended = rows
     .filter((row) => row.isWithdrawn || all.has(keyOf(row)))
@@ -77,34 +85,18 @@ async function change(
     named,
   );
   await reduceAllocations(tx, [...ended, ...reduced, ...ceded], { nowMs });
-  // So that what is released to them later makes up for it.
-  if (ceded.length > 0) await tx.query(LACK_AGAIN, [json(ceded.map(lackOf))]);
 }
 
 /** What nominees give up for others that are heirs of their holds: as much as these lack. */
-function cededOf(rows: readonly HeldRow[], named: readonly NamedHeir[]): readonly Ceded[] {
+function cededOf(rows: readonly HeldRow[], named: readonly NamedHeir[]): readonly Reduction[] {
   const uids = new Set(named.map(({ jobUid }) => jobUid));
   const lines = rows.map((row) => {
     return { row, amount: row.amount, kept: 0, heirs: row.heirs.filter(({ jobUid }) => uids.has(jobUid)) };
   });
   // The last cut of a hold says what is left of it.
   const left = new Map(cutsOf(lines).map(({ line, kept }) => [line.row, kept]));
-  return [...left].map(([row, kept]) => ({ row, kept, reason: "released" }));
+  return [...left].map(([row, kept]) => ({ row, kept, reason: "released", isCeded: true }));
 }
-
-type Ceded = Reduction & { readonly row: HeldRow };
-
-function lackOf({ row, kept }: Ceded) {
-  return { job_uid: row.jobUid, pool: row.pool, amount: row.amount - kept };
-}
-
-const LACK_AGAIN = `
-update token_heirs h set lacks = h.lacks + c.amount
-  from (
-    select job_uid, pool, sum(amount)::bigint as amount
-      from json_to_recordset($1::json) as c (job_uid uuid, pool text, amount bigint) group by job_uid, pool
-  ) c
- where h.job_uid = c.job_uid and h.pool = c.pool`;
 
 /** The pools whose tokens these admissions hold, or that these nominees lack. */
 async function poolsHeld(
@@ -125,12 +117,16 @@ select a.pool
  union
 select pool from token_heirs where job_uid = any($3::uuid[])`;
 
-const FORGET_HEIRS = "delete from token_heirs where job_uid = any($1::uuid[])";
-
 type HeldRow = JobAdmission & Reducible & { readonly isWithdrawn: boolean };
 
-const HELD = `
-with held as (
+/**
+ * Forgets jobs that are nominees no more, and reads what is held. It does not see its own deletions, so it leaves out
+ * these jobs as heirs.
+ */
+const FORGET_AND_READ_HELD = `
+with forgotten as (
+  delete from token_heirs where job_uid = any($3::uuid[])
+), held as (
   select a.id, false as withdrawn
     from (select distinct job_uid, admission from unnest($1::uuid[], $2::int[]) as h (job_uid, admission)) h
     join allocations a on a.job_uid = h.job_uid and a.admission = h.admission and a.released_ms is null
@@ -139,7 +135,8 @@ with held as (
   select id, job_uid = any($3::uuid[]) from allocations
    where job_uid = any($3::uuid[] || $4::uuid[]) and hold and released_ms is null
 )
-select ${REDUCIBLE}, a.job_uid as "jobUid", a.admission, h.withdrawn as "isWithdrawn"
+select ${reducible(`h.job_uid <> all($3::uuid[]) and ${IS_NOMINEE}`)},
+       a.job_uid as "jobUid", a.admission, h.withdrawn as "isWithdrawn"
   from held h join allocations a on a.id = h.id
  order by a.id`;
 
@@ -165,7 +162,7 @@ function reductionsOf(shrunk: ShrunkAdmission, rows: readonly HeldRow[]): readon
   const prefixes = [`job/${jobUid}/admission/${admission.number}/`, holdPrefix(jobUid)];
   const pools = new Set(Object.values(admission.flavors));
   const own = rows.filter((row) => keyOf(row) === keyOf(nameOf(shrunk)));
-  const left = new Map(Object.entries(keptAmounts(shrunk)));
+  const left = new Map(keptAmounts(shrunk));
   return own.flatMap((row): readonly Reduction[] => {
     const { pool, token, amount } = row;
     if (!pools.has(pool) || !prefixes.some((prefix) => token.startsWith(prefix))) return [];
@@ -176,12 +173,6 @@ function reductionsOf(shrunk: ShrunkAdmission, rows: readonly HeldRow[]): readon
 }
 
 /** Returns the amounts of each of its pools that the members of an admission hold which gave back nothing. */
-function keptAmounts({ spec, admission }: ShrunkAdmission): Readonly<Record<string, number>> {
-  const amounts: Record<string, number> = {};
-  const groups = memberGroups(askMembers(spec), holdingMembers(admission));
-  for (const [resource, amount] of Object.entries(flavoredAmounts(groups, Object.keys(admission.flavors)))) {
-    const pool = admission.flavors[resource] ?? "";
-    amounts[pool] = (amounts[pool] ?? 0) + amount;
-  }
-  return amounts;
+function keptAmounts({ spec, admission }: ShrunkAdmission): ReadonlyMap<string, number> {
+  return amountsOfMembers(memberGroups(askMembers(spec), holdingMembers(admission)), admission.flavors);
 }

@@ -17,27 +17,33 @@ export type Reducible = {
   readonly heirs: readonly Heir[];
 };
 
-const HEIRS = `
+const heirsSql = (isHeir: string) => `
 coalesce((
   select json_agg(json_build_object(
            'id', h.id, 'jobUid', h.job_uid, 'admission', h.admission, 'pool', h.pool, 'queue', h.queue,
            'project', h.project, 'namespace', h.namespace, 'lacks', h.lacks
          ) order by w.place)
     from unnest(a.heirs) with ordinality as w (id, place) join token_heirs h on h.id = w.id and h.pool = a.pool
-   where ${IS_NOMINEE}
+   where ${isHeir}
 ), '[]') as heirs`;
 
 /** The columns that `LEDGER_COLUMNS` lack of a `Reducible`, from a row `a` of allocations. */
-export const REDUCIBLE_TOO = `a.id, ${HEIRS}`;
+export const REDUCIBLE_TOO = `a.id, ${heirsSql(IS_NOMINEE)}`;
 
-/** The columns of a `Reducible`, from a row `a` of allocations. */
-export const REDUCIBLE = `a.id, a.pool, a.token, a.amount, a.fence::text as fence, ${HEIRS}`;
+/** The columns of a `Reducible`, from a row `a` of allocations. `isHeir` selects its heirs, rows `h` of token_heirs. */
+export function reducible(isHeir: string): string {
+  return `a.id, a.pool, a.token, a.amount, a.fence::text as fence, ${heirsSql(isHeir)}`;
+}
+
+export const REDUCIBLE = reducible(IS_NOMINEE);
 
 /** What a live allocation keeps of its amount. 0: it ends, for this reason. */
 export type Reduction = {
   readonly row: Reducible;
   readonly kept: number;
   readonly reason: ReleaseRequest["reason"];
+  /** True: a nominee's hold, which it lacks again, so that what is released to it later makes up for it. */
+  readonly isCeded?: boolean;
 };
 
 /**
@@ -59,6 +65,7 @@ export async function reduceAllocations(
     json(cutColumns(reductions)),
     reductions.map(({ kept }) => kept),
     reductions.map(({ reason }) => reason),
+    reductions.map(({ isCeded = false }) => isCeded),
   ]);
 }
 
@@ -85,7 +92,7 @@ function cutColumns(reductions: readonly Reduction[]) {
  */
 const REDUCE = prepared(`
 with line as (
-  select * from unnest($1::bigint[], $5::bigint[], $6::text[]) as l (id, kept, reason)
+  select * from unnest($1::bigint[], $5::bigint[], $6::text[], $7::boolean[]) as l (id, kept, reason, ceded)
 ), cut as (
   select * from json_to_recordset($4::json) as c (${NEW_ROW_TYPES}, heir bigint, cut_token text, cut_kept bigint)
 ), share as (
@@ -146,8 +153,20 @@ with line as (
     from line l
    where a.id = l.id and a.released_ms is null
 ), served as (
-  update token_heirs h set lacks = h.lacks - c.amount
-    from (select heir, sum(amount)::bigint as amount from cut group by heir) c
+  update token_heirs h set lacks = h.lacks + c.amount
+    from (
+      select heir, sum(amount)::bigint as amount
+        from (
+          select heir, -amount as amount from cut
+           union all
+          select t.id, a.amount - l.kept
+            from line l
+            join allocations a on a.id = l.id and a.released_ms is null
+            join token_heirs t on t.job_uid = a.job_uid and t.pool = a.pool
+           where l.ceded
+        ) c
+       group by heir
+    ) c
    where h.id = c.heir
 )
 insert into allocation_sums as s (pool, scope, name, used)

@@ -1,8 +1,9 @@
 import type { Job } from "../../../core/job/job.ts";
+import type { Placement } from "../../../core/job/placement/placement.ts";
 import type { PlannedAdmission } from "../../../core/plan/model/plan-types.ts";
 import { IS_RETIRED } from "../admin/clusters.ts";
 import type { Executor } from "../db/db.ts";
-import { JOB_READING, type JobRow } from "../jobs/job-row.ts";
+import { JOB_READING, type JobRow, LIVE_PLACEMENT } from "../jobs/job-row.ts";
 
 /** A job that is locked until the transaction ends, and the facts that guard its admission. */
 export type LockedGang = {
@@ -12,6 +13,8 @@ export type LockedGang = {
   readonly lastAdmission: number;
   /** The clusters where objects of its admissions may be. */
   readonly entered: readonly string[];
+  /** The planned nodes of its live admission. Null: none are planned. */
+  readonly placement: Placement | null;
 };
 
 /**
@@ -33,7 +36,12 @@ export async function lockGangs(
   return new Map(
     rows.map((row) => [
       row.uid,
-      { job: JOB_READING.BASIC.jobOf(row), lastAdmission: row.last_admission, entered: row.entered },
+      {
+        job: JOB_READING.BASIC.jobOf(row),
+        lastAdmission: row.last_admission,
+        entered: row.entered,
+        placement: row.placement,
+      },
     ]),
   );
 }
@@ -54,12 +62,16 @@ select j.uid
  order by j.uid
    for no key update of j skip locked`;
 
-type GangRow = JobRow & { readonly last_admission: number; readonly entered: readonly string[] };
+type GangRow = JobRow &
+  Pick<LockedGang, "entered" | "placement"> & {
+    readonly last_admission: number;
+  };
 
 const READ_GANGS = `
 select ${JOB_READING.BASIC.columns},
        coalesce((select max(number) from admissions where job_uid = j.uid), 0) as last_admission,
-       coalesce((select json_agg(cluster) from admission_clusters where job_uid = j.uid), '[]') as entered
+       coalesce((select json_agg(cluster) from admission_clusters where job_uid = j.uid), '[]') as entered,
+       ${LIVE_PLACEMENT}
   from jobs j where j.uid = any($1::uuid[])`;
 
 /**

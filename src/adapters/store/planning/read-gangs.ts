@@ -1,4 +1,5 @@
-import type { ReturnedMembers } from "../../../core/job/status.ts";
+import type { Placement } from "../../../core/job/placement/placement.ts";
+import type { RepairRequest, ReturnedMembers } from "../../../core/job/status.ts";
 import type { Registry } from "../../../core/kinds/registry.ts";
 import type { Ask } from "../../../core/plan/model/ask.ts";
 import { type DocumentedFacts, gangOf, type PlanGang, type PlannedFrom } from "../../../core/plan/model/plan-gang.ts";
@@ -46,7 +47,7 @@ export async function readGangs(tx: Executor, select: GangSelect, reading: GangR
   );
   return rows.map((row) => {
     const job = jobs.get(row.uid);
-    if (job !== undefined) return gangOf(job, reading.kinds, countersOf(row));
+    if (job !== undefined) return withPlacements(gangOf(job, reading.kinds, countersOf(row)), row);
     const ask = reading.asks.get(row.ask_hash ?? "");
     if (ask === undefined || row.gang === null) throw new Error(`the gang of job ${row.uid} cannot be read`);
     return gangOfRow(row, ask, row.gang);
@@ -79,9 +80,11 @@ type GangRow = {
   readonly admissions: readonly GangAdmissionRow[];
 };
 
-type GangAdmissionRow = Omit<PlannedFrom, "cluster" | "flavorLabels" | "returned"> & {
+type GangAdmissionRow = Omit<PlannedFrom, "cluster" | "flavorLabels" | "returned" | "repair" | "placement"> & {
   readonly cluster: string;
   readonly returned: ReturnedMembers | null;
+  readonly repair: RepairRequest | null;
+  readonly placement: Placement | null;
 } & Pick<AdmissionRow, "node_labels" | "flavor_labels">;
 
 const GANGS = `
@@ -95,7 +98,7 @@ select j.uid, j.namespace, j.name, j.project, j.queue, j.priority, j.create_ms, 
              'number', number, 'admitTimeMs', admit_ms, 'cluster', cluster, 'state', state, 'members', members,
              'flavors', flavors, 'node_labels', node_labels,
              'flavor_labels', flavor_labels, 'tokensReleasedMs', tokens_released_ms, 'goneMs', gone_ms,
-             'returned', details -> 'returned'
+             'returned', details -> 'returned', 'repair', details -> 'repair', 'placement', placement
            ) order by number) filter (where not finished), '[]') as admissions
       from admissions where job_uid = j.uid
   ) a`;
@@ -115,10 +118,32 @@ function countersOf(row: GangRow) {
   return { generation: row.generation, lastAdmission: row.last_admission };
 }
 
-function admissionOf({ node_labels, flavor_labels, returned, ...row }: GangAdmissionRow): PlannedFrom {
+function admissionOf({
+  node_labels,
+  flavor_labels,
+  returned,
+  repair,
+  placement,
+  ...row
+}: GangAdmissionRow): PlannedFrom {
   const flavorLabels = flavorLabelsOf({ flavors: row.flavors, flavor_labels, node_labels });
-  const planned = { ...row, cluster: row.cluster || null, flavorLabels };
-  return returned === null ? planned : { ...planned, returned };
+  return {
+    ...row,
+    cluster: row.cluster || null,
+    flavorLabels,
+    ...(returned === null ? {} : { returned }),
+    ...(repair === null ? {} : { repair }),
+    ...(placement === null ? {} : { placement }),
+  };
+}
+
+/** The record of a job does not have the planned nodes of its admissions. */
+function withPlacements(gang: PlanGang, { admissions }: GangRow): PlanGang {
+  const placed = gang.admissions.map((admission) => {
+    const placement = admissions.find(({ number }) => number === admission.number)?.placement ?? null;
+    return placement === null ? admission : { ...admission, placement };
+  });
+  return { ...gang, admissions: placed };
 }
 
 function gangOfRow(row: GangRow, ask: Ask, documented: DocumentedFacts): PlanGang {

@@ -1,3 +1,4 @@
+import { type Placement, withRuns } from "../../../core/job/placement/placement.ts";
 import type { Registry } from "../../../core/kinds/registry.ts";
 import { type AppliedAdmission, applyAdmission } from "../../../core/plan/apply/apply-plan.ts";
 import type {
@@ -11,6 +12,7 @@ import { type Db, type Executor, undoable } from "../db/db.ts";
 import { holdsLease, PLANNER_LEASE } from "../fleet/leases.ts";
 import { appendChanges } from "../jobs/append.ts";
 import { updateJobs, writeAdmissions } from "../jobs/write-job.ts";
+import { takeFences } from "../ledger/admission-fences.ts";
 import { commitGrantsIn } from "../ledger/commit-grants.ts";
 import { QUEUES_DOMAIN } from "../ledger/quota-domains.ts";
 import type { LimitBounds } from "../ledger/quota-limits.ts";
@@ -59,7 +61,8 @@ async function recordBut(
   const open = isLeading ? await inOpenQueues(tx, batch.records) : [];
   const gangs = open.length > 0 ? await lockGangs(tx, open) : new Map<string, LockedGang>();
   const clusters = gangs.size > 0 ? await lockClusters(tx, batch.counters) : new Set<string>();
-  const { outcomes, applied } = decide(batch, refused, { gangs, clusters, kinds });
+  const fences = gangs.size > 0 ? await fencesOf(tx, batch.records) : new Map<AdmissionRecord, string>();
+  const { outcomes, applied } = decide(batch, refused, { gangs, clusters, kinds, fences });
   if (applied.length === 0) return { kind: "recorded", outcomes };
   await updateJobs(
     tx,
@@ -68,7 +71,7 @@ async function recordBut(
   );
   await writeAdmissions(
     tx,
-    applied.map(({ after, admission }) => ({ jobUid: after.uid, admission })),
+    applied.map(({ after, admission, placement }) => ({ jobUid: after.uid, admission, placement })),
   );
   await enterClusters(
     tx,
@@ -83,16 +86,34 @@ async function recordBut(
   return failed.size > 0 ? { kind: "refused", refused: failed } : { kind: "recorded", outcomes };
 }
 
-/** The planned admissions and growths of gangs in queues that nobody has stopped, whose queues are locked. */
+/**
+ * The planned admissions and growths of gangs in queues that nobody has stopped, and all repairs, whose queues are
+ * locked. A stop leaves what runs alone.
+ */
 async function inOpenQueues(tx: Executor, records: readonly AdmissionRecord[]): Promise<readonly PlannedAdmission[]> {
   const stopOf = await lockQueues(
     tx,
     records.map(({ gang }) => gang.queue),
   );
-  return records.filter(({ gang }) => stopOf(gang.queue) === null).map(({ planned }) => planned);
+  const isOpen = ({ gang, planned }: AdmissionRecord) => planned.kind === "repair" || stopOf(gang.queue) === null;
+  return records.filter(isOpen).map(({ planned }) => planned);
 }
 
-type AppliedRecord = AppliedAdmission & { readonly record: AdmissionRecord };
+/** A fence for each new admission of a batch. */
+async function fencesOf(
+  tx: Executor,
+  records: readonly AdmissionRecord[],
+): Promise<ReadonlyMap<AdmissionRecord, string>> {
+  const admissions = records.filter(({ planned }) => planned.kind === "admit");
+  const taken = await takeFences(tx, admissions.length);
+  return new Map(admissions.map((record, at) => [record, taken[at] ?? ""]));
+}
+
+type AppliedRecord = AppliedAdmission & {
+  readonly record: AdmissionRecord;
+  /** Null: the planned nodes stay as they are. */
+  readonly placement: Placement | null;
+};
 
 /** Decides in the order of the batch which gangs are recorded, and applies their admissions to their jobs. */
 function decide(
@@ -102,6 +123,7 @@ function decide(
     readonly gangs: ReadonlyMap<string, LockedGang>;
     readonly clusters: ReadonlySet<string | null>;
     readonly kinds: Registry;
+    readonly fences: ReadonlyMap<AdmissionRecord, string>;
   },
 ): { readonly outcomes: readonly AdmitOutcome[]; readonly applied: readonly AppliedRecord[] } {
   const applied: AppliedRecord[] = [];
@@ -113,11 +135,15 @@ function decide(
     if (known !== undefined) return known;
     const { planned } = record;
     const gang = locked.clusters.has(planned.cluster) ? gangs.get(planned.jobUid) : undefined;
-    const isLate = gang === undefined || isTooLate(record, gang);
-    const admitted = isLate ? null : applyAdmission(gang.job, planned, { kinds: locked.kinds, nowMs });
+    if (gang === undefined || isTooLate(record, gang)) return "stale";
+    const admitted = applyAdmission(gang.job, planned, {
+      kinds: locked.kinds,
+      nowMs,
+      fence: locked.fences.get(record),
+    });
     if (admitted === null) return "stale";
     gangs.delete(planned.jobUid);
-    applied.push({ ...admitted, record });
+    applied.push({ ...admitted, record, placement: placementAfter(planned, gang.placement) });
     return "recorded";
   };
   const outcomes = records.map((record) => {
@@ -128,11 +154,17 @@ function decide(
   return { outcomes, applied };
 }
 
+/** The planned nodes once an admission or a growth is recorded. Null: it plans none. */
+function placementAfter({ kind, runs = [] }: PlannedAdmission, before: Placement | null): Placement | null {
+  return runs.length === 0 ? null : withRuns(kind === "admit" ? null : before, runs);
+}
+
 /**
  * True while objects of an older admission may be in the cluster. True also if the job ever had an admission of that
- * number: objects of an older number are never adopted.
+ * number: objects of an older number are never adopted. For a repair, true if members were planned anew meanwhile.
  */
-function isTooLate({ planned }: AdmissionRecord, { lastAdmission, entered }: LockedGang): boolean {
+function isTooLate({ planned }: AdmissionRecord, { lastAdmission, entered, placement }: LockedGang): boolean {
+  if (planned.kind === "repair") return placement?.version !== planned.repairs;
   if (planned.kind === "grow") return false;
   return lastAdmission >= planned.admission || entered.includes(planned.cluster ?? "");
 }
@@ -194,7 +226,7 @@ function grantOf({ planned, allocations, fence }: AdmissionRecord): LedgerGrant 
     throw new Error(`the planner sent allocations of job ${jobUid} without the fence of their grant`);
   }
   const grant = { allocations, holder: { kind: "admission", jobUid, admission } as const, fence: fence ?? 0n };
-  if (kind === "grow") return grant;
+  if (kind !== "admit") return grant;
   const unnamed = { token: "", caps: { project: null, namespace: null }, leaseMs: null };
   return { ...grant, needs: planned.allocations.map((one) => ({ ...one, ...unnamed })) };
 }

@@ -90,7 +90,7 @@ async function recordBatch(
   const { outcomes, changes } = decide(open, locked, at.nowMs);
   await write(tx, changes, at);
   const recorded = open.filter((_record, place) => outcomes[place]?.kind === "recorded");
-  await countPreemptions(
+  const lock = await countPreemptions(
     tx,
     open.map((record, place) => countedOf(record, outcomes[place])),
     at.nowMs,
@@ -99,7 +99,7 @@ async function recordBatch(
   const passed = recorded.flatMap(({ takesOver = [] }) => takesOver);
   const withdrawn = passed.filter(({ victims }) => victims !== undefined).map(({ jobUid }) => jobUid);
   const ceding = passed.filter(({ victims }) => victims === undefined).map(({ jobUid }) => jobUid);
-  await changeHeirs(tx, { named, withdrawn, ceding }, at.nowMs);
+  await changeHeirs(tx, { named, withdrawn, ceding }, at.nowMs, lock);
   // It is the last lock, so a pool that was frozen meanwhile undoes the others of the batch, too. They come again.
   if ((await frozenPools(tx, changes.flatMap(poolsTaken))).size > 0) undo();
   return records.map((record) => outcomes[open.indexOf(record)] ?? STALE);

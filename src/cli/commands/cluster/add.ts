@@ -14,20 +14,28 @@ import {
 } from "./credentials.ts";
 import {
   type FlavorFlag,
+  type FlavorTopologyFlag,
   GANG_SCHEDULERS,
   type GangSchedulerFlag,
   gangSchedulerOption,
   labelsOf,
   parseFlavor,
+  parseFlavorTopology,
+  parseTopology,
+  type TopologyFlag,
+  withTopologies,
 } from "./flags.ts";
 
 type AddClusterOptions = CredentialOptions & {
   readonly flavor?: readonly FlavorFlag[];
+  readonly flavorTopology?: readonly FlavorTopologyFlag[];
   readonly label?: readonly string[];
+  readonly topology?: TopologyFlag;
   readonly gangScheduler?: GangSchedulerFlag;
   readonly dryRun?: boolean;
 };
 
+const EXAMPLE_TOPOLOGY = "block=example.com/block,rack=example.com/rack";
 const EXAMPLE_FLAVOR = "gpu/h100=nvidia.com/gpu:nvidia.com/gpu.product=NVIDIA-H100-80GB-HBM3";
 
 export function registerAddCluster(registrar: Registrar): void {
@@ -43,12 +51,19 @@ export function registerAddCluster(registrar: Registrar): void {
   addCredentialOptions(command)
     .option("--flavor <flavor>", "POOL=RESOURCE:LABEL=VALUE,… of the cluster's nodes; may be repeated", parseFlavor)
     .option("--label <label>", "KEY=VALUE, for jobs that select clusters; may be repeated", repeated)
+    .option("--topology <levels>", "LEVEL=LABEL,… of the nodes, coarse to fine (default: no levels)", parseTopology)
+    .option(
+      "--flavor-topology <levels>",
+      "POOL:LEVEL=LABEL,… for a flavor whose nodes have levels of their own; may be repeated",
+      parseFlavorTopology,
+    )
     .addOption(gangSchedulerOption("gang scheduler that the cluster runs (default: none)"))
     .option("--dry-run", "only check the cluster, register nothing; exit status 3 if there are errors")
     .addHelpText(
       "after",
       examples(
         `gangway cluster add east --kubeconfig east.yaml --flavor ${EXAMPLE_FLAVOR}`,
+        `gangway cluster add east --kubeconfig east.yaml --topology ${EXAMPLE_TOPOLOGY}`,
         "gangway cluster add east --kubeconfig fleet.yaml --kube-context east-admin --dry-run",
         "gangway cluster add west --secret fleet/west-kubeconfig/value --secret-cluster east",
       ),
@@ -60,7 +75,8 @@ export function registerAddCluster(registrar: Registrar): void {
       cluster: {
         name,
         labels: labelsOf(options.label ?? []),
-        flavors: [...(options.flavor ?? [])],
+        flavors: withTopologies(options.flavor ?? [], options.flavorTopology ?? []),
+        ...(options.topology === undefined ? {} : { topology: options.topology }),
         gangScheduler: GANG_SCHEDULERS[options.gangScheduler ?? "none"],
       },
       credentials: await credentialsOf(run.deps, options),

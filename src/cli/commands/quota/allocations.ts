@@ -20,6 +20,7 @@ type ListAllocationsOptions = {
   readonly allNamespaces?: boolean;
   readonly holder?: string;
   readonly olderThan?: number;
+  readonly neverLapses?: boolean;
   readonly limit: number;
   readonly output: OutputFormat;
 };
@@ -29,24 +30,30 @@ export function registerAllocations(registrar: Registrar): void {
     .command("allocations")
     .summary("List held tokens and their holders")
     .description(
-      "List held tokens and their holders: those of the namespace of --namespace or of the context, or else all.",
+      "List held tokens and their holders, the oldest grants first: those of the namespace of --namespace or of the " +
+        "context, or else all.",
     )
     .option("-A, --all-namespaces", "tokens of all namespaces, also if the context has one")
     .option("--pool <pool>", "only tokens of this pool")
     .option("--project <name>", "only tokens of this project")
     .option("--holder <name>", "only tokens of this holder: a caller, or job/NAMESPACE/NAME/ADMISSION")
     .addOption(durationOption("--older-than <duration>", "only tokens that were granted at least this long ago"))
+    .option("--never-lapses", "only tokens of callers that do not lapse: somebody must release each of them")
     .addOption(limitOption())
     .addOption(outputOption())
     .addHelpText(
       "after",
-      examples("gangway quota allocations --pool gpu/h100", "gangway quota allocations --project nlp --older-than 1d"),
+      examples(
+        "gangway quota allocations --pool gpu/h100",
+        "gangway quota allocations --project nlp --older-than 1d",
+        "gangway quota allocations --never-lapses --older-than 7d",
+      ),
     );
   onRun<ListAllocationsOptions>(registrar, command, async (run, _args, { output, limit, olderThan, ...rest }) => {
-    const { pool = "", project = "", holder = "", allNamespaces = false } = rest;
+    const { pool = "", project = "", holder = "", allNamespaces = false, neverLapses = false } = rest;
     const namespace = allNamespaces ? "" : (run.chosenNamespace ?? "");
     const age = olderThan === undefined ? {} : { olderThan: durationFromMs(olderThan) };
-    const filter = { pool, project, namespace, holder, ...age };
+    const filter = { pool, project, namespace, holder, neverLapses, ...age };
     const allocations = await allPages(run, { limit, plural: "allocations" }, async (page) => {
       const response = await run.client.call(ResourceManager.method.listAllocations, { filter, ...page });
       return { items: response.allocations, next: response.nextPageToken };

@@ -43,9 +43,13 @@ export function registerRegisterPool(registrar: Registrar): void {
     .option("--queue <name>", 'queue to charge for requests that name no queue; "" for none')
     .option("--domain <name>", "quota domain of the pool; cannot change later (default: default)")
     .addOption(
-      durationOption("--default-lease <duration>", "lease of tokens whose request sets none, or never (default: 1h)", {
-        never: 0,
-      }),
+      durationOption(
+        "--default-lease <duration>",
+        "lease of tokens whose request sets none, or never (default: 1h; never in a pool of which only --quota is set)",
+        {
+          never: 0,
+        },
+      ),
     )
     .addOption(
       durationOption("--max-lease <duration>", "longest lease that a request may set, or any (default: any)", {

@@ -1,6 +1,6 @@
 /** Whether a node takes pods, and how much it has of what counts as GPUs. */
 import { compareText } from "../../../runtime/compare-text.ts";
-import { carries } from "../../plan/model/node-labels.ts";
+import { hasLabels } from "../../job/labels.ts";
 import type { ClusterFlavor, NodeCapacity, NodeTrouble } from "../../plan/model/snapshot.ts";
 
 /** `READY`: the node is in no other state. */
@@ -12,11 +12,14 @@ const TAINTS: Readonly<Record<string, NodeTrouble>> = {
   "node.kubernetes.io/unreachable": { notReady: { reason: "Unreachable", message: "" } },
 };
 
+/** The facts of a node that say whether it takes pods. */
+export type StandingFacts = Pick<NodeCapacity, "taints" | "unschedulable" | "trouble">;
+
 /**
  * Why a node takes no pods; without members if it does. An older version recorded only that, and Kubernetes puts a
  * taint on the node that says why.
  */
-export function troubleOf({ unschedulable, trouble, taints }: NodeCapacity): NodeTrouble {
+export function troubleOf({ unschedulable, trouble, taints }: StandingFacts): NodeTrouble {
   if (trouble !== undefined || !unschedulable) return trouble ?? {};
   const found: NodeTrouble = Object.assign({}, ...taints.map(({ key }) => TAINTS[key] ?? {}));
   return Object.keys(found).length > 0 ? found : { notReady: { reason: "", message: "" } };
@@ -70,7 +73,7 @@ function whole(milli: number): number {
 /** The names of the flavors that a node has, in order. */
 export function flavorsOf({ labels, allocatable }: NodeCapacity, flavors: readonly ClusterFlavor[]): readonly string[] {
   return flavors
-    .filter(({ resource, nodeLabels }) => (allocatable[resource] ?? 0) > 0 && carries(labels, nodeLabels))
+    .filter(({ resource, nodeLabels }) => (allocatable[resource] ?? 0) > 0 && hasLabels(labels, nodeLabels))
     .map(({ name }) => name)
     .sort(compareText);
 }

@@ -1,17 +1,38 @@
 /**
- * What is wrong with a job, or under way, that its phase does not show: its cluster does not answer, or its end was
- * requested. It serves users who would take such a job for a healthy one.
+ * Problems and pending ends of a job that its phase does not show: its cluster does not answer or cannot be used, or
+ * its end was requested. It serves users who would take such a job for a healthy one.
  */
 import { currentAdmission, type Job } from "../job.ts";
 import { isTerminal } from "../status.ts";
 
-/** The clusters that do not answer, and since when. Null: they have not answered yet. */
-export type SilentClusters = ReadonlyMap<string, number | null>;
+/** A cluster of whose pods nothing is heard. */
+export type Silence = {
+  /** Since when. Null: it has not answered yet. */
+  readonly sinceMs: number | null;
+  /** Why it cannot be used, although it answers. Null: it does not answer. */
+  readonly unusable: string | null;
+  /** Since when it counts as lost. Omitted or null: it does not. */
+  readonly lostMs?: number | null;
+};
+
+/** The clusters of whose pods nothing is heard, by name. */
+export type SilentClusters = ReadonlyMap<string, Silence>;
+
+const UNREACHABLE = "ClusterUnreachable";
+const UNUSABLE = "ClusterUnusable";
+const LOST = "ClusterLost";
+
+/** True if nothing is heard of the pods of a cluster. */
+export function isSilence({ reason }: Pick<Concern, "reason">): boolean {
+  return reason === UNREACHABLE || reason === UNUSABLE || reason === LOST;
+}
 
 export type Concern = {
-  /** `ClusterUnreachable`, `Deleting` or `Cancelling`. */
+  /** `ClusterUnreachable`, `ClusterUnusable`, `ClusterLost`, `Deleting` or `Cancelling`. */
   readonly reason: string;
   readonly message: string;
+  /** The cluster that it is about. Null: none. */
+  readonly cluster: string | null;
   /** Null: not known. */
   readonly sinceMs: number | null;
 };
@@ -30,23 +51,38 @@ function silences(job: Job, silent: SilentClusters): readonly Concern[] {
   );
   const clusters = new Set(held.flatMap(({ cluster }) => cluster ?? []));
   return [...clusters].flatMap((cluster): Concern[] => {
-    const sinceMs = silent.get(cluster);
-    if (sinceMs === undefined) return [];
+    const silence = silent.get(cluster);
+    if (silence === undefined) return [];
     const holds = cluster === current?.cluster ? "" : ", where pods of an earlier admission may still run,";
-    const since = sinceMs === null ? "has not answered yet" : `has not answered since ${timeText(sinceMs)}`;
-    return [{ reason: "ClusterUnreachable", message: `cluster ${cluster}${holds} ${since}`, sinceMs }];
+    const reason = silenceReason(silence);
+    const message = `cluster ${cluster}${holds} ${silenceText(silence)}`;
+    return [{ reason, message, cluster, sinceMs: silence.sinceMs }];
   });
+}
+
+function silenceReason({ unusable, lostMs }: Silence): string {
+  if (unusable !== null) return UNUSABLE;
+  return typeof lostMs === "number" ? LOST : UNREACHABLE;
+}
+
+/** After the cluster's name. The words for `unusable` are for its operators: they may name what it is. */
+function silenceText({ sinceMs, unusable, lostMs }: Silence): string {
+  const since = sinceMs === null ? "" : ` since ${timeText(sinceMs)}`;
+  if (unusable !== null) return `answers, but cannot be used${since}: an operator has to see to it`;
+  const silent = since === "" ? "has not answered yet" : `has not answered${since}`;
+  if (typeof lostMs !== "number") return silent;
+  return `${silent}, and counts as lost: whether pods run there is not known`;
 }
 
 function ends({ deleteTimeMs, cancel, status }: Job): readonly Concern[] {
   if (deleteTimeMs !== null) {
     const message = `it is being deleted since ${timeText(deleteTimeMs)}`;
-    return [{ reason: "Deleting", message, sinceMs: deleteTimeMs }];
+    return [{ reason: "Deleting", message, cluster: null, sinceMs: deleteTimeMs }];
   }
   if (cancel === null || isTerminal(status)) return [];
   const why = cancel.reason === "" ? "" : `: ${cancel.reason}`;
   const message = `it is being cancelled since ${timeText(cancel.atMs)}${why}`;
-  return [{ reason: "Cancelling", message, sinceMs: cancel.atMs }];
+  return [{ reason: "Cancelling", message, cluster: null, sinceMs: cancel.atMs }];
 }
 
 function timeText(atMs: number): string {

@@ -122,6 +122,7 @@ function defaultScheduling(
     ...(maxPreemptions === undefined ? {} : { maxPreemptions }),
     ...(partial === undefined ? {} : { partial }),
     scheduleTimeoutSeconds,
+    ...(policy.scheduleTimeoutSeconds === undefined ? { isTimeoutDefault: true as const } : {}),
   };
 }
 

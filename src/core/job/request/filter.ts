@@ -1,4 +1,5 @@
 import { currentAdmission, type Job } from "../job.ts";
+import { hasLabels } from "../labels.ts";
 
 /** Selects jobs for a list or a watch. A job must pass every member. An empty or null member passes every job. */
 export type JobFilter = {
@@ -37,7 +38,7 @@ export function matchesFilter(filter: JobFilter, job: Job, changing: Changing = 
     oneOf(filter.phases, changing.phase) &&
     (filter.queue === "" || filter.queue === job.spec.runPolicy.schedulingPolicy.queue) &&
     (filter.cluster === null || filter.cluster === changing.cluster) &&
-    Object.entries(filter.labels).every(([key, value]) => (changing.labels ?? job.labels)[key] === value)
+    hasLabels(changing.labels ?? job.labels, filter.labels)
   );
 }
 

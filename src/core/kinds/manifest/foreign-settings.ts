@@ -4,7 +4,7 @@
  * labels and annotations of Kueue count only where the manifest has neither.
  */
 import type { Json } from "../../../runtime/json.ts";
-import { QUEUE_LABEL } from "../../job/labels.ts";
+import { OWN_PREFIX, QUEUE_LABEL } from "../../job/labels.ts";
 import { NoteList } from "../../job/request/notes.ts";
 import type { FieldNote, SentSpec } from "../../job/request/sent.ts";
 import { nameHelp } from "../../pods/nearest-name.ts";
@@ -13,9 +13,8 @@ import type { SentManifest } from "./sent-manifest.ts";
 import type { SentReader } from "./sent-reader.ts";
 import { readSetting, SETTINGS, type Setting, type SettingValues, settingOf, withSettings } from "./settings.ts";
 
-const PREFIX = "gangway.dev/";
 /** Of a manifest of the examples: how the job ends. */
-export const EXPECT_ANNOTATION = `${PREFIX}expect`;
+export const EXPECT_ANNOTATION = `${OWN_PREFIX}expect`;
 /** Of a name in a message. */
 const NAME_SHOWN_MAX = 80;
 
@@ -63,7 +62,7 @@ export function foreignSettings(
 }
 
 function settingOfAnnotation(key: string): Setting | undefined {
-  return key.startsWith(PREFIX) ? settingOf(key.slice(PREFIX.length)) : undefined;
+  return key.startsWith(OWN_PREFIX) ? settingOf(key.slice(OWN_PREFIX.length)) : undefined;
 }
 
 type OwnSettings = {
@@ -77,7 +76,7 @@ function ownSettings(reader: SentReader, annotations: Readonly<Record<string, st
   const sources = new Map<string, string>();
   const unknown: string[] = [];
   for (const [key, text] of Object.entries(annotations)) {
-    if (!key.startsWith(PREFIX)) continue;
+    if (!key.startsWith(OWN_PREFIX)) continue;
     const setting = settingOfAnnotation(key);
     if (setting === undefined) {
       if (key !== EXPECT_ANNOTATION) unknown.push(key);
@@ -103,7 +102,7 @@ function readAt(
 
 function unknownWarnings(keys: readonly string[]): readonly FieldNote[] {
   const help = nameHelp();
-  const known = SETTINGS.map(({ name }) => PREFIX + name);
+  const known = SETTINGS.map(({ name }) => OWN_PREFIX + name);
   const ofPods: readonly string[] = Object.values(POD_ANNOTATION);
   const warnings = new NoteList<FieldNote>();
   for (const key of keys) {

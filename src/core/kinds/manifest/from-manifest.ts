@@ -11,9 +11,10 @@ import type {
   SentSpec,
 } from "../../job/request/sent.ts";
 import { CLEAN_POD_POLICIES, PARTIAL_POLICIES, RESTART_SCOPES, type RestartPolicy } from "../../job/spec.ts";
-import { isService, type Kind } from "../kind.ts";
+import { isService, type Kind, type OlderForm } from "../kind.ts";
 import { type Registry, UNSERVED_KINDS } from "../registry.ts";
 import { foreignSettings } from "./foreign-settings.ts";
+import { inTodaysForm } from "./older-form.ts";
 import type { SentManifest, SentMetadata } from "./sent-manifest.ts";
 import { SentReader, sentOnly } from "./sent-reader.ts";
 import type { SettingValues } from "./settings.ts";
@@ -58,7 +59,8 @@ export function fromManifest(doc: JsonObject, kinds: Registry, rules: ManifestRu
   checkApiVersion(reader, apiVersion, named);
   if (reader.errors.length > 0) return { kind: "refused", errors: reader.errors };
   const spec = reader.object(doc["spec"], "spec") ?? reader.fail("spec", "is required") ?? {};
-  const read = own ? readOwn(reader, named, spec) : readKubeflow(reader, named, spec);
+  const older = apiVersion === named.kind.olderForm?.apiVersion ? named.kind.olderForm : undefined;
+  const read = own ? readOwn(reader, named, spec) : readForeign(reader, named, { spec, older });
   const manifest = foreignSettings(reader, { metadata, spec: read }, { isForeign: !own, ...rules });
   if (reader.errors.length > 0) return { kind: "refused", errors: reader.errors };
   return { kind: "read", manifest };
@@ -107,18 +109,34 @@ function readMetadata(reader: SentReader, metadata: JsonObject): SentMetadata {
 
 /** Refuses other versions of a kind: their fields differ. */
 function checkApiVersion(reader: SentReader, apiVersion: string | undefined, { name, kind }: NamedKind): void {
-  const served = kind.apiVersion;
-  if (apiVersion === served || apiVersion === OWN_API_VERSION) return;
-  reader.fail("apiVersion", `must be ${served} for kind ${name}, not ${apiVersion ?? "omitted"}`);
+  const served = [kind.apiVersion, ...(kind.olderForm === undefined ? [] : [kind.olderForm.apiVersion])];
+  if (apiVersion === OWN_API_VERSION || served.some((version) => version === apiVersion)) return;
+  reader.fail("apiVersion", `must be ${served.join(" or ")} for kind ${name}, not ${apiVersion ?? "omitted"}`);
 }
 
-function readKubeflow(reader: SentReader, { name, kind }: NamedKind, spec: JsonObject): SentSpec {
+/** Reads the spec of a manifest that is not in Gangway's own form. `older`: the form of an earlier operator. */
+function readForeign(
+  reader: SentReader,
+  named: NamedKind,
+  { spec, older }: { readonly spec: JsonObject; readonly older: OlderForm | undefined },
+): SentSpec {
+  const pathOf = (role: string) => `spec.${named.kind.replicaSpecsField}.${role}`;
+  if (older === undefined) return readKubeflow(reader, named, { spec, pathOf });
+  const today = inTodaysForm(reader, spec, { older, kind: named.kind });
+  return readKubeflow(reader, named, { spec: today, pathOf: () => `spec.${older.replicaSpecField}` });
+}
+
+function readKubeflow(
+  reader: SentReader,
+  { name, kind }: NamedKind,
+  { spec, pathOf }: { readonly spec: JsonObject; readonly pathOf: PathOfRole },
+): SentSpec {
   const field = kind.replicaSpecsField;
   const { [field]: replicaSpecs, runPolicy, ...rest } = spec;
   const { policy, kindSpec } = liftRunPolicy(reader, { runPolicy, rest });
   return withOptional(reader, {
     kind: name,
-    replicaSpecs: readReplicas(reader, replicaSpecs, `spec.${field}`),
+    replicaSpecs: readReplicas(reader, replicaSpecs, { path: `spec.${field}`, pathOf }),
     runPolicy: managedHere(reader, policy),
     kindSpec: Object.keys(kindSpec).length === 0 ? undefined : kindSpec,
   });
@@ -177,7 +195,7 @@ function readOwn(reader: SentReader, { name, kind }: NamedKind, spec: JsonObject
   reader.onlyKnown(spec, "spec", OWN_SPEC_FIELDS);
   const sent = withOptional(reader, {
     kind: name,
-    replicaSpecs: isWithoutReplicas(kind, spec) ? {} : readReplicas(reader, spec["replicaSpecs"], "spec.replicaSpecs"),
+    replicaSpecs: isWithoutReplicas(kind, spec) ? {} : readReplicas(reader, spec["replicaSpecs"], OWN_REPLICAS),
     runPolicy: spec["runPolicy"],
     kindSpec: spec["kindSpec"],
   });
@@ -215,11 +233,20 @@ function withOptional(
   return { kind: sent.kind, replicaSpecs: sent.replicaSpecs, ...optional };
 }
 
-function readReplicas(reader: SentReader, value: Json | undefined, path: string): Record<string, SentReplicaSpec> {
+/** Where a manifest has the spec of a replica type. */
+type PathOfRole = (role: string) => string;
+
+const OWN_REPLICAS = { path: "spec.replicaSpecs", pathOf: (role: string) => `spec.replicaSpecs.${role}` };
+
+function readReplicas(
+  reader: SentReader,
+  value: Json | undefined,
+  { path, pathOf }: { readonly path: string; readonly pathOf: PathOfRole },
+): Record<string, SentReplicaSpec> {
   const replicas: Record<string, SentReplicaSpec> = {};
   const roles = reader.object(value, path) ?? reader.fail(path, "is required") ?? {};
   for (const [role, inner] of Object.entries(roles)) {
-    const at = `${path}.${role}`;
+    const at = pathOf(role);
     const spec = reader.object(inner, at) ?? {};
     reader.onlyKnown(spec, at, ["replicas", "restartPolicy", "template"]);
     replicas[role] = sentOnly({

@@ -2,7 +2,8 @@ import { admitted } from "../../job/admitted.ts";
 import { clusterWords } from "../../job/cluster-text.ts";
 import type { JobEvent } from "../../job/event.ts";
 import { isDraining, isEvicted, isSuspended, type Job, liveAdmission, shrinksTo } from "../../job/job.ts";
-import { memberCount } from "../../job/roles.ts";
+import type { PlannedRun } from "../../job/placement/placement.ts";
+import { memberCount, replicaKey } from "../../job/roles.ts";
 import { isSetAside } from "../../job/set-aside.ts";
 import { totalReplicas } from "../../job/spec.ts";
 import { type Admission, type Eviction, isTerminal } from "../../job/status.ts";
@@ -17,23 +18,36 @@ type AppliedPlan = { readonly before: Job; readonly after: Job; readonly event: 
 export type AppliedAdmission = AppliedPlan & { readonly admission: Admission };
 
 /**
- * Applies a planned admission, or growth, to the job as it is now. Null if it is too late: for an admission, if the job
- * no longer waits, is set aside, or an older admission still holds tokens; for a growth, if that admission is no longer
- * live, or the job is set aside.
+ * Applies a planned admission, growth, or repair to the job as it is now. Null if it is too late: for an admission, if
+ * the job no longer waits, is set aside, or an older admission still holds tokens; for the others, if that admission is
+ * no longer live, or the job is set aside.
  */
 export function applyAdmission(job: Job, planned: PlannedAdmission, at: AppliedAt): AppliedAdmission | null {
-  return planned.kind === "admit" ? admit(job, planned, at) : grow(job, planned);
+  switch (planned.kind) {
+    case "admit":
+      return admit(job, planned, at);
+    case "grow":
+      return grow(job, planned);
+    case "repair":
+      return repair(job, planned);
+  }
 }
 
-type AppliedAt = { readonly kinds: Registry; readonly nowMs: number };
+type AppliedAt = {
+  readonly kinds: Registry;
+  readonly nowMs: number;
+  /** Of a new admission. Omitted: the planned one is a growth or a repair. */
+  readonly fence?: string | undefined;
+};
 
-function admit(job: Job, planned: PlannedAdmission, { kinds, nowMs }: AppliedAt) {
+function admit(job: Job, planned: PlannedAdmission, { kinds, nowMs, fence }: AppliedAt) {
   if (job.status.phase !== "WAITING" || isSuspended(job) || isSetAside(job) || isDraining(job)) return null;
   const admission: Admission = {
     number: planned.admission,
     cluster: planned.cluster,
     ...(planned.simulated ? { simulated: true } : {}),
     admitTimeMs: nowMs,
+    ...(fence === undefined ? {} : { fence }),
     members: planned.members,
     ...partialOf(job, planned, kinds),
     flavors: planned.flavors,
@@ -56,10 +70,37 @@ function partialOf({ spec }: Job, { members }: PlannedAdmission, kinds: Registry
   return partial === "KEEP" ? { partial } : { partial, told: members };
 }
 
-function grow(job: Job, planned: PlannedAdmission) {
+/** The admission that a growth or a repair is for. Null: it is too late for that. */
+function changeable(job: Job, planned: PlannedAdmission): Admission | null {
   const live = job.admissions.find((admission) => admission.number === planned.admission);
   if (live?.state !== "live" || live.cluster !== planned.cluster) return null;
-  if (isEvicted(job) || isSetAside(job) || shrinksTo(job) !== null) return null;
+  return isEvicted(job) || isSetAside(job) ? null : live;
+}
+
+/** The planned nodes are recorded beside the admission, which stays as it is. */
+function repair(job: Job, planned: PlannedAdmission) {
+  const admission = changeable(job, planned);
+  if (admission === null) return null;
+  const { runs = [] } = planned;
+  const event: JobEvent = {
+    type: "Normal",
+    reason: "PodsReplanned",
+    message: `Other nodes are planned for ${membersText(runs)}, since the planned ones did not take their pods.`,
+  };
+  return { before: job, after: { ...job, version: job.version + 1 }, admission, event };
+}
+
+/** Names the first of some members: `member Worker/3 and 2 more`. */
+function membersText(runs: readonly PlannedRun[]): string {
+  const [first] = runs;
+  const more = runs.length - 1;
+  const named = first === undefined ? "members" : replicaKey(first.role, first.first);
+  return more <= 0 ? `member ${named}` : `member ${named} and ${more} more`;
+}
+
+function grow(job: Job, planned: PlannedAdmission) {
+  const live = changeable(job, planned);
+  if (live === null || shrinksTo(job) !== null) return null;
   const admission = { ...live, members: planned.members };
   const admissions = job.admissions.map((other) => (other === live ? admission : other));
   const { kind } = job.spec;

@@ -4,7 +4,8 @@
  */
 
 import { FindCapacity, type Placed } from "../fit/find-capacity.ts";
-import { concernsTokens, type FlavorChoices, type Flavors, flavorChoices } from "../fit/flavor-choices.ts";
+import { type FlavorChoices, flavorChoices } from "../fit/flavor-choices.ts";
+import { type Flavors, flavorsIn } from "../fit/flavors.ts";
 import type { Fleet } from "../fit/fleet.ts";
 import { largestPart } from "../fit/part-of-gang.ts";
 import { requestsOf } from "../fit/requests.ts";
@@ -15,15 +16,16 @@ import type { PlannedPreemption } from "../model/preemption.ts";
 import type { PlanQueue } from "../model/snapshot.ts";
 import type { FindVictims, Search, VictimsAnswer } from "../preempt/find-victims.ts";
 import type { Round } from "../preempt/round.ts";
-import { type SizedAsk, unitsOf } from "../queues/ask-shape.ts";
+import type { SizedAsk } from "../queues/ask-shape.ts";
 import { leaveLists, noteClosedBy, refuse } from "../queues/class-state.ts";
 import type { CapacityTry, GangClass, GangRecord, Request, ReservedCapacity } from "../queues/records.ts";
 import type { ClassRefusal } from "../queues/refusals.ts";
 import { onlyDrains } from "../requeue/candidates.ts";
 import type { PoolAmounts } from "../usage/branch-use.ts";
 import { type Assignment, type Preempted, SERVICE } from "./assignment.ts";
-import { allocationsOf, newAdmission, placeIn, serviceAdmission } from "./planned-admission.ts";
-import { fitsNow, isRanked, mayPreempt, rankedChoices } from "./ranked-choices.ts";
+import { allocationsOf, newAdmission, placeIn, runsOf, serviceAdmission } from "./planned-admission.ts";
+import { isRanked, mayPreempt, rankedChoices } from "./ranked-choices.ts";
+import { fitsNow } from "./ranked-order.ts";
 import { ClassOptions } from "./refusal-check.ts";
 
 export class DecideClass {
@@ -112,7 +114,7 @@ export class DecideClass {
     // A request stays closed over rounds, so that most gang classes are not asked again.
     const mayFit = (request: Request) => {
       this.#capacity.closeIfFull(request);
-      return this.#capacity.hasCapacity(gangClass, request);
+      return this.#capacity.probeCapacity(gangClass, request);
     };
     return cut || requests.some(mayFit);
   }
@@ -192,10 +194,14 @@ export class DecideClass {
     gangClass: GangClass,
     queue: PlanQueue,
   ): { readonly requests: readonly Request[]; readonly cut: boolean } {
-    const { resources, quota, excludes } = this.#fleet;
     const sized = gangClass.shape.fewest ?? gangClass.shape.all;
-    const options = flavorChoices(gangClass, queue, { sized, resources, quota, excludes });
+    const options = this.#choicesOf(gangClass, queue, sized);
     return { requests: this.#requestsOf(gangClass, sized, options), cut: options.cut };
+  }
+
+  #choicesOf(gangClass: GangClass, queue: PlanQueue, sized: SizedAsk): FlavorChoices {
+    const { resources, quota, excludes, cannotHave, inOneCluster } = this.#fleet;
+    return flavorChoices(gangClass, queue, { sized, resources, quota, excludes, cannotHave, inOneCluster });
   }
 
   #assignment(kind: Assignment["kind"], request: Request): Assignment {
@@ -204,7 +210,7 @@ export class DecideClass {
 
   /** The flavors of a choice in the order of a class's resources. */
   flavorsIn(gangClass: GangClass, choice: FlavorChoice): Flavors {
-    return Object.keys(unitsOf(gangClass.shape.all, this.#fleet.resources)).map((name) => choice[name] ?? "");
+    return flavorsIn(gangClass, choice, this.#fleet.resources);
   }
 
   requestsOf(request: Request): PoolAmounts {
@@ -212,9 +218,9 @@ export class DecideClass {
   }
 
   /** True if quotas allow a class's gang what it was assigned. */
-  #isAllowed(gangClass: GangClass, { sized, choice }: Request): boolean {
-    for (const [resource, need] of Object.entries(unitsOf(sized, this.#fleet.resources))) {
-      if (!this.#victims.allows({ gangClass }, choice[resource] ?? "", need)) return false;
+  #isAllowed(gangClass: GangClass, request: Request): boolean {
+    for (const [pool, need] of this.requestsOf(request)) {
+      if (!this.#victims.allows({ gangClass }, pool, need)) return false;
     }
     return true;
   }
@@ -245,11 +251,10 @@ export class DecideClass {
 
   #tryMembers(gangClass: GangClass, gang: GangRecord, of: TryOf): Assignment | FailedTry {
     const { sized, queue } = of;
-    const { resources, quota, excludes } = this.#fleet;
     const preempts = mayPreempt(queue, gang);
     const found = preempts ? this.#tryRanked(gangClass, gang, of) : null;
     if (found !== null) return found;
-    const options = flavorChoices(gangClass, queue, { sized, resources, quota, excludes });
+    const options = this.#choicesOf(gangClass, queue, sized);
     if (!preempts) {
       if (!isRanked(queue, options)) return this.#tryInOrder(gangClass, sized, options);
       const ranked = this.#tryRanked(gangClass, gang, of);
@@ -293,7 +298,7 @@ export class DecideClass {
   }
 
   #fitting(gangClass: GangClass, request: Request): Assignment | null {
-    return this.#capacity.hasCapacity(gangClass, request) ? this.#assignment("fits", request) : null;
+    return this.#capacity.probeCapacity(gangClass, request) ? this.#assignment("fits", request) : null;
   }
 
   #preempting(
@@ -312,7 +317,7 @@ export class DecideClass {
     if (this.#fleet.quota.reserved !== null || options.choices.length > 0) return null;
     for (const flavors of options.inLine) {
       const request = this.#round.requestOf(gangClass, sized, flavors);
-      if (this.#capacity.hasCapacity(gangClass, request)) return request;
+      if (this.#capacity.probeCapacity(gangClass, request)) return request;
     }
     return null;
   }
@@ -344,7 +349,7 @@ export class DecideClass {
     // Whether such a gang holds up a strict queue depends on more than a gang class waits for.
     const isExcluded = gangClass.excludedClusters.length > 0 && this.#fleet.isStrict(gangClass.gangQueue.name);
     const preempts = mayPreempt(this.#queueOf(gangClass), gang);
-    const lacksTokens = options.blocks.some(concernsTokens);
+    const { lacksTokens } = options;
     const isReevaluated = options.cut || !isExact || isExcluded || (preempts && lacksTokens);
     const alone = preempts ? "victims" : lacksTokens ? "tokens" : null;
     refuse(gangClass, { refusal, reevaluated: isReevaluated ? "always" : alone }, queues);
@@ -376,25 +381,22 @@ export class DecideClass {
   }
 
   #take(gang: GangRecord, request: Request, { tried, mark }: Placed): PlannedAdmission {
-    const planned = this.plannedIn(gang, request, tried);
+    const { groups, cluster } = tried;
+    const runs = runsOf(cluster, mark, { groups });
+    const planned = { ...this.plannedIn(gang, request, tried), runs };
     for (const { pool, amount } of planned.allocations) this.#fleet.quota.charge(gang.account, pool, amount);
-    tried.cluster.planned += 1;
-    this.#victims.staying.noteAdmitted(gang, planned, tried.cluster, mark);
+    cluster.planned += 1;
+    this.#victims.staying.noteAdmitted(gang, planned, cluster, mark);
     return planned;
   }
 
-  /** The admission that a gang gets in a cluster. */
-  plannedIn(
-    { facts }: GangRecord,
-    { sized, choice }: Request,
-    { cluster, flavorLabels }: CapacityTry,
-  ): PlannedAdmission {
-    const units = unitsOf(sized, this.#fleet.resources);
+  /** The admission that a gang gets in a cluster, without its nodes. */
+  plannedIn({ facts }: GangRecord, request: Request, { cluster, flavorLabels }: CapacityTry): PlannedAdmission {
     return {
-      ...newAdmission(facts, allocationsOf(facts, units, choice)),
+      ...newAdmission(facts, allocationsOf(facts, this.requestsOf(request))),
       ...placeIn(cluster),
-      members: sized.members,
-      flavors: choice,
+      members: request.sized.members,
+      flavors: request.choice,
       flavorLabels,
     };
   }

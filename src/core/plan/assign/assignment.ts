@@ -33,3 +33,13 @@ export type Preempted = PlannedPreemption | "reserved" | "skipped";
 
 /** What a gang gets that needs no cluster. */
 export const SERVICE: Assignment = { kind: "service", request: null, requested: new Map(), victims: null };
+
+/** The amounts of each pool that an assignment adds to what is charged: what nominees give up for it is charged. */
+export function addedBy({ requested, overtakes }: Assignment): PoolAmounts {
+  if (overtakes === undefined || !overtakes.end) return requested;
+  const added = new Map(requested);
+  for (const { requested: given } of overtakes.nominees) {
+    for (const [pool, amount] of added) added.set(pool, Math.max(0, amount - (given.get(pool) ?? 0)));
+  }
+  return added;
+}

@@ -8,11 +8,11 @@ import { groupsOf } from "../fit/requests.ts";
 import { addedMembers, type MemberCounts } from "../model/gang.ts";
 import type { PlannedFrom } from "../model/plan-gang.ts";
 import type { PlannedAdmission } from "../model/plan-types.ts";
-import { amountsByPool, partOf, type SizedAsk, unitsOf } from "../queues/ask-shape.ts";
+import { amountsOf, partOf, type SizedAsk } from "../queues/ask-shape.ts";
 import { noteShortfall } from "../queues/queue-state.ts";
 import type { GangRecord, Shortfall } from "../queues/records.ts";
 import type { PoolAmounts } from "../usage/branch-use.ts";
-import { allocationsOf, placeIn } from "./planned-admission.ts";
+import { allocationsOf, placeIn, runsOf } from "./planned-admission.ts";
 
 /**
  * Grows a gang in the cluster where it runs. It grows to all members in one step. A gang of an elastic kind grows by as
@@ -40,7 +40,7 @@ export function growGang(fleet: Fleet, gang: GangRecord): PlannedAdmission | nul
     }, all);
     if (most > 0) added = grow(most);
   }
-  return added === null ? null : take(fleet, { gang, cluster, added, live });
+  return added === null ? null : take(fleet, { gang, cluster, added, live }, mark);
 }
 
 /** True if a gang can grow to all members now. Places nothing. */
@@ -91,23 +91,22 @@ type Growth = {
 /** The amounts that all members would take which a running gang lacks. */
 export function missingAmounts(gang: GangRecord, resources: readonly string[]): PoolAmounts {
   const live = liveAdmission(gang.facts);
-  return live === null ? new Map() : amountsByPool(unitsOf(allMissing(gang, live), resources), live.flavors);
+  return live === null ? new Map() : amountsOf(allMissing(gang, live), live.flavors, resources);
 }
 
 function isAllowed(fleet: Fleet, { gang, added, live }: Growth): boolean {
   const { account, facts } = gang;
-  const units = unitsOf(added, fleet.resources);
-  for (const resource in units) {
-    const pool = live.flavors[resource] ?? "";
-    const need = units[resource] ?? 0;
+  for (const [pool, need] of amountsOf(added, live.flavors, fleet.resources)) {
     if (!fleet.quota.admits(account, pool, { need, priority: facts.priority })) return false;
   }
   return true;
 }
 
-function take(fleet: Fleet, { gang, cluster, added, live }: Growth): PlannedAdmission {
+/** `mark`: after it, the pods of the growth were placed. */
+function take(fleet: Fleet, { gang, cluster, added, live }: Growth, mark: number): PlannedAdmission {
   const { facts, account } = gang;
-  const allocations = allocationsOf(facts, unitsOf(added, fleet.resources), live.flavors);
+  const allocations = allocationsOf(facts, amountsOf(added, live.flavors, fleet.resources));
+  const groups = groupsOf(added, cluster, live.flavorLabels);
   for (const { pool, amount } of allocations) fleet.quota.charge(account, pool, amount);
   const planned: PlannedAdmission = {
     kind: "grow",
@@ -119,6 +118,7 @@ function take(fleet: Fleet, { gang, cluster, added, live }: Growth): PlannedAdmi
     members: withAdded(live.members, added),
     flavors: live.flavors,
     flavorLabels: live.flavorLabels,
+    runs: runsOf(cluster, mark, { groups, from: live.members }),
     allocations,
   };
   cluster.planned += 1;

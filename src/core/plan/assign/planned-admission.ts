@@ -1,8 +1,11 @@
+import type { PlannedRun } from "../../job/placement/placement.ts";
 import type { ClusterState } from "../capacity/cluster-state.ts";
-import type { FlavorChoice } from "../model/flavors.ts";
+import { plannedRuns } from "../capacity/planned-runs.ts";
+import type { MemberCounts } from "../model/gang.ts";
 import type { PlanGang } from "../model/plan-gang.ts";
 import type { PlannedAdmission, PlannedAllocation } from "../model/plan-types.ts";
-import { amountsByPool } from "../queues/ask-shape.ts";
+import type { TryGroup } from "../queues/records.ts";
+import type { PoolAmounts } from "../usage/branch-use.ts";
 
 /** A job without pods needs no capacity in a cluster, only its turn; its plugin takes the tokens that it needs. */
 export function serviceAdmission(gang: PlanGang): PlannedAdmission {
@@ -16,13 +19,25 @@ export function newAdmission(gang: PlanGang, allocations: readonly PlannedAlloca
   return { kind: "admit" as const, jobUid: uid, askHash, generation, admission: lastAdmission + 1, allocations };
 }
 
-/** The allocations of some units of flavored resources, one for each pool. */
+/** The allocations of some amounts, one for each pool. */
 export function allocationsOf(
   { project, namespace, queue }: PlanGang,
-  units: Readonly<Record<string, number>>,
-  choice: FlavorChoice,
+  amounts: PoolAmounts,
 ): readonly PlannedAllocation[] {
-  return [...amountsByPool(units, choice)].map(([pool, amount]) => ({ pool, amount, project, namespace, queue }));
+  return [...amounts].map(([pool, amount]) => ({ pool, amount, project, namespace, queue }));
+}
+
+/** The nodes of members that were just placed after a mark. `from`: the members that there were before. */
+export function runsOf(
+  { free }: Pick<ClusterState, "free">,
+  mark: number,
+  of: { readonly groups: readonly TryGroup[]; readonly from?: MemberCounts },
+): readonly PlannedRun[] {
+  const { groups, from = {} } = of;
+  const toPlace = groups.map(({ fit, roles }) => {
+    return { fit, members: roles.map(({ role, count }) => ({ role, first: from[role] ?? 0, count })) };
+  });
+  return plannedRuns(free, mark, toPlace);
 }
 
 /** The cluster of an admission or a growth, and the value of its counter when that is recorded in the plan's order. */

@@ -1,5 +1,5 @@
 import type { FindCapacity } from "../fit/find-capacity.ts";
-import { concernsTokens, flavorsOf } from "../fit/flavor-choices.ts";
+import { flavorsOf } from "../fit/flavor-choices.ts";
 import type { Fleet } from "../fit/fleet.ts";
 import { requestsOf } from "../fit/requests.ts";
 import type { Search } from "../preempt/find-victims.ts";
@@ -10,6 +10,7 @@ import { headOf } from "../queues/order.ts";
 import type { ClassOption, GangClass } from "../queues/records.ts";
 import type { ClassRefusal } from "../queues/refusals.ts";
 import { isWokenByCapacity } from "../requeue/candidates.ts";
+import { concernsTokens } from "../usage/quota-blocks.ts";
 import type { QuotaBlock } from "../usage/quota-state.ts";
 import { mayPreempt } from "./ranked-choices.ts";
 

@@ -1,7 +1,9 @@
 import { compareText } from "../../../runtime/compare-text.ts";
-import type { FlavorLabels } from "../../job/flavor-labels.ts";
+import { canonicalJson } from "../../../runtime/json.ts";
+import { type FlavorLabels, ofRole } from "../../job/flavor-labels.ts";
+import type { Placement } from "../../job/placement/placement.ts";
 import { readyNode } from "../../pods/node-match.ts";
-import { type PodClass, podClassOf } from "../model/ask.ts";
+import { podClassOf } from "../model/ask.ts";
 import type { MemberCounts } from "../model/gang.ts";
 import type { PlanGang, PlannedFrom } from "../model/plan-gang.ts";
 import type { BoundMember, ClusterFacts, NodeCapacity, UnboundPod } from "../model/snapshot.ts";
@@ -9,31 +11,24 @@ import { ClassCounts } from "./class-counts.ts";
 import { compareDemand } from "./fit.ts";
 import type { FitClass, FitClasses } from "./fit-classes.ts";
 import { FreeCapacity } from "./free-capacity.ts";
+import { topologiesOf } from "./levels.ts";
 import { type FitGroup, placeAll, placeInOrder } from "./place-all.ts";
-
-/** The members of a replica type that an admission has. */
-type Expected = {
-  readonly podClass: PodClass;
-  readonly role: string;
-  readonly count: number;
-  /** The indexes of those that gave their tokens back. */
-  readonly returned?: readonly number[] | undefined;
-};
-
-/** A pod on a node. */
-export type PlacedPod = { readonly node: string; readonly fit: FitClass };
+import {
+  countUnseen,
+  type Expected,
+  isSameUnseen,
+  type PlacedPod,
+  type PlacedUnseen,
+  placeOnPlan,
+  plannedNodes,
+  type ShownMembers,
+  seenIndexes,
+  type UnseenGroup,
+  type UnseenPod,
+  unseenPlaces,
+} from "./unseen-pods.ts";
 
 const NO_LABELS: FlavorLabels = {};
-
-type UnseenGroup = FitGroup & { readonly role: string };
-
-type UnseenPod = PlacedPod & { readonly role: string };
-
-/** The unseen members of gangs, and how many of each class are placed on which nodes. */
-type PlacedUnseen = {
-  readonly gangs: readonly (readonly [jobUid: string, groups: readonly UnseenGroup[]])[];
-  readonly placed: readonly (PlacedPod & { readonly pods: number })[];
-};
 
 /** The members that one gang has in a cluster. */
 export type LiveMembers = {
@@ -41,9 +36,9 @@ export type LiveMembers = {
   readonly admission: number;
   readonly labels: FlavorLabels;
   readonly groups: readonly Expected[];
+  /** Where they are planned. Omitted: nowhere. */
+  readonly placement?: Placement | undefined;
 };
-
-type ShownMembers = ReadonlyMap<string, readonly BoundMember[]>;
 
 /** A part of a gang's pods: the members that it `keeps`, or the others, its growth. */
 export type GangPart = { readonly keeps: MemberCounts; readonly isGrowth: boolean };
@@ -59,8 +54,7 @@ export class ClusterState {
   readonly empty: FreeCapacity;
   /** The capacity that `MostCapacity` fills. */
   readonly most: FreeCapacity;
-  /** Null: the cluster is not registered. */
-  facts: ClusterFacts | null = null;
+  #facts: ClusterFacts | null = null;
   /** The same, but for the counter of admissions: another object only if something else has changed. */
   gates: ClusterFacts | null = null;
   /** False until its capacity was recorded. */
@@ -80,7 +74,7 @@ export class ClusterState {
   readonly #unbound = new Map<string, UnboundPod>();
   #stale = false;
   /** Where the capacity counts the unseen members of all gangs together. */
-  #placedUnseen: PlacedUnseen = { gangs: [], placed: [] };
+  #placedUnseen: PlacedUnseen = { onPlan: [], gangs: [], placed: [] };
   /** The same by gang. Null: not known since the capacity was made. */
   #unseenPlaces: ReadonlyMap<string, readonly UnseenPod[]> | null = null;
 
@@ -90,6 +84,22 @@ export class ClusterState {
     this.counts = new ClassCounts(this.free);
     this.empty = new FreeCapacity(fits);
     this.most = new FreeCapacity(fits);
+  }
+
+  /** Null: the cluster is not registered. */
+  get facts(): ClusterFacts | null {
+    return this.#facts;
+  }
+
+  /** Sets the cluster's record, whose levels order the nodes. Null: it is not registered. */
+  setFacts(facts: ClusterFacts | null): void {
+    const [before, after] = [topologiesOf(this.#facts), topologiesOf(facts)];
+    this.#facts = facts;
+    if (canonicalJson(before) === canonicalJson(after)) return;
+    this.free.setTopology(after);
+    this.empty.setTopology(after);
+    this.emptyVersion += 1;
+    this.#stale = true;
   }
 
   /** Sets what the observer saw of a node and of our pods on it. Null: the node does not exist. */
@@ -150,10 +160,15 @@ export class ClusterState {
     return pods;
   }
 
+  /** The pods of a gang that no node shows yet, as far as there is capacity for them. Those on plan come first. */
+  unseenPodsOf(jobUid: string): readonly UnseenPod[] {
+    this.#unseenPlaces ??= unseenPlaces(this.#placedUnseen);
+    return this.#unseenPlaces.get(jobUid) ?? [];
+  }
+
   /** Pods of one class may change places, so the first places of a role are those of members that the gang keeps. */
   #unseenPods({ jobUid, admission, groups }: LiveMembers, part: GangPart | null): readonly PlacedPod[] {
-    this.#unseenPlaces ??= unseenPlaces(this.#placedUnseen);
-    const all = this.#unseenPlaces.get(jobUid) ?? [];
+    const all = this.unseenPodsOf(jobUid);
     if (part === null) return all;
     const shown = this.#shownOf({ jobUid, admission });
     return groups.flatMap(({ role, returned }) => {
@@ -178,7 +193,8 @@ export class ClusterState {
       for (const member of members) {
         if (part !== null && part.isGrowth === isKept(part, member)) continue;
         const group = groups.find((one) => one.role.toLowerCase() === member.role);
-        if (group !== undefined) pods.push({ node, fit: this.free.fits.of(group.podClass, labels) });
+        if (group !== undefined)
+          pods.push({ node, fit: this.free.fits.of(group.podClass, ofRole(labels, group.role)) });
       }
     }
     return pods;
@@ -196,11 +212,15 @@ export class ClusterState {
     placeInOrder(this.free, this.#unboundGroups());
   }
 
-  /** Places the unseen members of all gangs together, except those for which there is no capacity at all. */
+  /**
+   * Places the unseen members of all gangs: on their planned nodes, if these take them, and the others together, except
+   * those for which there is no capacity at all.
+   */
   #placeUnseen(): void {
     const merged = new Map<FitClass, UnseenGroup>();
     // The gangs' order decides between equal requests, so it must not depend on the order of the changes.
-    const gangs = [...this.#unseen].sort(([a], [b]) => compareText(a, b));
+    const unseen = [...this.#unseen].sort(([a], [b]) => compareText(a, b));
+    const { onPlan, left: gangs } = placeOnPlan(this.free, unseen);
     for (const group of gangs.flatMap(([, groups]) => groups)) {
       const known = merged.get(group.fit);
       merged.set(group.fit, known === undefined ? group : { ...known, count: known.count + group.count });
@@ -214,7 +234,7 @@ export class ClusterState {
     const placed = this.free.placedAfter(mark).map(({ fit, slot, pods }) => {
       return { fit, node: this.free.nodeAt(slot)?.name ?? "", pods };
     });
-    this.#placedUnseen = { gangs, placed };
+    this.#placedUnseen = { onPlan, gangs, placed };
     this.#unseenPlaces = null;
   }
 
@@ -250,18 +270,20 @@ export class ClusterState {
     const live = this.#live.get(jobUid);
     const groups = live === undefined ? [] : this.#unseenOf(live);
     const before = this.#unseen.get(jobUid) ?? [];
-    if (isSame(before, groups)) return;
+    if (isSameUnseen(before, groups)) return;
     if (groups.length > 0) this.#unseen.set(jobUid, groups);
     else this.#unseen.delete(jobUid);
     this.#stale = true;
   }
 
-  #unseenOf({ jobUid, admission, labels, groups }: LiveMembers): readonly UnseenGroup[] {
+  #unseenOf({ jobUid, admission, labels, groups, placement }: LiveMembers): readonly UnseenGroup[] {
     const shown = this.#shownOf({ jobUid, admission });
     return groups.flatMap((group) => {
       const count = countUnseen(shown, group);
       if (count <= 0) return [];
-      return [{ fit: this.free.fits.of(group.podClass, labels), role: group.role, count }];
+      const planned = placement === undefined ? [] : plannedNodes(placement, group, seenIndexes(shown, group));
+      const fit = this.free.fits.of(group.podClass, ofRole(labels, group.role));
+      return [{ fit, role: group.role, count, planned }];
     });
   }
 }
@@ -273,47 +295,13 @@ function isKept({ keeps }: Pick<GangPart, "keeps">, { role, index }: Pick<BoundM
 
 /** The members of a gang under one of its admissions. */
 export function membersUnder(gang: PlanGang, admission: PlannedFrom): LiveMembers {
-  const { number, members, flavorLabels, returned = {} } = admission;
+  const { number, members, flavorLabels, returned = {}, placement } = admission;
   const groups = gang.ask.roles.flatMap(({ role, podClass: at }) => {
     const podClass = gang.ask.podClasses[at];
     const count = members[role] ?? 0;
     return count > 0 && podClass !== undefined ? [{ role, podClass, count, returned: returned[role] }] : [];
   });
-  return { jobUid: gang.uid, admission: number, labels: flavorLabels, groups };
-}
-
-/** Deals the places of each class out to the gangs in their order: pods of one class may change places. */
-function unseenPlaces({ gangs, placed }: PlacedUnseen): ReadonlyMap<string, readonly UnseenPod[]> {
-  const left = new Map<FitClass, PlacedPod[]>();
-  for (const { fit, node, pods } of placed) {
-    const places = left.get(fit) ?? [];
-    left.set(fit, places);
-    for (let pod = 0; pod < pods; pod++) places.push({ fit, node });
-  }
-  const deal = ({ fit, count, role }: UnseenGroup): readonly UnseenPod[] =>
-    (left.get(fit)?.splice(-count) ?? []).map((pod) => ({ ...pod, role }));
-  return new Map(gangs.map(([jobUid, groups]) => [jobUid, groups.flatMap(deal)]));
-}
-
-function isSame(before: readonly UnseenGroup[], after: readonly UnseenGroup[]): boolean {
-  if (before.length !== after.length) return false;
-  return before.every(({ fit, count }, at) => after[at]?.fit === fit && after[at]?.count === count);
-}
-
-/**
- * How many of the first members of a replica type will take capacity that no node shows: not those that gave their
- * tokens back, whose pods have ended. Counts each index once, and only indexes of members. Pods have their replica type
- * in lower case.
- */
-function countUnseen(shown: ShownMembers, of: Omit<Expected, "podClass">): number {
-  const { role, returned = [], count } = of;
-  if (shown.size + returned.length === 0) return count;
-  const seen = new Set(returned.filter((index) => index < count));
-  const name = role.toLowerCase();
-  for (const members of shown.values()) {
-    for (const member of members) if (member.role === name && member.index < count) seen.add(member.index);
-  }
-  return count - seen.size;
+  return { jobUid: gang.uid, admission: number, labels: flavorLabels, groups, placement };
 }
 
 function keyOf({ jobUid, admission }: BoundMember): string {

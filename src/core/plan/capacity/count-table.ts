@@ -62,7 +62,7 @@ export class CountTable<Item extends { row: number }> {
     this.#counts[row] = count;
   }
 
-  /** So many pods those need at least that wait for more. Infinite: nobody waits. */
+  /** The smallest number of pods that any waiter needs. Infinite if none waits. */
   awaitedAt(row: number): number {
     return this.#awaited[row] as number;
   }

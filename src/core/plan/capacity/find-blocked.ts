@@ -15,8 +15,8 @@ type Nodes = {
   readonly free: FreeCapacity;
   /** The same nodes as if nothing ran on them. */
   readonly empty: FreeCapacity;
-  /** The flavor that each demanded label comes from. */
-  readonly flavorOf: Readonly<Record<string, string>>;
+  /** The flavor that each label comes from which is demanded of pods of a replica type. */
+  readonly flavorOf: (role: string) => Readonly<Record<string, string>>;
 };
 
 /**
@@ -28,14 +28,14 @@ export function findBlocked({ free, empty, flavorOf }: Nodes, groups: readonly N
   const never = groups.find(({ fit }) => empty.fitting(fit, 1) === 0);
   if (never !== undefined) {
     const { role, fit } = never;
-    return { role, placed: 0, never: true, ...nearestNode({ free: empty, fit, mayTake: false }, flavorOf) };
+    return { role, placed: 0, never: true, ...nearestNode({ free: empty, fit, mayTake: false }, flavorOf(role)) };
   }
   const { mark } = free;
   let blocked: BlockedPod | null = null;
   for (const { role, fit, count } of groups) {
     const placed = free.place(fit, count);
     if (placed === count) continue;
-    blocked = { role, placed, never: false, ...nearestNode({ free, fit, mayTake: true }, flavorOf) };
+    blocked = { role, placed, never: false, ...nearestNode({ free, fit, mayTake: true }, flavorOf(role)) };
     break;
   }
   free.undo(mark);

@@ -1,11 +1,13 @@
 import { compareText } from "../../../runtime/compare-text.ts";
-import { arrayAt, canonicalJson, type JsonObject, objectAt, stringAt, stringMapAt } from "../../../runtime/json.ts";
+import { arrayAt, canonicalJson, type JsonObject, stringAt, stringMapAt } from "../../../runtime/json.ts";
 import { type FlavorLabels, podNodeLabels } from "../../job/flavor-labels.ts";
+import { hasLabels } from "../../job/labels.ts";
+import { requiredNodeTerms } from "../../pods/build-affinity.ts";
 import { isHostPort, ONE_PORT } from "../../pods/fit/host-ports.ts";
 import { type NodeFacts, type NodeObstacle, nodeAllows } from "../../pods/node-match.ts";
 import type { Resources } from "../../pods/resources.ts";
 import type { PodClass } from "../model/ask.ts";
-import { carries, type NodeLabels } from "../model/node-labels.ts";
+import type { NodeLabels } from "../model/node-labels.ts";
 import { compareResources, isExtended } from "./fit.ts";
 
 /** Numbers the names of resources: each is a column of the nodes' amounts. */
@@ -121,6 +123,13 @@ export class FitClasses {
     return made;
   }
 
+  /** The columns of the devices that a pod requests, the scarcest first. */
+  devicesOf({ columns }: FitClass): readonly number[] {
+    const isPlain = (column: number) => !isExtended(this.columns.nameOf(column));
+    const end = columns.findIndex(isPlain);
+    return end < 0 ? columns : columns.slice(0, end);
+  }
+
   /** The extended columns that a pod does not request: free devices there are wasted on it. */
   wastesOf(fit: FitClass): readonly number[] {
     const { extended } = this.columns;
@@ -189,7 +198,7 @@ export function allows(rules: Rules, nodeClass: number): boolean {
 }
 
 export function allowsNode({ scheduling, nodeLabels }: Rules, node: NodeFacts): boolean {
-  return carries(node.labels, nodeLabels) && nodeAllows(scheduling, node);
+  return hasLabels(node.labels, nodeLabels) && nodeAllows(scheduling, node);
 }
 
 function requestedIn(requests: Resources): readonly (readonly [string, number])[] {
@@ -208,8 +217,7 @@ type SelectorKeys = { readonly labels: ReadonlySet<string>; readonly byName: boo
 export function selectorKeys(scheduling: JsonObject, demanded: Iterable<string>): SelectorKeys {
   const labels = new Set(demanded);
   for (const key of Object.keys(stringMapAt(scheduling, "nodeSelector"))) labels.add(key);
-  const nodeAffinity = objectAt(objectAt(scheduling, "affinity"), "nodeAffinity");
-  const terms = arrayAt(nodeAffinity["requiredDuringSchedulingIgnoredDuringExecution"], "nodeSelectorTerms");
+  const terms = requiredNodeTerms(scheduling);
   for (const expression of terms.flatMap((term) => arrayAt(term, "matchExpressions"))) {
     labels.add(stringAt(expression, "key") ?? "");
   }

@@ -3,6 +3,7 @@ import type { Resources } from "../../pods/resources.ts";
 import type { NodeCapacity } from "../model/snapshot.ts";
 import { Amounts } from "./amounts.ts";
 import { BestFit } from "./best-fit.ts";
+import { DomainOrder, DomainSums } from "./domain-sums.ts";
 import {
   allows,
   type FitClass,
@@ -13,8 +14,9 @@ import {
   type Rules,
 } from "./fit-classes.ts";
 import { type Fullness, LabelSums } from "./label-sums.ts";
+import { Levels, type Topologies } from "./levels.ts";
 import { MostFree } from "./most-free.ts";
-import { type Placement, PlacementTrail } from "./placement-trail.ts";
+import { type PlacedOnSlot, PlacementTrail } from "./placement-trail.ts";
 import { Remembered } from "./remembered.ts";
 
 const SLOTS_MIN = 8;
@@ -33,6 +35,8 @@ export class FreeCapacity {
   readonly #classes = new Map<KeySet, Int32Array>();
   readonly #sums = new LabelSums();
   readonly #most = new MostFree();
+  #levels: Levels;
+  readonly #domainSums: DomainSums;
   #capacity = 0;
   /** The free amounts that the observer saw, and those that are left after placements. */
   readonly #seen: Amounts;
@@ -49,6 +53,8 @@ export class FreeCapacity {
     this.#before = new Remembered(made());
     this.#bestFit = new BestFit(this.#free);
     this.#bestFit.setNodes(this.#nodes);
+    this.#levels = new Levels(fits.columns);
+    this.#domainSums = new DomainSums(this.#free);
   }
 
   /** The number of slots, those that are not in use included. */
@@ -90,6 +96,11 @@ export class FreeCapacity {
     return this.#allocatable.at(column, slot);
   }
 
+  /** Sets the levels of the nodes. Null: they have none. Call `reset` before the capacity is used. */
+  setTopology(topologies: Topologies | null): void {
+    this.#levels.set(topologies, { nodes: this.#nodes, capacity: this.#capacity });
+  }
+
   /** Sets what the observer saw of a node. Null removes it. Call `reset` before the capacity is used. */
   setNode(name: string, node: NodeCapacity | null): void {
     const slot = this.#slots.get(name);
@@ -102,6 +113,7 @@ export class FreeCapacity {
     this.#free.copy(this.#seen);
     this.#trail.clear();
     this.#sums.clear();
+    this.#domainSums.clear();
     this.#most.clear();
   }
 
@@ -112,9 +124,10 @@ export class FreeCapacity {
   becomeRemembered(other: FreeCapacity): void {
     this.#nodes = other.#nodes;
     this.#slots = other.#slots;
+    this.#levels = other.#levels;
     this.#bestFit.setNodes(this.#nodes);
     this.#classes.clear();
-    if (this.#capacity !== other.#capacity) this.#grow(other.#capacity);
+    if (this.#capacity !== other.#capacity) this.#growAmounts(other.#capacity);
     for (const [keys, classes] of other.#classes) this.#classes.set(keys, classes);
     this.#seen.copy(other.#before.free);
     this.#allocatable.copy(other.#allocatable);
@@ -181,11 +194,11 @@ export class FreeCapacity {
     return sum;
   }
 
-  /** Places pods, each on the node that then has least capacity left, and returns how many it has placed. */
+  /** Places pods, each on the node that comes first then, and returns how many it has placed. */
   place(fit: FitClass, count: number): number {
     if (!this.mayTake(fit)) return 0;
     let waiting = count;
-    this.#bestFit.begin(fit, this.#slotsFor(fit));
+    this.#bestFit.begin(fit, this.#slotsFor(fit), count);
     while (waiting > 0) {
       const slot = this.#bestFit.next(fit);
       if (slot < 0) break;
@@ -196,9 +209,31 @@ export class FreeCapacity {
     return count - waiting;
   }
 
-  /** The slots that take one more pod of a class, tightest first. */
+  /** The slots that take one more pod of a class, in the order of `place` as the capacity is now. */
   tightest(fit: FitClass): readonly number[] {
     return this.#bestFit.tightest(fit, this.#slotsFor(fit));
+  }
+
+  /** The names of the first nodes that take one more pod of a class, the tightest first. */
+  firstFor(fit: FitClass, max: number): readonly string[] {
+    const names: string[] = [];
+    if (!this.mayTake(fit)) return names;
+    this.#bestFit.begin(fit, this.#slotsFor(fit), 1);
+    while (names.length < max) {
+      const slot = this.#bestFit.next(fit);
+      if (slot < 0) break;
+      names.push(this.#nodes[slot]?.name ?? "");
+    }
+    return names;
+  }
+
+  /** Places pods on one node, as many of them as it takes, and returns how many it has placed. */
+  placeOn(node: string, fit: FitClass, count: number): number {
+    const slot = this.#slots.get(node);
+    if (slot === undefined || !this.allowedNow(fit.rules, slot)) return 0;
+    const pods = this.#free.podsIn(fit, slot, count);
+    if (pods > 0) this.put(fit, slot, pods);
+    return pods;
   }
 
   /** Puts pods on one node, which must take them. */
@@ -230,7 +265,7 @@ export class FreeCapacity {
   }
 
   /** The placements after a mark. */
-  placedAfter(mark: number): readonly Placement[] {
+  placedAfter(mark: number): readonly PlacedOnSlot[] {
     return this.#trail.after(mark);
   }
 
@@ -274,6 +309,7 @@ export class FreeCapacity {
     this.#allocatable.set(slot, node.allocatable);
     for (const [keys, classes] of this.#classes) classes[slot] = nodeClassOf(keys, node);
     this.#sums.setNode(slot, node);
+    this.#levels.setNode(slot, node);
   }
 
   #remove(name: string, slot: number): void {
@@ -282,12 +318,18 @@ export class FreeCapacity {
     this.#allocatable.set(slot, {});
     for (const classes of this.#classes.values()) classes[slot] = NO_NODE;
     this.#sums.setNode(slot, null);
+    this.#levels.setNode(slot, null);
     this.#slots.delete(name);
     this.#unused.push(slot);
     this.#bestFit.forgetNames();
   }
 
   #grow(capacity: number): void {
+    this.#levels.grow(capacity);
+    this.#growAmounts(capacity);
+  }
+
+  #growAmounts(capacity: number): void {
     this.#capacity = capacity;
     for (const amounts of [this.#seen, this.#free, this.#allocatable]) amounts.grow(this.#capacity);
     this.#before.grow(this.#capacity);
@@ -312,7 +354,20 @@ export class FreeCapacity {
 
   #slotsFor(fit: FitClass) {
     const classes = this.#classesOf(fit.rules.keys);
-    return { classes, wastes: this.fits.wastesOf(fit), count: this.#nodes.length };
+    return { classes, wastes: this.fits.wastesOf(fit), count: this.#nodes.length, order: this.#orderFor(fit) };
+  }
+
+  /** The order of domains for pods of a class. Null: the cluster has no levels for them. */
+  #orderFor(fit: FitClass): DomainOrder | null {
+    const domains = this.#levels.of(fit);
+    if (domains === null) return null;
+    const devices = this.fits.devicesOf(fit);
+    // A pod without devices looks at all devices together.
+    const counted = devices.length > 0 ? devices.map((column) => [column]) : [this.fits.wastesOf(fit)];
+    return new DomainOrder(
+      domains,
+      counted.map((columns) => this.#domainSums.of(domains, columns)),
+    );
   }
 
   /** True if a slot's node comes before another's by name. A slot below 0 comes last. */
@@ -326,8 +381,10 @@ export class FreeCapacity {
     for (let at = 0; at < fit.columns.length; at++) {
       const column = fit.columns[at] as number;
       const amount = pods * (fit.amounts[at] as number);
-      this.#free.column(column)[slot] = this.#free.at(column, slot) + amount;
+      const before = this.#free.at(column, slot);
+      this.#free.column(column)[slot] = before + amount;
       this.#sums.add(column, slot, amount);
+      this.#domainSums.move(column, slot, before);
     }
   }
 }

@@ -1,4 +1,5 @@
-import { carries, type NodeLabels } from "../model/node-labels.ts";
+import { hasLabels } from "../../job/labels.ts";
+import type { NodeLabels } from "../model/node-labels.ts";
 import type { NodeCapacity } from "../model/snapshot.ts";
 
 /** The amounts of one resource on the nodes with some labels. */
@@ -36,7 +37,7 @@ export class LabelSums {
   #carriedIn({ labels, labelsKey }: Fullness, nodes: readonly (NodeCapacity | null)[]): Uint8Array {
     const known = this.#carried.get(labelsKey);
     if (known !== undefined && known.slots.length === nodes.length) return known.slots;
-    const slots = Uint8Array.from(nodes, (node) => Number(node !== null && carries(node.labels, labels)));
+    const slots = Uint8Array.from(nodes, (node) => Number(node !== null && hasLabels(node.labels, labels)));
     this.#carried.set(labelsKey, { labels, slots });
     return slots;
   }
@@ -44,7 +45,7 @@ export class LabelSums {
   /** Records the node of a slot. Null: it has none. Call `clear` before the sums are used. */
   setNode(slot: number, node: NodeCapacity | null): void {
     for (const { labels, slots } of this.#carried.values()) {
-      if (slot < slots.length) slots[slot] = Number(node !== null && carries(node.labels, labels));
+      if (slot < slots.length) slots[slot] = Number(node !== null && hasLabels(node.labels, labels));
     }
   }
 

@@ -1,7 +1,7 @@
 import type { FitClass } from "./fit-classes.ts";
 
 /** Pods that were placed on a slot; below 0 they were taken off. */
-export type Placement = { readonly slot: number; readonly fit: FitClass; readonly pods: number };
+export type PlacedOnSlot = { readonly slot: number; readonly fit: FitClass; readonly pods: number };
 
 /** The placements on the nodes of a cluster in their order, so that the latest ones can be taken back. */
 export class PlacementTrail {
@@ -22,7 +22,7 @@ export class PlacementTrail {
     return this.#state;
   }
 
-  add({ slot, fit, pods }: Placement): void {
+  add({ slot, fit, pods }: PlacedOnSlot): void {
     this.#slots.push(slot);
     this.#fits.push(fit);
     this.#pods.push(pods);
@@ -39,7 +39,7 @@ export class PlacementTrail {
     }
   }
 
-  after(mark: number): readonly Placement[] {
+  after(mark: number): readonly PlacedOnSlot[] {
     const at = (place: number) => ({ slot: this.#slots[place] as number, pods: this.#pods[place] as number });
     return this.#fits.slice(mark).map((fit, place) => ({ fit, ...at(mark + place) }));
   }

@@ -1,4 +1,5 @@
 import { clusterName } from "../../job/cluster-text.ts";
+import { type FlavorLabels, ofRole } from "../../job/flavor-labels.ts";
 import type { ClusterState } from "../capacity/cluster-state.ts";
 import { findBlocked } from "../capacity/find-blocked.ts";
 import type { FreeCapacity } from "../capacity/free-capacity.ts";
@@ -6,6 +7,7 @@ import { type FitGroup, type PlaceResult, placeAll } from "../capacity/place-all
 import { apartMessage, apartPod } from "../fit/flavors-apart.ts";
 import type { Fleet } from "../fit/fleet.ts";
 import { groupsOf, labelsFor } from "../fit/requests.ts";
+import type { FlavorChoice } from "../model/flavors.ts";
 import { memberGroups } from "../model/gang.ts";
 import type { PlanGang } from "../model/plan-gang.ts";
 import type { ClusterRefusal } from "../model/plan-types.ts";
@@ -79,6 +81,8 @@ function isExcludedNoMore(
     case "CapacityUnknown":
       return observed;
     case "Unreachable":
+    case "Unusable":
+    case "Returning":
       return facts.reachable;
     case "Draining":
       return admissions.every(({ cluster, goneMs }) => cluster !== facts.name || goneMs !== null);
@@ -92,6 +96,8 @@ const UNBARRED: Readonly<Record<ExclusionReason, string>> = {
   Cordoned: "it is not cordoned any more",
   CapacityUnknown: "its capacity has been observed by now",
   Unreachable: "it can be reached again",
+  Unusable: "it can be used again",
+  Returning: "nothing that was left there is there any more",
   Draining: "nothing of this job is left there",
 };
 
@@ -122,6 +128,10 @@ function exclusionMessage({ ask, admissions }: PlanGang, reason: ExclusionReason
       return "its capacity has not been observed yet";
     case "Unreachable":
       return "it cannot be reached";
+    case "Returning":
+      return "it has just returned, and what gangs left there is being deleted";
+    case "Unusable":
+      return "it answers, but this service cannot use it until an operator has seen to it";
     case "Draining": {
       const old = admissions.find(({ cluster, goneMs }) => cluster === facts.name && goneMs === null);
       return `${old === undefined ? "an older admission" : `admission ${old.number}`} of this job has not left it yet`;
@@ -139,7 +149,7 @@ function fitRefusal(
   const [flavor = null] = Object.values(choice);
   const { podCount: need } = sized;
   const tried = { ...mentionOf(facts), reason, flavor, need };
-  const { flavorLabels, flavorOf, missingFlavor, apart } = labelsFor(facts, choice, sized);
+  const { flavorLabels, missingFlavor, apart } = labelsFor(facts, choice, sized);
   if (apart !== null) {
     return { ...tried, message: apartMessage(apart), flavor: missingFlavor, have: 0, blocked: apartPod(apart) };
   }
@@ -151,12 +161,25 @@ function fitRefusal(
   const ever = reason === "TooLarge" ? tryAll(cluster.empty, groups) : null;
   const tooLarge = ever !== null && !ever.all;
   const free = tooLarge ? cluster.empty : cluster.free;
-  const blocked = now.all ? null : findBlocked({ free, empty: cluster.empty, flavorOf }, groups);
+  const blocked = now.all
+    ? null
+    : findBlocked({ free, empty: cluster.empty, flavorOf: labelFlavors(choice, flavorLabels) }, groups);
   if (blocked === null) {
     return { ...tried, message: `needs ${words.gang}; all fit now on ${words.cluster}`, have: need, blocked };
   }
   const fit = tooLarge ? ever.placed : now.placed;
   return { ...tried, message: describeBlocked(blocked, { ...words, fit, tooLarge }), have: now.placed, blocked };
+}
+
+/** By replica type: the flavor that each label comes from which is demanded of its pods. */
+function labelFlavors(choice: FlavorChoice, flavorLabels: FlavorLabels) {
+  return (role: string): Readonly<Record<string, string>> => {
+    const own = ofRole(choice, role);
+    const all = Object.entries(ofRole(flavorLabels, role)).flatMap(([resource, labels]) => {
+      return Object.keys(labels).map((key) => [key, own[resource] ?? ""] as const);
+    });
+    return Object.fromEntries(all);
+  };
 }
 
 /** Places all pods if it can, and takes them back. */

@@ -5,7 +5,8 @@ import { scopesToRead } from "../../quota/decide.ts";
 import type { LimitBook } from "../../quota/limits.ts";
 import { scopeKey } from "../../quota/scopes.ts";
 import type { Fleet } from "../fit/fleet.ts";
-import { memberGroups, wholeUnits } from "../model/gang.ts";
+import { amountsOfMembers } from "../model/flavors.ts";
+import { memberGroups } from "../model/gang.ts";
 import type { PlanGang } from "../model/plan-gang.ts";
 import type { PlannedAdmission } from "../model/plan-types.ts";
 import type { HeldByCaller } from "../model/snapshot.ts";
@@ -104,9 +105,9 @@ function heldBy(gang: PlanGang): readonly Holding[] {
   return gang.admissions.flatMap((admission) => {
     if (admission.tokensReleasedMs !== null) return [];
     const groups = memberGroups(gang.ask, holdingMembers(admission));
-    return Object.entries(admission.flavors)
-      .map(([resource, pool]) => ({ pool, project, namespace, queue, holder, amount: wholeUnits(groups, resource) }))
-      .filter(({ amount }) => amount > 0);
+    return [...amountsOfMembers(groups, admission.flavors)].map(([pool, amount]) => {
+      return { pool, project, namespace, queue, holder, amount };
+    });
   });
 }
 

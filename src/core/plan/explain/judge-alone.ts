@@ -4,7 +4,8 @@
  */
 
 import { maxOf } from "../../../runtime/lists.ts";
-import { type ClassAsk, choiceOf, type FlavorChoices, flavorChoices } from "../fit/flavor-choices.ts";
+import { type FlavorChoices, flavorChoices } from "../fit/flavor-choices.ts";
+import { type ClassAsk, choiceOf } from "../fit/flavors.ts";
 import { blockOf, type EligibleCluster, type Fleet } from "../fit/fleet.ts";
 import { fitsEmpty, newRequest, tryCapacity, tryIn } from "../fit/requests.ts";
 import type { ClusterRefusal, QuotaRefusal, Refusal } from "../model/plan-types.ts";
@@ -55,12 +56,12 @@ class Alone {
     this.#fleet = fleet;
     this.#gang = gang;
     this.#messages = new ClusterMessages(fleet);
-    const { project, namespace } = account;
+    const { project, namespace } = account.owner;
     this.#gangClass = { shape, priority: facts.priority, account: limits.account(facts.queue, project, namespace) };
     const sizes = queue === undefined ? [] : [shape.all, ...(shape.fewest === null ? [] : [shape.fewest])];
     this.#sizes = sizes.map((sized) => {
-      const { resources, excludes } = fleet;
-      const of = { sized, resources, quota: limits, excludes };
+      const { resources, excludes, cannotHave, inOneCluster } = fleet;
+      const of = { sized, resources, quota: limits, excludes, cannotHave, inOneCluster };
       return { sized, options: flavorChoices(this.#gangClass, queue as NonNullable<typeof queue>, of) };
     });
   }

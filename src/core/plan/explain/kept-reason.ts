@@ -1,4 +1,5 @@
 /** The structure of reasons, as a store keeps it. Numbers that move come from the state when somebody asks. */
+import { partsOf } from "../../job/flavor-labels.ts";
 import { scopeKey } from "../../quota/scopes.ts";
 import type { PlanGang } from "../model/plan-gang.ts";
 import type { AmountInLine, PlannedAdmission, Refusal } from "../model/plan-types.ts";
@@ -8,7 +9,7 @@ import type { OverBudget } from "../victims/budget.ts";
 import type { Protected } from "../victims/protection.ts";
 
 /** A level of a quota that is in the way. */
-export type QuotaReason = Pick<QuotaBlock, "pool" | "scope" | "reason"> & {
+export type QuotaReason = Pick<QuotaBlock, "pool" | "scope" | "reason" | "roles"> & {
   /** The resource for which the gang needs the pool. */
   readonly resource: string;
   /**
@@ -51,7 +52,9 @@ function keptReason(cause: WaitReason): KeptReason {
     }
     case "lacks": {
       const { tried, quotas, clusters, stoppedByQuota, budget, spared, byFinalShareAlone, keptFor } = cause.refusal;
-      const kept = quotas.map(({ pool, scope, reason, resource }) => ({ pool, scope, reason, resource }));
+      const kept = quotas.map(({ pool, scope, reason, resource, roles }) => {
+        return { pool, scope, reason, resource, ...(roles === undefined ? {} : { roles }) };
+      });
       const lacks = { tried, quotas: kept, clusters: { all: clusters.all }, stoppedByQuota };
       const refusal = {
         ...lacks,
@@ -74,7 +77,7 @@ export function tokensReason(
 ): KeyedReason {
   const amountOf = (pool: string) => allocations.find((allocation) => allocation.pool === pool)?.amount ?? 0;
   const quotas = of.quotas.map(({ flavor: pool, scope, reason, reserved }): QuotaReason => {
-    const resource = Object.keys(flavors).find((name) => flavors[name] === pool) ?? "";
+    const { resource } = partsOf(Object.keys(flavors).find((name) => flavors[name] === pool) ?? "");
     const isKept = reason === "Reserved";
     const isFrozen = reason === "PoolFrozen" || reason === "QueueFrozen";
     const counters = { asked: amountOf(pool), kept: isKept ? reserved : 0 };

@@ -1,3 +1,4 @@
+import { ofRole } from "../../job/flavor-labels.ts";
 import { isBytes, type Resources } from "../../pods/resources.ts";
 import { AMOUNT_ABOVE, amountText } from "../../quota/allocations.ts";
 import { compareResources } from "../capacity/fit.ts";
@@ -8,7 +9,7 @@ import { type MemberGroup, podCount } from "../model/gang.ts";
 export function describeNeed(groups: readonly MemberGroup[], choice: FlavorChoice): string {
   const kinds = new Map<string, number>();
   for (const group of groups) {
-    const words = describePod(group.requests, choice);
+    const words = describePod(group.requests, ofRole(choice, group.role));
     kinds.set(words, (kinds.get(words) ?? 0) + group.count);
   }
   const [first = "", ...more] = kinds.keys();

@@ -2,6 +2,7 @@ import { maxOf } from "../../../runtime/lists.ts";
 import { drainingAdmission, liveAdmission } from "../../job/job.ts";
 import type { Nomination } from "../../job/preemption.ts";
 import type { TenantName } from "../../job/tenant-limits.ts";
+import { countable } from "../../quota/allocations.ts";
 import type { Scope } from "../../quota/counters.ts";
 import type { Fleet } from "../fit/fleet.ts";
 import { tenantKey } from "../model/limited-tenant.ts";
@@ -18,7 +19,7 @@ import {
   victimMessage,
 } from "../model/preemption-messages.ts";
 import { haltOf, isSameStop, stopMessage, stopReason } from "../model/queue-stop.ts";
-import { type AskShape, type SizedAsk, shapeOf, wholeUnitsOf } from "../queues/ask-shape.ts";
+import { type AskShape, type SizedAsk, shapeOf, unitsOfRole, wholeUnitsOf } from "../queues/ask-shape.ts";
 import type { ReservedFor } from "../queues/refusals.ts";
 import { fullMessage, QUEUE_FULL, type RunningJobs, TENANT_FULL } from "../queues/running-jobs.ts";
 import type { Account, QuotaRise } from "../usage/quota-levels.ts";
@@ -232,10 +233,10 @@ export class RefusalMessages {
   }
 
   #quotaRefusal({ gang, sized }: SizedGang, block: QuotaReason): QuotaRefusal {
-    const { pool: flavor, scope, reason, resource, counters } = block;
+    const { pool: flavor, scope, reason, counters } = block;
     const { queue, project, namespace, priority } = gang;
     const at = { queue, flavor, scope, reason };
-    const asked = counters?.asked ?? wholeUnitsOf(sized, resource);
+    const asked = counters?.asked ?? unitsAsked(sized, block);
     if (reason === "NoQuota") return { ...at, need: asked, used: 0, limit: 0, reserved: 0, heldBy: [] };
     const { quota } = this.#fleet;
     const freeze = reason === "PoolFrozen" ? quota.pools.get(flavor)?.freeze : undefined;
@@ -272,16 +273,23 @@ function isSameTenant(one: TenantName | null, other: TenantName): boolean {
   return one !== null && tenantKey(one) === tenantKey(other);
 }
 
+/** The units of a pool that members request, of all replica types or of those that would use it. */
+function unitsAsked(sized: SizedAsk, { resource, roles }: QuotaReason): number {
+  if (roles === undefined) return wholeUnitsOf(sized, resource);
+  return countable(roles.reduce((sum, role) => sum + unitsOfRole(sized, role, resource), 0));
+}
+
 /** A gang, and the number of its members that is asked about. */
 type SizedGang = { readonly gang: PlanGang; readonly sized: SizedAsk };
 
-/** True if each resource that quotas refused has a pool whose quotas have capacity for it now. */
+/** True if each resource that quotas refused to some replica types has a pool whose quotas have capacity for it now. */
 function areOpen(causes: readonly QuotaReason[], now: readonly QuotaRefusal[]): boolean {
   const open = new Map<string, Map<string, boolean>>();
   for (const [at, { need, used, limit, reserved, booked = 0, reason }] of now.entries()) {
-    const { resource = "", pool = "" } = causes[at] ?? {};
-    const pools = open.get(resource) ?? new Map<string, boolean>();
-    open.set(resource, pools);
+    const { resource = "", pool = "", roles = [] } = causes[at] ?? {};
+    const key = [resource, ...roles].join();
+    const pools = open.get(key) ?? new Map<string, boolean>();
+    open.set(key, pools);
     pools.set(pool, (pools.get(pool) ?? true) && reason !== "NoQuota" && need <= limit - used - reserved - booked);
   }
   return open.size > 0 && [...open.values()].every((pools) => [...pools.values()].includes(true));

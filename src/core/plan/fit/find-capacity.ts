@@ -28,8 +28,7 @@ export class FindCapacity {
   readonly #reserved: Reserved;
   readonly #round: number;
   /**
-   * How many placements clusters had when the requests that are candidates were looked at last, at first when it was
-   * made.
+   * How many placements each cluster had when the candidate requests were last looked at, at first when this was made.
    */
   readonly #lookedAt = new Map<ClusterState, number>();
 
@@ -47,7 +46,7 @@ export class FindCapacity {
     if (this.isClosed(request)) return null;
     const tries: CapacityTry[] = [];
     for (const tried of this.#triesLeft(request)) {
-      if ((only === undefined || tried.cluster === only) && mayTake(gangClass, tried) && this.#isOpen(tried))
+      if ((only === undefined || tried.cluster === only) && mayTake(gangClass, tried) && this.#probeOpen(tried))
         tries.push(tried);
     }
     for (const tried of tries.length < 2 ? tries : ranked(tries, gang, request)) {
@@ -58,16 +57,20 @@ export class FindCapacity {
     return null;
   }
 
-  /** True if some cluster takes a request now. Places nothing. */
-  hasCapacity(gangClass: GangClass, request: Request): boolean {
+  /**
+   * True if some cluster takes a request now. Places nothing. Remembers the cluster that takes it, and the refusals of
+   * the others.
+   */
+  probeCapacity(gangClass: GangClass, request: Request): boolean {
     if (this.isClosed(request)) return false;
     const { lastTry } = request;
-    if (lastTry !== null && this.#takes(gangClass, lastTry)) return true;
-    for (const tried of request.reopened ?? this.#allTries(request)) if (this.#takes(gangClass, tried)) return true;
+    if (lastTry !== null && this.#probe(gangClass, lastTry)) return true;
+    for (const tried of request.reopened ?? this.#allTries(request)) if (this.#probe(gangClass, tried)) return true;
     return false;
   }
 
-  #takes(gangClass: GangClass, tried: CapacityTry): boolean {
+  /** True if a cluster takes a request now. Remembers the answer. */
+  #probe(gangClass: GangClass, tried: CapacityTry): boolean {
     if (!mayTake(gangClass, tried) || this.#isRefused(tried)) return false;
     const { fits, short } = tryCapacity(tried);
     if (fits) tried.request.lastTry = tried;
@@ -85,11 +88,11 @@ export class FindCapacity {
     // Without the reservations that are charged now, there may be capacity for it.
     if (this.isClosed(request) || request.excluded !== this.#reserved.excluded) return;
     const { lastTry } = request;
-    if (lastTry !== null && this.#isOpen(lastTry)) return;
+    if (lastTry !== null && this.#probeOpen(lastTry)) return;
     let isExact = true;
     for (const tried of request.reopened ?? this.#allTries(request)) {
       if (tried.missingFlavor !== null) continue;
-      if (this.#isOpen(tried)) {
+      if (this.#probeOpen(tried)) {
         request.lastTry = tried;
         return;
       }
@@ -100,10 +103,10 @@ export class FindCapacity {
   }
 
   /**
-   * True if enough pods of each class of a request fit, whatever the others take. Records the class of which too few
-   * do.
+   * True if enough pods of each class of a request fit, whatever the others take. Remembers the class of which too few
+   * fit.
    */
-  #isOpen(tried: CapacityTry): boolean {
+  #probeOpen(tried: CapacityTry): boolean {
     if (this.#isRefused(tried)) return false;
     const short = shortOf(tried);
     if (short !== null) this.#note(tried, short);

@@ -1,15 +1,16 @@
 import { append } from "../../../runtime/lists.ts";
-import { CHOICES_MAX, type FlavorChoice, isForTokens, isModel, restrictedResources } from "../model/flavors.ts";
+import { CHOICES_MAX, isForTokens, isModel, restrictedResources } from "../model/flavors.ts";
 import { DEFAULT_POLICY } from "../model/queue-policy.ts";
 import type { PlanQueue } from "../model/snapshot.ts";
 import { type SizedAsk, unitsOf } from "../queues/ask-shape.ts";
 import type { GangClass } from "../queues/records.ts";
 import { borrowingLevel } from "../usage/branch-use.ts";
+import { closingOf, concernsTokens, isNever } from "../usage/quota-blocks.ts";
 import type { QuotaBlock, QuotaState } from "../usage/quota-state.ts";
+import { type ClassAsk, type Flavors, flavorsKey } from "./flavors.ts";
 import { apartIn, type Excludes } from "./flavors-apart.ts";
-
-/** One flavor for each flavored resource that a gang requests, in the order of the resources. */
-export type Flavors = readonly string[];
+import { blocksOfMixes, mixesOf, walkSlots } from "./role-choices.ts";
+import { chooseApart, commonFlavors, type FlavorRules, type ResourceFlavors, slotsOf } from "./role-slots.ts";
 
 /** The flavors that the quotas of a queue allow a gang. */
 export type FlavorChoices = {
@@ -17,39 +18,66 @@ export type FlavorChoices = {
   readonly choices: readonly Flavors[];
   /** Possible now, or as soon as pools have capacity. */
   readonly inLine: readonly Flavors[];
-  /** Every level that is in the way. */
+  /** Every level that is in the way. With more of all of them, some choice is possible. */
   readonly blocks: readonly QuotaBlock[];
   /** The level that keeps each flavor closed which is: it stays closed while this level has no capacity. */
   readonly closedBy: readonly QuotaBlock[];
+  /** True if pools lack tokens, as `concernsTokens` has it. */
+  readonly lacksTokens: boolean;
+  /** True if replica types choose their flavors apart from each other. */
+  readonly byRole: boolean;
   /** True if combinations were left out, because there are too many. */
   readonly cut: boolean;
 };
 
-/** The part of a gang class that flavors are chosen for. */
-export type ClassAsk = Pick<GangClass, "shape" | "account" | "priority">;
+type Of = FlavorRules & {
+  readonly sized: SizedAsk;
+  readonly resources: readonly string[];
+  readonly quota: QuotaState;
+};
 
 const NO_BLOCKS: readonly QuotaBlock[] = [];
-const NO_FLAVORS: readonly Flavors[] = [[]];
+const NO_FLAVORS: readonly (readonly string[])[] = [[]];
 
 /**
  * Tries the flavors of a class's gangs. A resource of amount 0, which only later members request, still gets its
  * flavor.
  */
-export function flavorChoices(
+export function flavorChoices(gangClass: ClassAsk, queue: PlanQueue, of: Of): FlavorChoices {
+  const byResource = flavorsByResource(gangClass, queue, of.resources);
+  const isApart = chooseApart(gangClass.shape, byResource, of.resources);
+  const hasNone = byResource.some(({ flavors }) => flavors.length === 0);
+  if (!isApart || hasNone) return choicesTogether(gangClass, queue, byResource, of);
+  const slots = slotsOf(gangClass.shape, byResource, of);
+  const common = commonFlavors(byResource, slots);
+  const all = common === null ? null : choicesTogether(gangClass, queue, common, of);
+  const walk = walkSlots(gangClass, slots, { ...of, width: byResource.length });
+  // Choices in which all types have the same flavors are tried, however many others there are.
+  const withAll = (found: readonly Flavors[], some: readonly Flavors[] = []) =>
+    walk.cut ? joined(found, some) : found;
+  const isEnough = all !== null && mayBeTogether(common ?? [], all.blocks);
+  return {
+    choices: withAll(walk.open, all?.choices),
+    inLine: withAll(walk.inLine, all?.inLine),
+    blocks: isEnough ? all.blocks : blocksOfMixes(gangClass, slots, { ...of, width: byResource.length }),
+    closedBy: walk.closedBy,
+    lacksTokens: walk.lacksTokens || all?.lacksTokens === true,
+    byRole: true,
+    cut: walk.cut,
+  };
+}
+
+/** Tries flavors that all replica types get. */
+function choicesTogether(
   gangClass: ClassAsk,
   queue: PlanQueue,
-  of: {
-    readonly sized: SizedAsk;
-    readonly resources: readonly string[];
-    readonly quota: QuotaState;
-    readonly excludes: Excludes;
-  },
+  byResource: readonly ResourceFlavors[],
+  of: Of,
 ): FlavorChoices {
   const { shape } = gangClass;
   const models = shape.ask.placement.gpuModels;
   const amounts = unitsOf(of.sized, of.resources);
   const found: Found = { blocks: [], closedBy: [] };
-  const byResource = flavorsByResource(gangClass, queue, of.resources);
   const areApartAt = apartAt(gangClass, byResource, of.excludes);
   let choices = NO_FLAVORS;
   let inLine = NO_FLAVORS;
@@ -65,7 +93,20 @@ export function flavorChoices(
     choices = all.slice(0, CHOICES_MAX);
     inLine = allSoon.slice(0, CHOICES_MAX);
   }
-  return { choices, inLine, ...found, cut };
+  return { choices, inLine, ...found, lacksTokens: found.blocks.some(concernsTokens), byRole: false, cut };
+}
+
+/** Some choices, of which the last ones give way to others that are not among them. */
+function joined(found: readonly Flavors[], others: readonly Flavors[]): readonly Flavors[] {
+  const keys = new Set(found.map(flavorsKey));
+  const more = others.filter((flavors) => !keys.has(flavorsKey(flavors))).slice(0, CHOICES_MAX / 2);
+  return [...found.slice(0, CHOICES_MAX - more.length), ...more];
+}
+
+/** True if all types may come to have the same flavors once others use less. */
+function mayBeTogether(byResource: readonly ResourceFlavors[], blocks: readonly QuotaBlock[]): boolean {
+  const never = new Set(blocks.filter(isNever).map(({ pool }) => pool));
+  return byResource.every(({ flavors }) => flavors.some((flavor) => !never.has(flavor)));
 }
 
 type Found = { readonly blocks: QuotaBlock[]; readonly closedBy: QuotaBlock[] };
@@ -83,14 +124,14 @@ function tryFlavors(
     const blocks = quota.admits(account, flavor, { need, priority })
       ? NO_BLOCKS
       : quota.blocks(account, flavor, { resource, need, priority });
-    const [first] = blocks;
+    const closing = closingOf(blocks);
     if (blocks.every(isForTokens)) soon.push(flavor);
-    if (first === undefined) {
+    if (closing === undefined) {
       open.push(flavor);
       continue;
     }
     append(found.blocks, blocks);
-    found.closedBy.push(blocks.find(({ reason }) => reason !== "Reserved") ?? first);
+    found.closedBy.push(closing);
   }
   return { open, soon };
 }
@@ -113,7 +154,10 @@ function preferred(
   return levels.sort((a, b) => a.level - b.level).map(({ flavor }) => flavor);
 }
 
-/** The flavors of a class's one flavored resource, in the order of the quotas. Null: it has none, or several. */
+/**
+ * The flavors of a class's one flavored resource, in the order of the quotas. Null: it has none, or several, or replica
+ * types choose theirs apart from each other.
+ */
 export function flavorsOf(
   { shape }: Pick<GangClass, "shape">,
   queue: PlanQueue,
@@ -121,11 +165,16 @@ export function flavorsOf(
 ): readonly string[] | null {
   const [resource, ...others] = Object.keys(unitsOf(shape.all, resources));
   if (resource === undefined || others.length > 0) return null;
-  return flavorsFor(queue, resource, shape.ask.placement.gpuModels);
+  const flavors = flavorsFor(queue, resource, shape.ask.placement.gpuModels);
+  return chooseApart(shape, [{ resource, flavors }], resources) ? null : flavors;
 }
 
 /** The resources that a class's gangs request, with the flavors of each that they may get, in the quotas' order. */
-export function flavorsByResource({ shape }: Pick<GangClass, "shape">, queue: PlanQueue, resources: readonly string[]) {
+export function flavorsByResource(
+  { shape }: Pick<GangClass, "shape">,
+  queue: PlanQueue,
+  resources: readonly string[],
+): readonly ResourceFlavors[] {
   const models = shape.ask.placement.gpuModels;
   const requested = Object.keys(unitsOf(shape.all, resources));
   const restricted = restrictedResources(queue, requested, models);
@@ -149,10 +198,23 @@ function flavorsFor({ quotas }: PlanQueue, resource: string, models: readonly st
 export function choicesOf(
   gangClass: Pick<GangClass, "shape">,
   queue: PlanQueue,
-  of: { readonly resources: readonly string[]; readonly excludes: Excludes },
+  of: FlavorRules & { readonly resources: readonly string[] },
 ): readonly Flavors[] {
   const byResource = flavorsByResource(gangClass, queue, of.resources);
-  const areApartAt = apartAt(gangClass, byResource, of.excludes);
+  const isApart = chooseApart(gangClass.shape, byResource, of.resources);
+  if (!isApart) return allTogether(gangClass, byResource, of);
+  const slots = slotsOf(gangClass.shape, byResource, of);
+  const { mixes, cut } = mixesOf(gangClass.shape, slots, { ...of, width: byResource.length });
+  const common = cut ? commonFlavors(byResource, slots) : null;
+  return common === null ? mixes : joined(mixes, allTogether(gangClass, common, of));
+}
+
+function allTogether(
+  gangClass: Pick<GangClass, "shape">,
+  byResource: readonly ResourceFlavors[],
+  { excludes }: Pick<FlavorRules, "excludes">,
+): readonly Flavors[] {
+  const areApartAt = apartAt(gangClass, byResource, excludes);
   let choices = NO_FLAVORS;
   for (const [at, { flavors }] of byResource.entries()) {
     choices = combine(choices, flavors, areApartAt(at)).slice(0, CHOICES_MAX);
@@ -160,21 +222,11 @@ export function choicesOf(
   return choices;
 }
 
-/** The flavors by resource. */
-export function choiceOf(
-  { shape }: Pick<GangClass, "shape">,
-  flavors: Flavors,
-  resources: readonly string[],
-): FlavorChoice {
-  const requested = Object.keys(unitsOf(shape.all, resources));
-  return Object.fromEntries(requested.map((resource, at) => [resource, flavors[at] ?? ""]));
-}
-
 /**
  * The choices with a flavor of one more resource each. Leaves out flavors that no node has together although a pod
  * needs both. If that leaves none, keeps them: clusters then refuse them, and say why.
  */
-function combine(choices: readonly Flavors[], open: readonly string[], areApart: AreApart): readonly Flavors[] {
+function combine(choices: readonly Picked[], open: readonly string[], areApart: AreApart): readonly Picked[] {
   if (choices === NO_FLAVORS) return open.map((flavor) => [flavor]);
   const all = choices.flatMap((choice) => open.map((flavor) => ({ choice, flavor })));
   const possible = all.filter(({ choice, flavor }) => !areApart(choice, flavor));
@@ -182,7 +234,10 @@ function combine(choices: readonly Flavors[], open: readonly string[], areApart:
 }
 
 /** True if no node has a flavor together with those that were chosen for the resources before. */
-type AreApart = (choice: Flavors, flavor: string) => boolean;
+type AreApart = (choice: Picked, flavor: string) => boolean;
+
+/** A flavor for each resource. */
+type Picked = readonly string[];
 
 /** For the flavors of the resource at a place. */
 function apartAt(
@@ -198,11 +253,6 @@ function apartAt(
         return areApart({ resource: byResource[place]?.resource ?? "", flavor: one }, { resource, flavor });
       });
   };
-}
-
-/** True if a pool lacks tokens that others hold, or keeps them for the gang in its waiting line. */
-export function concernsTokens({ scope, reason }: QuotaBlock): boolean {
-  return scope.kind === "pool" && (reason === "QuotaExhausted" || reason === "Reserved");
 }
 
 /** Only a change of the queue ends it. */

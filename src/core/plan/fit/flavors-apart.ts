@@ -1,4 +1,4 @@
-import type { FlavorLabels } from "../../job/flavor-labels.ts";
+import { type FlavorLabels, ofRole } from "../../job/flavor-labels.ts";
 import type { BlockedPod } from "../model/blocked-pod.ts";
 import type { FlavorChoice } from "../model/flavors.ts";
 import type { NodeLabels } from "../model/node-labels.ts";
@@ -19,15 +19,17 @@ export function flavorsApart(
   choice: FlavorChoice,
   flavorLabels: FlavorLabels,
 ): FlavorsApart | null {
-  const demanded = Object.entries(flavorLabels);
-  if (demanded.length < 2) return null;
+  if (Object.keys(flavorLabels).length < 2) return null;
   for (const { role, podClass } of groups) {
-    const needed = demanded.filter(([resource]) => (podClass.requests[resource] ?? 0) > 0);
+    const own = ofRole(choice, role);
+    const needed = Object.entries(ofRole(flavorLabels, role)).filter(
+      ([resource]) => (podClass.requests[resource] ?? 0) > 0,
+    );
     for (const [at, [resource, labels]] of needed.entries()) {
       for (const [other, others] of needed.slice(at + 1)) {
         const key = differingKey(labels, others);
         if (key === null) continue;
-        const flavorOf = (of: string, own: NodeLabels) => ({ name: choice[of] ?? "", labels: own });
+        const flavorOf = (of: string, demanded: NodeLabels) => ({ name: own[of] ?? "", labels: demanded });
         return { role, key, flavors: [flavorOf(resource, labels), flavorOf(other, others)] };
       }
     }

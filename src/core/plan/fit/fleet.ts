@@ -1,5 +1,5 @@
 import type { ClusterState } from "../capacity/cluster-state.ts";
-import type { Ask } from "../model/ask.ts";
+import type { Ask, PodClass } from "../model/ask.ts";
 import type { GangHolds, PlannedFrom } from "../model/plan-gang.ts";
 import type { ClusterFacts } from "../model/snapshot.ts";
 import type { AskShape, SizedAsk } from "../queues/ask-shape.ts";
@@ -8,7 +8,7 @@ import type { GangAdmissions, GangClass, GangRecord, Request, ShapeChoices } fro
 import type { ClusterBlock, ClusterBlocks } from "../queues/refusals.ts";
 import type { PoolAmounts } from "../usage/branch-use.ts";
 import type { QuotaState } from "../usage/quota-state.ts";
-import type { Flavors } from "./flavor-choices.ts";
+import type { Flavors } from "./flavors.ts";
 
 /** A registered cluster, and why it refuses an ask whatever its capacity. Null: it does not. */
 export type EligibleCluster = {
@@ -30,6 +30,10 @@ export type Fleet = {
   readonly resources: readonly string[];
   /** True for two flavors that no node has together: wherever both are, they require different values of a label. */
   readonly excludes: (one: string, other: string) => boolean;
+  /** True for pods whose own selectors allow no node of a flavor: wherever it is, they require other labels. */
+  readonly cannotHave: (podClass: PodClass, flavor: string) => boolean;
+  /** True if some cluster has all of these flavors: all types of a gang run in one cluster. */
+  readonly inOneCluster: (flavors: readonly string[]) => boolean;
   /** The tokens that a waiting gang holds, by pool. They are off the use during a round. Null: none. */
   readonly holdsOf: (uid: string) => Readonly<Record<string, number>> | null;
   /** The waiting gangs that hold tokens, with these. */
@@ -60,5 +64,7 @@ export function blockOf(ask: Ask, facts: ClusterFacts, observed: boolean): Eligi
   if (facts.retired === true) return "Retired";
   if (facts.cordoned) return "Cordoned";
   if (!observed) return "CapacityUnknown";
-  return facts.reachable ? null : "Unreachable";
+  if (facts.reachable) return null;
+  if (facts.returning === true) return "Returning";
+  return facts.unusable === true ? "Unusable" : "Unreachable";
 }

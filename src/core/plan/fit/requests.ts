@@ -1,14 +1,14 @@
 import { canonicalJson } from "../../../runtime/json.ts";
-import { allNodeLabels, type FlavorLabels } from "../../job/flavor-labels.ts";
+import { allNodeLabels, type FlavorLabels, isByRole, ofRole, partsOf } from "../../job/flavor-labels.ts";
 import type { ClusterState } from "../capacity/cluster-state.ts";
 import type { NamedGroup } from "../capacity/find-blocked.ts";
-import type { FitClass } from "../capacity/fit-classes.ts";
+import type { FitClass, FitClasses } from "../capacity/fit-classes.ts";
 import { fitGroups, fitTogether } from "../capacity/place-all.ts";
 import type { FlavorChoice } from "../model/flavors.ts";
 import type { NodeLabels } from "../model/node-labels.ts";
 import type { ClusterFacts } from "../model/snapshot.ts";
-import { amountsByPool, demandFor, type SizedAsk, unitsOf } from "../queues/ask-shape.ts";
-import type { CapacityTry, Request } from "../queues/records.ts";
+import { amountsOf, demandFor, groupsByRole, type SizedAsk } from "../queues/ask-shape.ts";
+import type { CapacityTry, Request, TryGroup } from "../queues/records.ts";
 import type { PoolAmounts } from "../usage/branch-use.ts";
 import { type FlavorsApart, flavorsApart } from "./flavors-apart.ts";
 
@@ -23,7 +23,7 @@ export function newRequest(
   sized: SizedAsk,
   choice: FlavorChoice,
 ): Request {
-  const resource = Object.keys(choice)[0] ?? "cpu";
+  const { resource, role, demand } = leadingOf(sized, choice);
   return {
     waiting: new Set(),
     isCandidate: false,
@@ -38,15 +38,29 @@ export function newRequest(
     choice,
     requested: null,
     resource,
-    demand: demandFor(sized, resource),
+    leader: role,
+    demand,
     base,
     id,
   };
 }
 
+/**
+ * The first resource of a choice, or the processors. If replica types have different flavors of it, those of the type
+ * that requests most of it count.
+ */
+function leadingOf(sized: SizedAsk, choice: FlavorChoice) {
+  const { resource, role } = partsOf(Object.keys(choice)[0] ?? "cpu");
+  if (role === null) return { resource, role, demand: demandFor(sized, resource) };
+  const all = groupsByRole(sized).map((group) => {
+    return { resource, role: group.role, demand: demandFor({ groups: [group] }, resource) };
+  });
+  return all.reduce((most, one) => (one.demand > most.demand ? one : most), { resource, role, demand: 0 });
+}
+
 /** The amounts that a request takes of each pool. */
 export function requestsOf(request: Request, resources: readonly string[]): PoolAmounts {
-  request.requested ??= amountsByPool(unitsOf(request.sized, resources), request.choice);
+  request.requested ??= amountsOf(request.sized, request.choice, resources);
   return request.requested;
 }
 
@@ -87,28 +101,22 @@ export function fitsEmpty(tried: CapacityTry): boolean {
   return tried.ever;
 }
 
-/**
- * The node labels that flavors demand in a cluster, and the flavor that each comes from; or the first flavor that the
- * cluster lacks.
- */
+/** The node labels that flavors demand in a cluster, or the first flavor that the cluster lacks. */
 export function labelsFor(facts: ClusterFacts, choice: FlavorChoice, sized: SizedAsk): FlavorNodes {
   const flavorLabels: Record<string, NodeLabels> = {};
-  const flavorOf: Record<string, string> = {};
-  for (const [resource, name] of Object.entries(choice)) {
+  for (const [key, name] of Object.entries(choice)) {
+    const { resource } = partsOf(key);
     const flavor = facts.flavors.find((known) => known.name === name && known.resource === resource);
-    if (flavor === undefined) return { flavorLabels: {}, flavorOf: {}, missingFlavor: name, apart: null };
-    flavorLabels[resource] = flavor.nodeLabels;
-    for (const key of Object.keys(flavor.nodeLabels)) flavorOf[key] = name;
+    if (flavor === undefined) return { flavorLabels: {}, missingFlavor: name, apart: null };
+    flavorLabels[key] = flavor.nodeLabels;
   }
-  const apart = flavorsApart(sized.groups, choice, flavorLabels);
-  return { flavorLabels, flavorOf, missingFlavor: apart?.flavors[1].name ?? null, apart };
+  const apart = flavorsApart(isByRole(choice) ? groupsByRole(sized) : sized.groups, choice, flavorLabels);
+  return { flavorLabels, missingFlavor: apart?.flavors[1].name ?? null, apart };
 }
 
 /** The nodes that a choice of flavors demands in a cluster. */
 type FlavorNodes = {
   readonly flavorLabels: FlavorLabels;
-  /** The flavor that each demanded label comes from. */
-  readonly flavorOf: Readonly<Record<string, string>>;
   /** A flavor for which the cluster has no nodes. Null: it has nodes for each, as far as their labels say. */
   readonly missingFlavor: string | null;
   /** Null: the cluster has a flavor of that name for none of its nodes. */
@@ -139,9 +147,9 @@ function newTry(request: Request, cluster: ClusterState, facts: ClusterFacts): C
 }
 
 /** What a request asks for in a cluster. */
-function askedIn({ sized, choice }: Request, cluster: ClusterState, facts: ClusterFacts) {
+function askedIn({ sized, choice, leader }: Request, cluster: ClusterState, facts: ClusterFacts) {
   const { flavorLabels, missingFlavor } = labelsFor(facts, choice, sized);
-  const labels = allNodeLabels(flavorLabels);
+  const labels = allNodeLabels(leader === null ? flavorLabels : ofRole(flavorLabels, leader));
   const groups = missingFlavor === null ? groupsOf(sized, cluster, flavorLabels) : [];
   return { missingFlavor, flavorLabels, labels, labelsKey: canonicalJson(labels), groups };
 }
@@ -151,6 +159,25 @@ export function groupsOf(
   sized: SizedAsk,
   { free }: Pick<ClusterState, "free">,
   flavorLabels: FlavorLabels,
-): readonly NamedGroup[] {
-  return sized.groups.map(({ podClass, role, count }) => ({ fit: free.fits.of(podClass, flavorLabels), role, count }));
+): readonly (NamedGroup & TryGroup)[] {
+  if (isByRole(flavorLabels)) return groupsOfRoles(sized, free.fits, flavorLabels);
+  return sized.groups.map(({ podClass, role, count, roles }) => {
+    return { fit: free.fits.of(podClass, flavorLabels), role, count, roles };
+  });
+}
+
+/** The same if replica types have different flavors. Those of one class are one group. */
+function groupsOfRoles(
+  sized: SizedAsk,
+  fits: FitClasses,
+  flavorLabels: FlavorLabels,
+): readonly (NamedGroup & TryGroup)[] {
+  const merged = new Map<FitClass, NamedGroup & TryGroup>();
+  for (const { podClass, role, count, roles } of groupsByRole(sized)) {
+    const fit = fits.of(podClass, ofRole(flavorLabels, role));
+    const known = merged.get(fit);
+    const both = { fit, role: known?.role ?? role, count: (known?.count ?? 0) + count };
+    merged.set(fit, { ...both, roles: [...(known?.roles ?? []), ...roles] });
+  }
+  return [...merged.values()];
 }

@@ -1,6 +1,7 @@
 /** What a round keeps for reservations and for nominees, and which gangs may take it. */
 
-import type { ClusterState, PlacedPod } from "../capacity/cluster-state.ts";
+import type { ClusterState } from "../capacity/cluster-state.ts";
+import type { PlacedPod } from "../capacity/unseen-pods.ts";
 import { compareAged, headOf } from "../queues/order.ts";
 import type { GangClass, GangRecord, PlacedPods, ReservedCapacity, RunningAdmission } from "../queues/records.ts";
 import type { QuotaState } from "../usage/quota-state.ts";

@@ -1,22 +1,30 @@
+import { ofRole } from "../../job/flavor-labels.ts";
+import { countable } from "../../quota/allocations.ts";
 import { type MemberGroup, wholeUnits } from "./gang.ts";
 import type { QuotaRefusal } from "./plan-types.ts";
 import type { PlanQueue } from "./snapshot.ts";
 
-/** One flavor for each flavored resource of a gang: `nvidia.com/gpu` → `gpu/h100`. */
+/**
+ * One flavor for each flavored resource of a gang, `nvidia.com/gpu` → `gpu/h100`, or for each of its replica types: a
+ * map as in `core/job/flavor-labels`.
+ */
 export type FlavorChoice = Readonly<Record<string, string>>;
 
-/** A gang may request several flavored resources. At most this many combinations of their flavors are tried. */
+/** Several types may request several flavored resources. At most so many combinations of their flavors are tried. */
 export const CHOICES_MAX = 64;
 
 const NONE: ReadonlySet<string> = new Set();
 
-/** The flavored resources that these pods request, in whole units. Omits resources that they do not request. */
-export function flavoredAmounts(
-  groups: readonly MemberGroup[],
-  resources: readonly string[],
-): Readonly<Record<string, number>> {
-  const amounts = resources.map((resource) => [resource, wholeUnits(groups, resource)] as const);
-  return Object.fromEntries(amounts.filter(([, amount]) => amount > 0));
+/** The whole units of each pool that these pods request, as far as amounts are `countable`. Omits pools without any. */
+export function amountsOfMembers(groups: readonly MemberGroup[], choice: FlavorChoice): ReadonlyMap<string, number> {
+  const amounts = new Map<string, number>();
+  for (const { role, count, requests } of groups) {
+    for (const [resource, pool] of Object.entries(ofRole(choice, role))) {
+      const amount = count * wholeUnits(requests, resource);
+      if (amount > 0) amounts.set(pool, countable((amounts.get(pool) ?? 0) + amount));
+    }
+  }
+  return amounts;
 }
 
 /** True if only tokens of a pool are missing, which others hold now. */

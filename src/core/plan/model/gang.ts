@@ -1,5 +1,5 @@
 import { compareRoles } from "../../job/roles.ts";
-import { countable } from "../../quota/allocations.ts";
+import type { Resources } from "../../pods/resources.ts";
 import type { Ask, AskMembers, PodClass } from "./ask.ts";
 
 /** Some members of one replica type. */
@@ -28,16 +28,11 @@ export function addedMembers(before: MemberCounts, after: MemberCounts): MemberC
   );
 }
 
-export function podCount(groups: readonly MemberGroup[]): number {
-  return groups.reduce((sum, group) => sum + group.count, 0);
+/** Whole units of a resource that one pod gets: what it requests in thousandths, rounded up to whole devices. */
+export function wholeUnits(requests: Resources, resource: string): number {
+  return Math.ceil((requests[resource] ?? 0) / 1000);
 }
 
-/**
- * Whole units of a resource that the groups request together, as far as amounts are `countable`. Rounds up for each
- * pod: a pod gets whole devices.
- */
-export function wholeUnits(groups: readonly MemberGroup[], resource: string): number {
-  return countable(
-    groups.reduce((sum, group) => sum + group.count * Math.ceil((group.requests[resource] ?? 0) / 1000), 0),
-  );
+export function podCount(groups: readonly MemberGroup[]): number {
+  return groups.reduce((sum, group) => sum + group.count, 0);
 }

@@ -2,8 +2,9 @@ import { canonicalJson } from "../../../runtime/json.ts";
 import { isInterruptible } from "../../job/interruptible.ts";
 import { awaitsResult, isEvicted, isHistory, isSuspended, type Job, liveAdmission, shrinksTo } from "../../job/job.ts";
 import { nominationOf } from "../../job/nomination.ts";
+import type { Placement } from "../../job/placement/placement.ts";
 import type { Nomination } from "../../job/preemption.ts";
-import type { Admission, JobStatus } from "../../job/status.ts";
+import type { Admission, JobStatus, RepairRequest } from "../../job/status.ts";
 import type { Registry } from "../../kinds/registry.ts";
 import { type Ask, askOf, type HashedAsk, hashedAsk } from "./ask.ts";
 import type { MemberCounts } from "./gang.ts";
@@ -54,7 +55,11 @@ export type PlannedFrom = Pick<
   | "tokensReleasedMs"
   | "goneMs"
   | "returned"
->;
+  | "repair"
+> & {
+  /** The nodes that its members are planned on. Omitted: none are. */
+  readonly placement?: Placement;
+};
 
 /** A job as the planner sees it, without its templates. */
 export type PlanGang = DocumentedFacts & {
@@ -118,6 +123,11 @@ export function isHolder({ admissions }: Pick<PlanGang, "admissions">): boolean 
   return admissions.some(({ state, tokensReleasedMs }) => state === "live" || tokensReleasedMs === null);
 }
 
+/** The members of an admission that still wait for other nodes. Null: none do. */
+export function repairOf({ state, repair, placement }: PlannedFrom): RepairRequest | null {
+  return state === "live" && repair !== undefined && repair.version === placement?.version ? repair : null;
+}
+
 /** True for a gang that takes capacity or quota from others: it runs, holds tokens, or others are preempted for it. */
 export function takesFromOthers(gang: Pick<PlanGang, "admissions" | "nomination">): boolean {
   return isHolder(gang) || gang.nomination !== undefined;
@@ -151,7 +161,7 @@ export function gangChange(before: Job, after: Job, kinds: Registry): GangChange
 }
 
 function newAsk(before: Job, after: Job, kinds: Registry): Ask | null {
-  const interrupts = [before, after].map(({ spec, status }) => isInterruptible(spec.runPolicy, status.attempts));
+  const interrupts = [before, after].map(({ spec, status }) => isInterruptible(spec, status.attempts));
   // Most changes of a job leave its spec as it is. So they need not read its templates.
   const isSame = before.spec === after.spec && interrupts[0] === interrupts[1];
   if (isSame && before.status.backoff?.whole === after.status.backoff?.whole) return null;
@@ -185,7 +195,7 @@ export function documentedFacts(job: Job): DocumentedFacts {
 }
 
 /** A restart as a whole needs the tokens of all members, so a gang that gave some back does not grow into one. */
-function growsNoMore(job: Job): boolean {
+export function growsNoMore(job: Pick<Job, "admissions">): boolean {
   const live = liveAdmission(job);
   return live?.partial === "RESTART" && live.returned !== undefined;
 }
@@ -220,7 +230,11 @@ function recordFacts(job: Job) {
 
 function plannedFrom(admission: Admission): PlannedFrom {
   const { number, admitTimeMs, cluster, state, members, flavors, flavorLabels, tokensReleasedMs, goneMs } = admission;
-  const { returned } = admission;
+  const { returned, repair } = admission;
   const planned = { number, admitTimeMs, cluster, state, members, flavors, flavorLabels, tokensReleasedMs, goneMs };
-  return returned === undefined ? planned : { ...planned, returned };
+  return {
+    ...planned,
+    ...(returned === undefined ? {} : { returned }),
+    ...(repair === undefined ? {} : { repair }),
+  };
 }

@@ -1,4 +1,5 @@
 import type { FlavorLabels } from "../../job/flavor-labels.ts";
+import type { PlannedRun } from "../../job/placement/placement.ts";
 import type { Allocation, Scope } from "../../quota/counters.ts";
 import type { Freeze } from "../../quota/freeze.ts";
 import type { BlockedPod } from "./blocked-pod.ts";
@@ -11,10 +12,10 @@ export type PlannedAllocation = Pick<Allocation, "pool" | "amount" | "project" |
 
 /**
  * One gang that is admitted now, or one that grows: to its full size in one step, or, if its kind is elastic, by as
- * much as there is capacity for.
+ * much as there is capacity for. Or one of which members get other nodes (`repair`).
  */
 export type PlannedAdmission = {
-  readonly kind: "admit" | "grow";
+  readonly kind: "admit" | "grow" | "repair";
   readonly jobUid: string;
   /** The gang's ask and its generation in the snapshot: guard the record. */
   readonly askHash: string;
@@ -34,6 +35,10 @@ export type PlannedAdmission = {
   readonly members: Readonly<Record<string, number>>;
   readonly flavors: Readonly<Record<string, string>>;
   readonly flavorLabels: FlavorLabels;
+  /** The nodes of the members that come now. Omitted: they are not planned on nodes. */
+  readonly runs?: readonly PlannedRun[];
+  /** For a repair, the version of the placement that it replaces: guards the record. Omitted: it is none. */
+  readonly repairs?: number;
   /** One allocation for each flavor, without tokens: the planner names them. Empty without a flavored resource. */
   readonly allocations: readonly PlannedAllocation[];
 };

@@ -1,15 +1,15 @@
 /** How a queue shares and preempts. The words and the defaults are those of Kueue's ClusterQueue and Cohort. */
 
-/** Which gangs of the same queue may be preempted for one that waits. */
+/** Which gangs of the same queue may be preempted for a waiting gang. */
 export type WithinQueue = "NEVER" | "LOWER_PRIORITY" | "LOWER_OR_NEWER_EQUAL_PRIORITY";
 
-/** Which gangs of other queues of the tree, which borrow, may be preempted for one whose queue takes back its quota. */
+/** Which gangs of other queues of the tree that borrow may be preempted when a queue takes back its quota. */
 export type ReclaimWithinTree = "NEVER" | "LOWER_PRIORITY" | "ANY";
 
-/** Which gangs may be preempted for one whose queue borrows. They are of other queues, which borrow too. */
+/** Which gangs of other queues that borrow may be preempted for a gang whose queue borrows too. */
 export type BorrowWithin = {
   readonly policy: "NEVER" | "LOWER_PRIORITY";
-  /** Only gangs up to this priority may be preempted. Null: those of any priority below the preemptor's. */
+  /** Only gangs up to this priority may be preempted. Null: gangs of any priority below the preemptor's. */
   readonly maxPriority: number | null;
 };
 
@@ -28,14 +28,14 @@ export type FlavorFungibility = {
   readonly whenCanBorrow: FlavorSearch;
   /** For a flavor that fits only by preempting. */
   readonly whenCanPreempt: FlavorSearch;
-  /** Which one of several such flavors is better. Null: one that needs no preemption, then one that borrows less. */
+  /** Which of several such flavors is chosen. Null: one that needs no preemption, then one that borrows less. */
   readonly preference: "PREEMPTION_OVER_BORROWING" | "BORROWING_OVER_PREEMPTION" | null;
 };
 
 export type QueuePolicy = {
-  /** The part of what its tree lends that a queue may borrow, beside its siblings. 0: only what nobody else wants. */
+  /** The queue's weight among its siblings when they compete for lent quota. 0: it gets only what no sibling wants. */
   readonly weight: number;
-  /** Of the root of a tree: strategies in the order in which they are tried. Null: shares do not decide. */
+  /** Only on the root of a tree: strategies in the order in which they are tried. Null: shares do not decide. */
   readonly fairSharing: readonly FairSharingStrategy[] | null;
   readonly withinQueue: WithinQueue;
   readonly reclaimWithinTree: ReclaimWithinTree;
@@ -45,13 +45,13 @@ export type QueuePolicy = {
   readonly minRuntimePreemptMs: number | null;
   /** How long it runs at least before another queue may reclaim from it. Null: as the queue above says. */
   readonly minRuntimeReclaimMs: number | null;
-  /** After so many preemptions a gang of the queue is protected. Null: as the queue above says. */
+  /** Protects a gang after it has been preempted this many times. Null: as the queue above says. */
   readonly maxPreemptions: number | null;
-  /** How many jobs are preempted for gangs of the queue within an hour at most. Null: any number. */
+  /** The most jobs that may be preempted for gangs of the queue within an hour. Null: no limit. */
   readonly preemptionsPerHour: number | null;
-  /** How the priority of jobs that wait grows in the order of admission. Null: it does not. */
+  /** How the priority of waiting jobs rises in the order of admission. Null: it stays. */
   readonly ageing: Ageing | null;
-  /** After so long a gang that lacks nodes or quota gets a reservation. 0: never. */
+  /** After a gang has waited this long for nodes or quota, freed capacity is reserved for it. 0: never. */
   readonly reserveAfterMs: number;
 };
 
@@ -75,14 +75,13 @@ export const DEFAULT_POLICY: QueuePolicy = {
   reserveAfterMs: 600_000,
 };
 
-/** The part of a queue's policy that decides about it. */
+/** Raises the priority of a waiting job by `step` for each interval that it has waited. */
 export type Ageing = {
-  /** The time of waiting after which the priority has grown by one more step. */
   readonly intervalMs: number;
   readonly step: number;
-  /** By how much the priority grows at most. */
+  /** The most by which the priority rises. */
   readonly limit: number;
 };
 
-/** So long a preemption counts against the budget of the queue that caused it. */
+/** For this long, a preemption counts against the budget of the queue that caused it. */
 export const BUDGET_WINDOW_MS = 3_600_000;

@@ -7,6 +7,7 @@ import type { RecordedSum } from "../../quota/grant-book.ts";
 import type { PlanGang } from "./plan-gang.ts";
 import type { QueuePolicy } from "./queue-policy.ts";
 import type { StopPolicy } from "./queue-stop.ts";
+import type { Topology } from "./topology.ts";
 
 /** A node of a cluster. Free is allocatable less the requests of all non-terminal pods on it, of Gangway or others. */
 export type NodeCapacity = NodeFacts & {
@@ -62,12 +63,16 @@ export type ClusterFlavor = {
   /** The extended resource, e.g. `nvidia.com/gpu`. */
   readonly resource: string;
   readonly nodeLabels: Readonly<Record<string, string>>;
+  /** The levels of its nodes. Omitted: those of the cluster. */
+  readonly topology?: Topology;
 };
 
 export type PlanCluster = {
   readonly name: string;
   readonly labels: Readonly<Record<string, string>>;
   readonly flavors: readonly ClusterFlavor[];
+  /** Omitted: it has no levels. */
+  readonly topology?: Topology;
   readonly cordoned: boolean;
   /** True: no program runs there. Omitted: false. */
   readonly simulated?: boolean;
@@ -75,6 +80,10 @@ export type PlanCluster = {
   readonly retired?: boolean;
   /** False until an observer has completed a list, and while the cluster has not answered for its grace time. */
   readonly reachable: boolean;
+  /** True: it answers again, and counts as not reachable until what was left there is deleted. Omitted: false. */
+  readonly returning?: boolean;
+  /** True: it is not reachable because it refuses this service. Omitted: false. */
+  readonly unusable?: boolean;
   /** Guards the record of an admission: every admission to this cluster raises it. */
   readonly admissionCounter: number;
   /** Null until an observer has recorded it. */

@@ -1,5 +1,6 @@
-import type { ClusterState, PlacedPod } from "../capacity/cluster-state.ts";
+import type { ClusterState } from "../capacity/cluster-state.ts";
 import { eachFits, fitGroups, placeAll } from "../capacity/place-all.ts";
+import type { PlacedPod } from "../capacity/unseen-pods.ts";
 import type { Fleet } from "../fit/fleet.ts";
 import { tryIn } from "../fit/requests.ts";
 import { leftPods, type Reserved } from "../fit/reserved.ts";
@@ -215,7 +216,7 @@ export class FindVictims {
   }
 
   /** True if a request still fits once its victims, those of others and all that leave are gone. */
-  stillFits(asking: AskingGang, { victims, tried }: FoundVictims): boolean {
+  stillFits(asking: Pick<AskingGang, "gangClass" | "requested">, { victims, tried }: FoundVictims): boolean {
     const gone = victims.map(({ gang }) => gang);
     return this.isAllowedWithout(asking, gone) && this.fitsIn(tried, gone);
   }

@@ -6,6 +6,7 @@ import { type Protected, type ProtectedBy, protectedBy, protectionOf } from "../
 import type { RunningGang, VictimSearch } from "../victims/running-gang.ts";
 import type { RunningAdmissions } from "./running-admissions.ts";
 
+type Protection = { readonly by: ProtectedBy; readonly untilMs: number };
 type Asking = { readonly gangClass: GangClass; readonly gang: GangRecord };
 
 /** Judges during one round which gangs may be preempted, whatever quota and capacity say. */
@@ -13,11 +14,11 @@ export class PreemptableGangs {
   readonly #fleet: Fleet;
   readonly #runningAdmissions: RunningAdmissions;
   readonly #nowMs: number;
-  /** Gangs that the round has chosen for others: nobody else takes anything of them. */
+  /** Gangs that the round has chosen as victims. No other gang may preempt them. */
   readonly #chosen = new Set<GangRecord>();
   /** When the first gang that was skipped may be preempted. Infinite: none was. */
   recheckAtMs = Number.POSITIVE_INFINITY;
-  /** The gangs whose search has left out others that are protected. */
+  /** The gangs whose search has skipped protected gangs. */
   readonly #metProtected = new Set<GangRecord>();
 
   constructor(fleet: Fleet, runningAdmissions: RunningAdmissions, nowMs: number) {
@@ -52,12 +53,15 @@ export class PreemptableGangs {
       gangsOf: cluster === null ? runningAdmissions.staying : (queue) => runningAdmissions.inCluster(cluster, queue),
       leavesWith: (root, pools) => runningAdmissions.leavesWith(root, pools, cluster),
       mayTake: this.#judgeOf(asking, (gang, leaf) => {
-        return this.#isPreemptable(gang) && (search === "unprotected" || !this.#isProtected(gang, leaf, asking.gang));
+        if (!this.#isPreemptable(gang)) return false;
+        const protection = search === "unprotected" ? null : this.#protectionOf(gang, leaf);
+        if (protection !== null) this.#noteSkipped(protection, asking.gang);
+        return protection === null;
       }),
     };
   }
 
-  /** A search among all gangs that may be preempted for a gang if nobody is protected. */
+  /** A search among all gangs that may be preempted for a gang if none is protected. */
   searchAll(asking: Asking): VictimSearch {
     const mayTake = this.#judgeOf(asking, (gang) => !this.#chosen.has(gang.gang));
     return { quota: this.#fleet.quota, gangsOf: this.#runningAdmissions.staying, mayTake };
@@ -73,23 +77,17 @@ export class PreemptableGangs {
     return !this.#chosen.has(gang.gang) && this.#leafOf(gang) !== null;
   }
 
-  /** True for a gang that is protected, which it records. */
-  #isProtected(gang: RunningAdmission, preemptorLeaf: Branch, preemptor: GangRecord): boolean {
-    const found = this.#protectionOf(gang, preemptorLeaf);
-    if (found === null) return false;
+  /** Records that the search for a gang has skipped a protected gang, and when that one may be preempted. */
+  #noteSkipped({ by, untilMs }: Protection, preemptor: GangRecord): void {
     this.#metProtected.add(preemptor);
-    if (found.by === "minRuntime") this.recheckAtMs = Math.min(this.recheckAtMs, found.untilMs);
-    return true;
+    if (by === "minRuntime") this.recheckAtMs = Math.min(this.recheckAtMs, untilMs);
   }
 
   #leafOf({ account }: RunningAdmission): Branch | null {
     return this.#fleet.quota.branches.leaf(account.queue);
   }
 
-  #protectionOf(
-    gang: RunningAdmission,
-    preemptor: Branch,
-  ): { readonly by: ProtectedBy; readonly untilMs: number } | null {
+  #protectionOf(gang: RunningAdmission, preemptor: Branch): Protection | null {
     if (isFrozen(this.#fleet, gang.gang, gang.admission)) return { by: "frozen", untilMs: Number.POSITIVE_INFINITY };
     const victim = this.#leafOf(gang);
     // Only what a gang needs to run is protected.
@@ -98,8 +96,8 @@ export class PreemptableGangs {
   }
 
   /**
-   * What protects the gangs that would be preempted for a gang if nobody were protected. `find` asks who that would be.
-   * Null: nobody would, or the search has met nobody who is protected.
+   * The protection of the gangs that would be preempted for a gang if none were protected; `find` finds these. Null:
+   * there are none, or the search has met no protected gang.
    */
   protectedFrom({ gangClass, gang: queued }: Asking, find: () => readonly RunningAdmission[]): Protected | null {
     const preemptor = this.#fleet.quota.branches.leaf(gangClass.gangQueue.name);

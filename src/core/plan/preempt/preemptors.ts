@@ -1,8 +1,9 @@
-import { choiceOf, choicesOf, type Flavors } from "../fit/flavor-choices.ts";
+import { choicesOf } from "../fit/flavor-choices.ts";
+import { choiceOf, type Flavors } from "../fit/flavors.ts";
 import type { Fleet } from "../fit/fleet.ts";
 import type { PlannedVictim } from "../model/preemption.ts";
 import type { PlanQueue } from "../model/snapshot.ts";
-import { type AskShape, amountsByPool, type SizedAsk, unitsOf } from "../queues/ask-shape.ts";
+import { type AskShape, amountsOf, type SizedAsk } from "../queues/ask-shape.ts";
 import { compareGangs } from "../queues/order.ts";
 import type { GangClass, GangQueue, GangRecord, RunningAdmission } from "../queues/records.ts";
 import type { PoolAmounts } from "../usage/branch-use.ts";
@@ -10,7 +11,7 @@ import { type Branch, rootOf } from "../usage/branches.ts";
 import type { Preemptor, RunningGang, VictimSearch } from "../victims/running-gang.ts";
 import type { WaitingGangs } from "../victims/waiting-gangs.ts";
 
-/** So many kinds of waiting gangs of a queue are looked at, the first ones. */
+/** The most kinds of waiting gangs of a queue that a search looks at. It takes the first ones. */
 const KINDS_MAX = 64;
 
 type Asking = { readonly gangClass: GangClass; readonly gang: GangRecord; readonly requested: PoolAmounts };
@@ -29,20 +30,30 @@ export class Preemptors {
 
   /**
    * True for a gang that was preempted, until a gang of its tree is submitted, resized or ends, or a quota or policy
-   * changes. Otherwise it could take back at once what it gave, and gangs could take turns for ever.
+   * changes. Otherwise it could take back at once what it gave, and gangs could take turns for ever. Notes that the
+   * search depends on the tree, so that a change of the tree repeats the search.
    */
-  wasPreempted({ facts, gangQueue }: GangRecord): boolean {
-    if (facts.preemptedIn === undefined) return false;
-    const leaf = this.#fleet.quota.branches.leaf(gangQueue.name);
-    const root = leaf === null ? null : rootOf(leaf);
-    if (root === null || this.#digestOf(root) !== facts.preemptedIn) return false;
-    this.#fleet.queues.digests.noteUsed(root, facts.preemptedIn);
+  #noteIfPreempted(gang: GangRecord): boolean {
+    const root = this.#preemptedIn(gang);
+    if (root === null) return false;
+    this.#fleet.queues.digests.noteUsed(root, this.#digestOf(root));
     return true;
   }
 
-  /** Says so for a gang whose tree shares fairly, and would else let it take by its initial share. */
+  /** The root of the tree that a gang was preempted in, if the tree has not changed since. Null: none. */
+  #preemptedIn({ facts, gangQueue }: GangRecord): Branch | null {
+    if (facts.preemptedIn === undefined) return null;
+    const leaf = this.#fleet.quota.branches.leaf(gangQueue.name);
+    const root = leaf === null ? null : rootOf(leaf);
+    return root !== null && this.#digestOf(root) === facts.preemptedIn ? root : null;
+  }
+
+  /**
+   * Reports a gang that may preempt by its final share alone, although its tree would let it preempt by its initial
+   * share. Notes, as every search here, that this depends on the tree.
+   */
   refusalOf(gang: GangRecord): { readonly byFinalShareAlone?: true } {
-    const leaf = this.wasPreempted(gang) ? this.#fleet.quota.branches.leaf(gang.gangQueue.name) : null;
+    const leaf = this.#noteIfPreempted(gang) ? this.#fleet.quota.branches.leaf(gang.gangQueue.name) : null;
     const strategies = leaf === null ? null : rootOf(leaf).policy.fairSharing;
     const isByInitial = strategies?.length === 0 || strategies?.includes("LESS_THAN_INITIAL_SHARE") === true;
     return isByInitial ? { byFinalShareAlone: true } : {};
@@ -62,12 +73,12 @@ export class Preemptors {
   preemptorOf({ gangClass, gang, requested }: Asking, needed: ReadonlySet<string>): Preemptor {
     const { createTimeMs } = gang.facts;
     const { account, priority } = gangClass;
-    return { account, priority, createTimeMs, requested, needed, wasPreempted: this.wasPreempted(gang) };
+    return { account, priority, createTimeMs, requested, needed, wasPreempted: this.#noteIfPreempted(gang) };
   }
 
   /** A search that knows what waits in the preemptor's queue beside it, also what backs off or drains. */
   searchWithOthers(search: VictimSearch, queued: GangRecord): VictimSearch {
-    const wasPreempted = (gang: RunningGang) => this.wasPreempted((gang as RunningAdmission).gang);
+    const wasPreempted = (gang: RunningGang) => this.#noteIfPreempted((gang as RunningAdmission).gang);
     return { ...search, others: () => this.#othersOf(queued), wasPreempted };
   }
 
@@ -101,7 +112,7 @@ export class Preemptors {
   #kindOf(first: GangRecord, count: number): Kind {
     const { priority, createTimeMs } = first.facts;
     const gangs = first.gangClass?.gangs ?? [first];
-    const wasPreempted = gangs.some((one) => this.wasPreempted(one));
+    const wasPreempted = gangs.some((one) => this.#noteIfPreempted(one));
     return { first, kind: { choices: this.#choicesOf(first), count, priority, createTimeMs, wasPreempted } };
   }
 
@@ -117,10 +128,10 @@ export class Preemptors {
   }
 
   #makeChoices(shape: AskShape, queue: PlanQueue): WaitingGangs["choices"] {
-    const { resources, excludes } = this.#fleet;
+    const { resources } = this.#fleet;
     const amounts = (sized: SizedAsk, flavors: Flavors) =>
-      amountsByPool(unitsOf(sized, resources), choiceOf({ shape }, flavors, resources));
-    return choicesOf({ shape }, queue, { resources, excludes }).map((flavors) => {
+      amountsOf(sized, choiceOf({ shape }, flavors, resources), resources);
+    return choicesOf({ shape }, queue, this.#fleet).map((flavors) => {
       return { all: amounts(shape.all, flavors), fewest: amounts(shape.fewest ?? shape.all, flavors) };
     });
   }

@@ -1,4 +1,4 @@
-import type { Flavors } from "../fit/flavor-choices.ts";
+import type { Flavors } from "../fit/flavors.ts";
 import type { Fleet } from "../fit/fleet.ts";
 import { Reserved } from "../fit/reserved.ts";
 import type { RoundBounds } from "../model/round-bounds.ts";

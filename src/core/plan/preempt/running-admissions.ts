@@ -1,5 +1,6 @@
 import { liveAdmission } from "../../job/job.ts";
-import { type ClusterState, membersUnder, type PlacedPod } from "../capacity/cluster-state.ts";
+import { type ClusterState, membersUnder } from "../capacity/cluster-state.ts";
+import type { PlacedPod } from "../capacity/unseen-pods.ts";
 import type { Fleet } from "../fit/fleet.ts";
 import type { MemberCounts } from "../model/gang.ts";
 import type { PlannedFrom } from "../model/plan-gang.ts";

@@ -1,4 +1,5 @@
-import type { ClusterState, PlacedPod } from "../capacity/cluster-state.ts";
+import type { ClusterState } from "../capacity/cluster-state.ts";
+import type { PlacedPod } from "../capacity/unseen-pods.ts";
 import type { Fleet } from "../fit/fleet.ts";
 import type { PlannedAdmission } from "../model/plan-types.ts";
 import type { GangRecord, RunningAdmission } from "../queues/records.ts";

@@ -1,14 +1,21 @@
+import { isByRole, ofRole } from "../../job/flavor-labels.ts";
 import { compareRoles, holdingMembers } from "../../job/roles.ts";
 import { countable } from "../../quota/allocations.ts";
 import { compareDemand } from "../capacity/fit.ts";
 import type { Ask, PodClass } from "../model/ask.ts";
 import type { FlavorChoice } from "../model/flavors.ts";
-import type { MemberCounts } from "../model/gang.ts";
+import { type MemberCounts, wholeUnits } from "../model/gang.ts";
 import type { PlanGang, PlannedFrom } from "../model/plan-gang.ts";
 import type { PoolAmounts } from "../usage/branch-use.ts";
 
 /** Members of a gang whose pods a fit cannot tell apart. */
-export type AskGroup = { readonly podClass: PodClass; readonly role: string; readonly count: number };
+export type AskGroup = {
+  readonly podClass: PodClass;
+  readonly role: string;
+  readonly count: number;
+  /** How many of each replica type, in the order of `compareRoles`. */
+  readonly roles: readonly { readonly role: string; readonly count: number }[];
+};
 
 /** A number of members of an ask, prepared for fits: pods in classes, those of the largest requests first. */
 export type SizedAsk = {
@@ -29,6 +36,8 @@ export type AskShape = {
   readonly fewest: SizedAsk | null;
   /** Other numbers of members that were asked for. */
   readonly parts: Map<string, SizedAsk>;
+  /** The answer of `sharedBetween`, and for which resources. Null: it was not asked. */
+  shared: { readonly of: readonly string[]; readonly shared: readonly string[] } | null;
 };
 
 export function shapeOf(hash: string, ask: Ask): AskShape {
@@ -40,7 +49,22 @@ export function shapeOf(hash: string, ask: Ask): AskShape {
     ask,
     membersOf(ask, (role) => role.first),
   );
-  return { hash, ask, all, fewest: countOf(fewest.members) < countOf(all.members) ? fewest : null, parts: new Map() };
+  const isPart = countOf(fewest.members) < countOf(all.members);
+  return { hash, ask, all, fewest: isPart ? fewest : null, parts: new Map(), shared: null };
+}
+
+/** Those of some resources that pods of several replica types request. */
+export function sharedBetween(shape: AskShape, resources: readonly string[]): readonly string[] {
+  if (shape.shared?.of === resources) return shape.shared.shared;
+  const { roles, podClasses } = shape.ask;
+  const shared = resources.filter((resource) => {
+    const requesting = roles.filter(({ podClass, replicas }) => {
+      return replicas > 0 && (podClasses[podClass]?.requests[resource] ?? 0) > 0;
+    });
+    return requesting.length > 1;
+  });
+  shape.shared = { of: resources, shared };
+  return shared;
 }
 
 /** A part of an ask, which is the same object whenever the same members are asked for. */
@@ -58,18 +82,27 @@ export function sizedAsk(ask: Ask, members: MemberCounts): SizedAsk {
     const count = members[role] ?? 0;
     const podClass = ask.podClasses[at];
     if (count <= 0 || podClass === undefined) continue;
-    const known = merged.get(at);
-    merged.set(at, known === undefined ? { podClass, role, count } : { ...known, count: known.count + count });
+    const known = merged.get(at) ?? { podClass, role, count: 0, roles: [] };
+    merged.set(at, { ...known, count: known.count + count, roles: [...known.roles, { role, count }] });
   }
   const groups = [...merged.values()].sort((a, b) => compareDemand(demandOf(a), demandOf(b)));
   return { ask, members, groups, podCount: groups.reduce((sum, { count }) => sum + count, 0), units: null };
 }
 
-/** Whole units of a resource that the members request together, as `wholeUnits` counts them. */
+/** Whole units of a resource that the members request together, as far as amounts are `countable`. */
 export function wholeUnitsOf({ groups }: SizedAsk, resource: string): number {
   return countable(
-    groups.reduce((sum, { podClass, count }) => sum + count * Math.ceil((podClass.requests[resource] ?? 0) / 1000), 0),
+    groups.reduce((sum, { podClass, count }) => sum + count * wholeUnits(podClass.requests, resource), 0),
   );
+}
+
+/** The members as groups of one replica type each, those of the largest requests first. */
+export function groupsByRole({ ask, members }: Pick<SizedAsk, "ask" | "members">): readonly AskGroup[] {
+  const groups = ask.roles.flatMap(({ role, podClass: at }): readonly AskGroup[] => {
+    const [count, podClass] = [members[role] ?? 0, ask.podClasses[at]];
+    return count <= 0 || podClass === undefined ? [] : [{ podClass, role, count, roles: [{ role, count }] }];
+  });
+  return [...groups].sort((a, b) => compareDemand(demandOf(a), demandOf(b)));
 }
 
 type Units = Readonly<Record<string, number>>;
@@ -83,23 +116,37 @@ export function unitsOf(sized: SizedAsk, resources: readonly string[]): Units {
   return units;
 }
 
-/** The amounts of some units of flavored resources by pool. */
-export function amountsByPool(units: Readonly<Record<string, number>>, choice: FlavorChoice): PoolAmounts {
+/** The amounts by pool that the members request of these resources. */
+export function amountsOf(sized: SizedAsk, choice: FlavorChoice, resources: readonly string[]): PoolAmounts {
   const byPool = new Map<string, number>();
-  for (const [resource, amount] of Object.entries(units)) {
-    const pool = choice[resource] ?? "";
-    byPool.set(pool, (byPool.get(pool) ?? 0) + amount);
+  const add = (pool: string, amount: number) => {
+    if (amount > 0) byPool.set(pool, countable((byPool.get(pool) ?? 0) + amount));
+  };
+  if (!isByRole(choice)) {
+    for (const [resource, amount] of Object.entries(unitsOf(sized, resources))) add(choice[resource] ?? "", amount);
+    return byPool;
+  }
+  for (const { role } of sized.ask.roles) {
+    const own = ofRole(choice, role);
+    for (const resource of resources) add(own[resource] ?? "", unitsOfRole(sized, role, resource));
   }
   return byPool;
 }
 
+/** The whole units of a resource that the members of one replica type request. */
+export function unitsOfRole({ ask, members }: SizedAsk, role: string, resource: string): number {
+  const { podClass = -1 } = ask.roles.find((one) => one.role === role) ?? {};
+  const requests = ask.podClasses[podClass]?.requests ?? {};
+  return countable((members[role] ?? 0) * wholeUnits(requests, resource));
+}
+
 /** The amounts by pool that the members of a gang hold under one of its admissions. */
 export function heldUnder(ask: Ask, admission: PlannedFrom, resources: readonly string[]): PoolAmounts {
-  return amountsByPool(unitsOf(sizedAsk(ask, holdingMembers(admission)), resources), admission.flavors);
+  return amountsOf(sizedAsk(ask, holdingMembers(admission)), admission.flavors, resources);
 }
 
 /** The amount of a resource that the members request, in thousandths of its unit. */
-export function demandFor({ groups }: SizedAsk, resource: string): number {
+export function demandFor({ groups }: Pick<SizedAsk, "groups">, resource: string): number {
   return groups.reduce((sum, { podClass, count }) => sum + count * (podClass.requests[resource] ?? 0), 0);
 }
 

@@ -1,7 +1,7 @@
 import { compareText } from "../../../runtime/compare-text.ts";
 import { liveAdmission } from "../../job/job.ts";
 import type { LimitedTenant } from "../model/limited-tenant.ts";
-import type { PlanGang } from "../model/plan-gang.ts";
+import { type PlanGang, repairOf } from "../model/plan-gang.ts";
 import { haltOf, isSameStop } from "../model/queue-stop.ts";
 import type { QuotaState } from "../usage/quota-state.ts";
 import { ageingOf } from "./ageing.ts";
@@ -27,6 +27,8 @@ export class GangQueues {
   readonly fresh = new Set<GangRecord>();
   /** Gangs with something in a cluster that leaves. */
   readonly leaving = new Set<GangRecord>();
+  /** Running gangs with members that wait for other nodes. */
+  readonly offPlan = new Set<GangRecord>();
   /** Gangs that wait for a time. */
   readonly timed = new Set<GangRecord>();
   readonly reevaluated = new Set<GangClass>();
@@ -173,6 +175,7 @@ export class GangQueues {
     this.gangs.set(gang.uid, queued);
     this.digests.note(gang, 1);
     if (hasLeaving(gang)) this.leaving.add(queued);
+    if (gang.admissions.some((admission) => repairOf(admission) !== null)) this.offPlan.add(queued);
     if (liveAdmission(gang) !== null) {
       written(gangQueue).running.add(queued);
       noteAdmissions(gangQueue, null);
@@ -221,6 +224,7 @@ export class GangQueues {
     this.gangs.delete(facts.uid);
     this.digests.note(facts, -1);
     this.leaving.delete(gang);
+    this.offPlan.delete(gang);
     this.#shapes.drop(gang.shape);
     this.fresh.delete(gang);
     this.timed.delete(gang);

@@ -6,9 +6,10 @@
 
 import type { FlavorLabels } from "../../job/flavor-labels.ts";
 import type { ChargedAllocation } from "../../quota/decide.ts";
-import type { ClusterState, LiveMembers, PlacedPod } from "../capacity/cluster-state.ts";
+import type { ClusterState, LiveMembers } from "../capacity/cluster-state.ts";
 import type { FitClass } from "../capacity/fit-classes.ts";
 import type { FitGroup } from "../capacity/place-all.ts";
+import type { PlacedPod } from "../capacity/unseen-pods.ts";
 import type { FlavorChoice } from "../model/flavors.ts";
 import type { MemberCounts } from "../model/gang.ts";
 import type { LimitedTenant } from "../model/limited-tenant.ts";
@@ -22,7 +23,7 @@ import type { QuotaBlock } from "../usage/quota-state.ts";
 import type { RunningGang, Victim } from "../victims/running-gang.ts";
 import type { WaitingGangs } from "../victims/waiting-gangs.ts";
 import type { AgeingInBands } from "./ageing.ts";
-import type { AskShape, SizedAsk } from "./ask-shape.ts";
+import type { AskGroup, AskShape, SizedAsk } from "./ask-shape.ts";
 import type { ClassRefusal, ClusterBlock } from "./refusals.ts";
 
 type Writable<V> = V extends readonly (infer I extends GangRecord | GangClass | LevelList | Request)[]
@@ -132,7 +133,7 @@ export type GangQueue = {
   readonly activeBefore: number;
   /** How many of its gang classes are re-evaluated. */
   readonly reevaluated: number;
-  /** Gangs that wait for themselves. */
+  /** Gangs in no class: nominees, and gangs that are suspended, back off, drain or await a result. */
   readonly held: ReadonlySet<GangRecord>;
   /** Gangs that run with fewer members than their jobs have, in their order; and elastic ones. */
   readonly growing: readonly GangRecord[];
@@ -182,6 +183,8 @@ export type Request = WaitList & {
   readonly choice: FlavorChoice;
   /** The resource by which the fullest cluster is chosen, and the amount of it that the request takes. */
   readonly resource: string;
+  /** The replica type that chooses it. Null: types have the same flavors of the resource, and all of them count. */
+  readonly leader: string | null;
   readonly demand: number;
   /** The amounts that it takes of each pool. Null: not asked for yet. */
   requested: PoolAmounts | null;
@@ -206,6 +209,9 @@ export type Request = WaitList & {
   closedFor: number;
 };
 
+/** Pods of a request that are of one class in a cluster, and how many of them each replica type has. */
+export type TryGroup = FitGroup & Pick<AskGroup, "roles">;
+
 /** A request in one cluster. */
 export type CapacityTry = {
   readonly request: Request;
@@ -218,7 +224,7 @@ export type CapacityTry = {
   /** Those of all flavors together: the nodes by which the fullest cluster is chosen. */
   readonly labels: NodeLabels;
   readonly labelsKey: string;
-  readonly groups: readonly FitGroup[];
+  readonly groups: readonly TryGroup[];
   /** The round in which it was refused last, and how many admissions that round had planned in the cluster then. */
   refusedIn: number;
   refusedAfter: number;

@@ -16,6 +16,8 @@ export type ClusterBlock = {
     | "Retired"
     | "Cordoned"
     | "Unreachable"
+    | "Unusable"
+    | "Returning"
     | "NotSelected"
     | "NoSuchFlavor"
     | "Draining"
@@ -115,7 +117,10 @@ function refusalKey(refusal: ClassRefusal): string {
   if (spared !== undefined) key += ` spared ${spared.by.join()}`;
   if (byFinalShareAlone === true) key += " finalShare";
   if (keptFor !== undefined) key += ` ${keptFor.uid}`;
-  for (const { level, pool, reason } of quotas) key += `\n${level} ${pool} ${reason}`;
+  for (const { level, pool, reason, roles } of quotas) {
+    key += `\n${level} ${pool} ${reason}`;
+    if (roles !== undefined) key += ` ${roles.join()}`;
+  }
   return `${key}\n\n${clusters.key}`;
 }
 

@@ -2,6 +2,7 @@
 import { canonicalJson } from "../../../runtime/json.ts";
 import type { Nomination } from "../../job/preemption.ts";
 import type { DecideClass } from "../assign/assign-class.ts";
+import { flavorsIn } from "../fit/flavors.ts";
 import type { Fleet } from "../fit/fleet.ts";
 import { partWith } from "../fit/part-of-gang.ts";
 import { tryIn } from "../fit/requests.ts";
@@ -11,7 +12,7 @@ import type { PlannedPreemption } from "../model/preemption.ts";
 import { DEFAULT_POLICY } from "../model/queue-policy.ts";
 import { plannedVictims } from "../preempt/growth.ts";
 import type { Round } from "../preempt/round.ts";
-import { amountsByPool, unitsOf } from "../queues/ask-shape.ts";
+import { amountsOf } from "../queues/ask-shape.ts";
 import { ownClass } from "../queues/gang-class.ts";
 import { compareGangs } from "../queues/order.ts";
 import { reserve as setReserved } from "../queues/queue-state.ts";
@@ -108,7 +109,7 @@ function placesLeft({ round }: NomineeParts, later: ReadonlySet<GangRecord>): Re
   for (const { facts, shape } of later) {
     const { nomination } = facts;
     const sized = nomination?.reservation === undefined ? null : partWith(shape, nomination.members);
-    if (sized !== null) places.take(amountsByPool(unitsOf(sized, resources), nomination?.flavors ?? {}));
+    if (sized !== null) places.take(amountsOf(sized, nomination?.flavors ?? {}, resources));
   }
   return places;
 }
@@ -170,12 +171,8 @@ export function namedTry(round: Round, gangClass: GangClass, gang: PlanGang): Ca
   if (Object.values(nomination.flavors).some((pool) => fleet.quota.frozen.has(pool))) return null;
   const sized = partWith(shape, nomination.members);
   if (sized === null) return null;
-  const resources = Object.keys(unitsOf(shape.all, fleet.resources));
-  const request: Request = round.requestOf(
-    gangClass,
-    sized,
-    resources.map((resource) => nomination.flavors[resource] ?? ""),
-  );
+  const flavors = flavorsIn(gangClass, nomination.flavors, fleet.resources);
+  const request: Request = round.requestOf(gangClass, sized, flavors);
   const found = fleet.clustersFor(shape.ask).find(({ cluster }) => cluster.name === nomination.cluster);
   if (found === undefined || found.block !== null || gangClass.excludedClusters.includes(nomination.cluster))
     return null;

@@ -91,9 +91,9 @@ export class FindReservations {
     sized: GangClass["shape"]["all"],
   ): Forecast | null {
     const { gangClass, gang, queue, isOpen } = of;
-    const { resources, excludes } = this.#fleet;
+    const { resources } = this.#fleet;
     let best: Forecast | null = null;
-    for (const flavors of choicesOf(gangClass, queue, { resources, excludes })) {
+    for (const flavors of choicesOf(gangClass, queue, this.#fleet)) {
       const request = this.#round.requestOf(gangClass, sized, flavors);
       const asking = { gangClass, gang, request, requested: requestsOf(request, resources) };
       if (isOpen(asking)) best = this.#soonest(asking, best);

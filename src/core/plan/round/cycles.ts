@@ -1,5 +1,6 @@
 import { append } from "../../../runtime/lists.ts";
 import { DecideClass } from "../assign/assign-class.ts";
+import { addedBy } from "../assign/assignment.ts";
 import { DecideBackfill } from "../assign/backfill.ts";
 import { growGang, missingAmounts } from "../assign/grow.ts";
 import type { Fleet } from "../fit/fleet.ts";
@@ -30,6 +31,7 @@ import { type CycleHead, type CycleSlot, newSlot, nextGrowing, type WaitingHead 
 import { DecideInPlace } from "./decide-in-place.ts";
 import { HeadOrder } from "./head-order.ts";
 import { decideContested, decideNominees, isKept } from "./nominees.ts";
+import { planRepairs } from "./repairs.ts";
 
 /**
  * The cycles of one round. Each cycle takes one head of every queue, which the capacity and the quotas allow as the
@@ -79,6 +81,7 @@ export class Cycles {
   }
 
   run(): RoundResult {
+    append(this.#admissions, planRepairs(this.#fleet));
     this.#admitNominees();
     // Inactive gang classes do not get the capacity and quota that are kept for nominees.
     if (this.#fleet.queues.nominees.size > 0) this.#decide.closeCandidates();
@@ -213,7 +216,7 @@ export class Cycles {
         continue;
       }
       const waits = this.#assign(slot, gangClass, gang);
-      if (waits !== null) return this.#asHead(slot, { gang, waits, requested: waits.assignment.requested });
+      if (waits !== null) return this.#asHead(slot, { gang, waits, requested: addedBy(waits.assignment) });
     }
     noteSkipped(slot.gangQueue);
     return null;

@@ -2,7 +2,8 @@ import type { DecideClass } from "../assign/assign-class.ts";
 import type { Assignment, OvertakenNominees } from "../assign/assignment.ts";
 import type { DecideBackfill } from "../assign/backfill.ts";
 import type { ClusterState } from "../capacity/cluster-state.ts";
-import { choicesOf, type Flavors } from "../fit/flavor-choices.ts";
+import { choicesOf } from "../fit/flavor-choices.ts";
+import { type Flavors, flavorsKey } from "../fit/flavors.ts";
 import type { Fleet } from "../fit/fleet.ts";
 import { largestPart } from "../fit/part-of-gang.ts";
 import { mayTakePlace, type Reserved } from "../fit/reserved.ts";
@@ -12,7 +13,9 @@ import type { FindVictims, Search } from "../preempt/find-victims.ts";
 import type { Round } from "../preempt/round.ts";
 import type { SizedAsk } from "../queues/ask-shape.ts";
 import { requeue } from "../queues/class-state.ts";
+import { ownClass } from "../queues/gang-class.ts";
 import type { GangClass, GangRecord, ReservedCapacity } from "../queues/records.ts";
+import { namedTry } from "../reservations/decide-reservation.ts";
 import type { PoolAmounts } from "../usage/branch-use.ts";
 import { victimsLeft } from "./nominees.ts";
 
@@ -75,7 +78,7 @@ export class DecideInPlace {
     const offered = this.#offered(gangClass);
     for (const { cluster, gang } of nominees) {
       const named = this.#decide.flavorsIn(gangClass, gang.facts.nomination?.flavors ?? {});
-      const flavors = offered.find((choice) => choice.every((flavor, at) => flavor === named[at]));
+      const flavors = offered.find((choice) => flavorsKey(choice) === flavorsKey(named));
       const awaits = flavors === undefined ? null : this.#awaits(gangClass, flavors, cluster);
       if (awaits !== null) return awaits;
     }
@@ -126,9 +129,10 @@ export class DecideInPlace {
     for (const kept of nominees) this.#reserved.exclude(kept);
     const holders = this.#backfill.holdersInTheWay(gangClass, assignment.requested);
     const found = this.#backfill.withoutOvertaken(gangClass, () => this.#place(asking));
-    if (found === null || !end) for (const kept of nominees) this.#reserved.include(kept);
+    const isBeside = found === null || (!end && this.#fitBeside(nominees));
+    for (const kept of nominees) if (isBeside) this.#reserved.include(kept);
     if (found === null) return null;
-    if (!end) return { ...found, takesOver: [...holders, ...nominees.map((kept) => kept.gang)].map(asOvertaken) };
+    if (isBeside) return { ...found, takesOver: [...holders, ...nominees.map((kept) => kept.gang)].map(asOvertaken) };
     for (const kept of nominees) {
       this.#reserved.endContest(kept);
       this.#chargeLeft(kept, assignment.requested);
@@ -137,19 +141,36 @@ export class DecideInPlace {
     return { ...found, takesOver: [...holders.map(asOvertaken), ...ended] };
   }
 
+  /** True if nominees that keep nothing have capacity where they were nominated once all are gone that leave. */
+  #fitBeside(nominees: readonly ReservedCapacity[]): boolean {
+    const fits = nominees.filter((kept) => {
+      const gangClass = ownClass(kept.gang);
+      const tried = namedTry(this.#round, gangClass, kept.gang.facts);
+      const isFitting = tried !== null && this.#victims.stillFits({ ...kept, gangClass }, { tried, victims: [] });
+      if (isFitting) this.#reserved.include(kept);
+      return isFitting;
+    });
+    for (const kept of fits) this.#reserved.exclude(kept);
+    return fits.length === nominees.length;
+  }
+
   #place({ gangClass, gang, assignment }: Asking): PlannedPreemption | null {
     if (assignment.kind === "preempts") {
       const outcome = this.#decide.preempt(gangClass, gang, assignment);
       return typeof outcome === "string" ? null : outcome;
     }
     const isAwaiting = assignment.kind === "awaits";
-    const planned = isAwaiting ? this.#await(gang, assignment) : this.#decide.take(gangClass, gang, assignment);
+    const planned = isAwaiting
+      ? this.#await(gangClass, gang, assignment)
+      : this.#decide.take(gangClass, gang, assignment);
     return planned === null ? null : { planned, victims: [] };
   }
 
-  /** Lets a gang wait in the capacity that it was assigned for those that leave it. */
-  #await(gang: GangRecord, { request, requested, tried }: Assignment): PlannedAdmission | null {
+  /** Lets a gang wait in the capacity that it was assigned for those that leave it. Null: it no longer fits. */
+  #await(gangClass: GangClass, gang: GangRecord, assignment: Assignment): PlannedAdmission | null {
+    const { request, requested, tried } = assignment;
     if (request === null || tried === undefined) return null;
+    if (!this.#victims.stillFits({ gangClass, requested }, { tried, victims: [] })) return null;
     this.#victims.charge(gang, requested);
     this.#victims.occupy(tried);
     return this.#decide.plannedIn(gang, request, tried);

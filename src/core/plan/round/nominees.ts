@@ -53,16 +53,18 @@ export function isKept(answer: NomineeAnswer): boolean {
 export function decideContested(of: NomineeParts, { isCut }: { readonly isCut: boolean }) {
   const { fleet, reserved } = of.round;
   const left = reserved.contested;
-  for (const kept of left) reserved.endContest(kept);
   for (const kept of left) reserved.exclude(kept);
   for (const { gang } of left) chargeHolds(fleet, gang, 1);
-  return left.map(({ gang }) => {
+  const answers = left.map(({ gang }) => {
     chargeHolds(fleet, gang, -1);
     const answer = answerToContested(of, gang, isCut);
     if (answer === "withdrawn") chargeHolds(fleet, gang, 1);
     else of.running.add(gang.facts);
     return { gang, answer };
   });
+  // Only now: what was refused while it was kept fits without it.
+  for (const kept of left) reserved.endContest(kept);
+  return answers;
 }
 
 function answerToContested(of: NomineeParts, gang: GangRecord, isCut: boolean): NomineeAnswer {
@@ -128,9 +130,10 @@ function compareNominees(a: GangRecord, b: GangRecord): number {
 
 /**
  * Decides about a gang for which others are preempted, before all other gangs: what they leave is for this one. It is
- * admitted as it was nominated, else with these flavors as it fits now. Else it waits while victims or their pods are
- * left. A nomination ends if the gang has changed since, or if its cluster, its queue or the quotas cannot give it what
- * it names.
+ * admitted as it was nominated, or waits if it fits there once all are gone that leave, also if another cluster has
+ * room meanwhile: else its victims would have ended in vain. If its cluster has lost room, it is admitted wherever
+ * these flavors are free now, or waits while victims or their pods are left. A nomination ends if the gang has changed
+ * since, or if its cluster, its queue or the quotas cannot give it what it names.
  */
 function decideNominee(of: NomineeParts, gang: GangRecord): NomineeAnswer {
   const { round, decide } = of;
@@ -138,8 +141,12 @@ function decideNominee(of: NomineeParts, gang: GangRecord): NomineeAnswer {
   const named = namedTry(round, gangClass, gang.facts);
   if (named === null) return "withdrawn";
   if (isFull(of, gang)) return waitOn(of, gang, named);
-  const admitted = decide.takeIn(gangClass, gang, named) ?? decide.takeAny(gangClass, gang, named);
-  if (admitted !== null) return admitted;
+  const here = decide.takeIn(gangClass, gang, named);
+  if (here !== null) return here;
+  const asking = { gangClass, requested: decide.requestsOf(named.request) };
+  if (round.victims.stillFits(asking, { tried: named, victims: [] })) return waitOn(of, gang, named);
+  const elsewhere = decide.takeAny(gangClass, gang, named);
+  if (elsewhere !== null) return elsewhere;
   return victimsLeft(round.fleet, gang.facts, named.cluster).length === 0 ? "withdrawn" : waitOn(of, gang, named);
 }
 

@@ -6,7 +6,16 @@ import { queueLimitsOf } from "../../quota/tree.ts";
 import type { PlanQueue } from "../model/snapshot.ts";
 import { treeQueue } from "../model/tree-queue.ts";
 import { type Branches, type BranchPool, branchesOf } from "./branches.ts";
-import { type Account, frozenReason, type Level, type Path, passedUp, type QuotaRise } from "./quota-levels.ts";
+import {
+  type Account,
+  frozenReason,
+  type Level,
+  type Owner,
+  type Path,
+  type PoolLevels,
+  passedUp,
+  type QuotaRise,
+} from "./quota-levels.ts";
 import { UseTrail } from "./use-trail.ts";
 
 /** A job is limited by pools and queues alone. */
@@ -21,6 +30,8 @@ export type QuotaBlock = {
   readonly reason: "QuotaExhausted" | "AboveQuota" | "Reserved" | "NoQuota" | "PoolFrozen" | "QueueFrozen";
   /** The resource for which the pool was asked. */
   readonly resource: string;
+  /** The replica types that would use the pool. Omitted: all that request the resource. */
+  readonly roles?: readonly string[];
   /** The part of the amount that counts at the level. */
   readonly need: number;
   readonly used: number;
@@ -62,17 +73,27 @@ export class QuotaState {
   readonly #used: number[] = [];
   readonly #own: number[] = [];
   #levelLimits: number[] = [];
-  /** The levels by their numbers, and those of queues by pool and queue. Accounts share them. */
+  /** The levels by their numbers, and by pool. A change of the limits ends both. */
   #levels: (Level | undefined)[] = [];
-  readonly #queuePaths = new Map<string, Map<string, readonly Level[]>>();
+  readonly #byPool = new Map<string, PoolLevels>();
   readonly #accounts = new Map<string, Account>();
+  readonly #owners = new Map<string, Owner>();
   readonly #trail = new UseTrail();
 
   account(queue: string, project: string, namespace: string): Account {
     const key = JSON.stringify([queue, project, namespace]);
-    const account = this.#accounts.get(key) ?? { queue, project, namespace, paths: new Map() };
+    const known = this.#accounts.get(key);
+    if (known !== undefined) return known;
+    const account: Account = { queue, owner: this.#ownerOf(project, namespace), paths: new Map() };
     this.#accounts.set(key, account);
     return account;
+  }
+
+  #ownerOf(project: string, namespace: string): Owner {
+    const key = JSON.stringify([project, namespace]);
+    const owner = this.#owners.get(key) ?? { project, namespace };
+    this.#owners.set(key, owner);
+    return owner;
   }
 
   setQueue(name: string, queue: PlanQueue | null): void {
@@ -327,24 +348,41 @@ export class QuotaState {
   #pathOf(account: Account, pool: string): Path {
     const known = account.paths.get(pool);
     if (known !== undefined && known.version === this.version && this.#limits !== null) return known;
-    const { project, namespace } = account;
     const path: Path = {
-      pool: this.#levelOf({ kind: "pool", pool }, 0),
+      pool: this.#levelsIn(pool).pool,
       queues: this.#queueLevels(account.queue, pool),
-      others: [
-        this.#levelOf({ kind: "project", pool, project }, 0),
-        this.#levelOf({ kind: "namespace", pool, project, namespace }, 0),
-      ],
+      others: this.#ownerLevels(account.owner, pool),
       version: this.version,
     };
     account.paths.set(pool, path);
     return path;
   }
 
+  #levelsIn(pool: string): PoolLevels {
+    const known = this.#byPool.get(pool);
+    if (known !== undefined) return known;
+    const level = this.#levelOf({ kind: "pool", pool }, 0);
+    const made: PoolLevels = { pool: level, ofQueues: new Map(), ofOwners: new Map() };
+    this.#byPool.set(pool, made);
+    return made;
+  }
+
+  #ownerLevels(owner: Owner, pool: string): readonly Level[] {
+    const { ofOwners } = this.#levelsIn(pool);
+    const known = ofOwners.get(owner);
+    if (known !== undefined) return known;
+    const { project, namespace } = owner;
+    const levels = [
+      this.#levelOf({ kind: "project", pool, project }, 0),
+      this.#levelOf({ kind: "namespace", pool, project, namespace }, 0),
+    ];
+    ofOwners.set(owner, levels);
+    return levels;
+  }
+
   #queueLevels(queue: string, pool: string): readonly Level[] {
-    const paths = this.#queuePaths.get(pool) ?? new Map<string, readonly Level[]>();
-    this.#queuePaths.set(pool, paths);
-    const known = paths.get(queue);
+    const { ofQueues } = this.#levelsIn(pool);
+    const known = ofQueues.get(queue);
     if (known !== undefined) return known;
     const levels: Level[] = [];
     let next: string | null = queue;
@@ -353,7 +391,7 @@ export class QuotaState {
       levels.push(this.#levelOf({ kind: "queue", pool, queue: next }, guarantee));
       next = parent;
     }
-    paths.set(queue, levels);
+    ofQueues.set(queue, levels);
     return levels;
   }
 
@@ -403,7 +441,7 @@ export class QuotaState {
     this.#branches = null;
     this.#levelLimits = [];
     this.#levels = [];
-    this.#queuePaths.clear();
+    this.#byPool.clear();
   }
 
   /** Makes the limits, and sums up the use of all levels again. */

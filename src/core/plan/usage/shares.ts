@@ -2,8 +2,8 @@ import type { BranchUse, PoolAmounts } from "./branch-use.ts";
 import type { Branch } from "./branches.ts";
 
 /**
- * How much of what others lend a branch uses, as in Kueue's fair sharing (`fair_sharing.go`): of the resource of which
- * it uses most.
+ * How much a branch uses of what others lend, as in Kueue's fair sharing (`fair_sharing.go`). The resource with the
+ * largest share counts.
  */
 export type Share = {
   /** 1000 × what it uses beyond its quota ÷ what the branch above can lend. 0 for a root. */

@@ -89,13 +89,23 @@ function attempt(
 }
 
 /** False if the gang's queue, or one above it that the preemptor is not in, is by now within its quota. */
-function stillAboveQuota({ quota }: VictimSearch, { needed }: Preemptor, { leaf, ancestor }: Candidate): boolean {
+function stillAboveQuota({ quota }: VictimSearch, preemptor: Preemptor, { gang, leaf, ancestor }: Candidate): boolean {
   if (ancestor === null) return true;
+  const pools = poolsBorrowed(preemptor, gang);
   for (const branch of upward(leaf)) {
     if (branch === ancestor) return true;
-    if (isWithinQuota(quota, branch, needed)) return false;
+    if (isWithinQuota(quota, branch, pools)) return false;
   }
   return true;
+}
+
+/**
+ * The pools of one of which a gang's queue must use more than its quota. Kueue asks for any pool that the preemptor
+ * needs, also one that the gang does not use: the gang may then take back its quota, and so both would take turns for
+ * ever. So one that was preempted takes only what uses the borrowed quota itself.
+ */
+function poolsBorrowed({ needed, wasPreempted }: Preemptor, { uses }: RunningGang): ReadonlySet<string> {
+  return wasPreempted === true ? new Set([...needed].filter((pool) => (uses.get(pool) ?? 0) > 0)) : needed;
 }
 
 /** Whether the preemptor's queue may borrow, for each attempt. */

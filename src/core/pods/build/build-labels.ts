@@ -1,3 +1,4 @@
+import { compareText } from "../../../runtime/compare-text.ts";
 import { LABEL } from "../../job/labels.ts";
 import type { BuildConfig } from "./build-config.ts";
 
@@ -20,7 +21,36 @@ export function admissionLabels({ job, operatorName, admission, config }: Owners
   };
 }
 
+/** The labels that every object of a job carries, whatever its admission. */
+export function jobLabels(ofJob: Omit<Ownership, "admission">): Record<string, string> {
+  const { [LABEL.admission]: _admission, ...labels } = admissionLabels({ ...ofJob, admission: 0 });
+  return labels;
+}
+
 /** The labels that tell the replicas of a job apart. */
 export function replicaLabels(role: string, index: number): Record<string, string> {
   return { [LABEL.replicaType]: role.toLowerCase(), [LABEL.replicaIndex]: String(index) };
+}
+
+/**
+ * The labels that select the pods of one replica type in their cluster. Source: Kubeflow's `GenLabelSelector`.
+ * `operatorName` undefined: the kind is not served any more.
+ */
+export function replicaSelector(
+  job: { readonly name: string },
+  { role, operatorName }: { readonly role: string; readonly operatorName: string | undefined },
+): Record<string, string> {
+  return {
+    [LABEL.jobName]: job.name,
+    ...(operatorName === undefined ? {} : { [LABEL.operatorName]: operatorName }),
+    [LABEL.replicaType]: role.toLowerCase(),
+  };
+}
+
+/** Such labels as text, sorted by key, as Kubernetes' `FormatLabelSelector` writes them. */
+export function selectorText(labels: Readonly<Record<string, string>>): string {
+  return Object.entries(labels)
+    .sort(([a], [b]) => compareText(a, b))
+    .map(([key, value]) => `${key}=${value}`)
+    .join(",");
 }

@@ -2,10 +2,12 @@ import type { Json, JsonObject } from "../../../runtime/json.ts";
 import { arrayAt, isJsonObject, objectAt, stringAt, stringMapAt } from "../../../runtime/json.ts";
 import type { JsonMeter } from "../../../runtime/json-bytes.ts";
 import { LABEL } from "../../job/labels.ts";
+import type { PlannedPlace } from "../../job/placement/placement.ts";
 import type { RestartPolicy, RestartScope } from "../../job/spec.ts";
 import { requireNodeLabels } from "../build-affinity.ts";
 import { sizedTexts, type TextMaker, WHOLE_TEXTS } from "../text-maker.ts";
 import {
+  checkpointKeys,
   environmentOf,
   missingEnv,
   placesOf,
@@ -16,6 +18,7 @@ import {
 } from "../variables.ts";
 import { mapContainers } from "../with-named.ts";
 import { admissionLabels, type Ownership, replicaLabels } from "./build-labels.ts";
+import { steeredTo } from "./steer-pod.ts";
 
 /** One attempt of one replica, and the parts that its kind adds to the pod. */
 export type PodReplica = {
@@ -31,6 +34,8 @@ export type PodReplica = {
   readonly interruptible: boolean | null;
   /** Labels that the node must have. */
   readonly nodeLabels: Readonly<Record<string, string>>;
+  /** The node that the pod is planned on. Null: none is, or the cluster's own gang scheduler chooses. */
+  readonly place: PlannedPlace | null;
   /** Environment by container name. It takes the place of the container's own variables of the same names. */
   readonly env: Readonly<Record<string, readonly JsonObject[]>>;
   /** By container name: variables that a container gets unless it has its own of the same names. */
@@ -81,7 +86,8 @@ function filler<T>({ template, annotations, inputs, ...of }: PodReplica, maker: 
   const variables = Object.fromEntries(
     Object.entries(of.variables).map(([name, value]): [string, T] => [name, maker.of(value)]),
   );
-  const places = placesOf(template, { variables, annotations, inputs }, maker);
+  const checkpoints = checkpointKeys(of.variables, maker);
+  const places = placesOf(template, { variables, annotations, inputs, checkpoints }, maker);
   const rendered = renderer({ variables: { ...variables, ...places }, annotations, inputs }, maker);
   return (text) => maker.json(rendered(text));
 }
@@ -103,7 +109,7 @@ function buildWith(ownership: Ownership, replica: PodReplica, made: (text: strin
     },
     spec: {
       ...podSpec,
-      ...requireNodeLabels(podSpec, replica.nodeLabels),
+      ...placing(podSpec, replica),
       ...appended(podSpec, "initContainers", replica.initContainers),
       ...appended(podSpec, "volumes", replica.volumes),
       ...withAccount(podSpec, replica.serviceAccount),
@@ -111,6 +117,12 @@ function buildWith(ownership: Ownership, replica: PodReplica, made: (text: strin
       restartPolicy: podRestartPolicy(replica),
     },
   };
+}
+
+/** The members of a pod's spec that say which nodes may take it. */
+function placing(podSpec: JsonObject, { nodeLabels, place }: PodReplica): JsonObject {
+  const labeled = requireNodeLabels(podSpec, nodeLabels);
+  return place === null ? labeled : steeredTo({ ...podSpec, ...labeled }, place);
 }
 
 /**
@@ -127,6 +139,7 @@ function podLabels(ownership: Ownership, replica: PodReplica): Record<string, st
     ...replicaLabels(replica.role, replica.index),
     [LABEL.attempt]: String(replica.attempt),
     ...(replica.interruptible === null ? {} : { [LABEL.interruptible]: String(replica.interruptible) }),
+    ...(replica.place === null ? {} : { [LABEL.placement]: String(replica.place.version) }),
     ...(replica.isMaster ? { [LABEL.jobRole]: "master" } : {}),
   };
 }

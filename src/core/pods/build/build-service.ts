@@ -7,8 +7,7 @@ type ServiceReplica = {
   readonly name: string;
   readonly role: string;
   readonly index: number;
-  readonly portName: string;
-  readonly port: number;
+  readonly ports: readonly { readonly name: string; readonly port: number; readonly protocol?: string }[];
 };
 
 /**
@@ -16,7 +15,7 @@ type ServiceReplica = {
  * that a name never leads to a pod of an older admission. It publishes pods that are not ready, because members must
  * find each other before they are ready.
  */
-export function buildService(ownership: Ownership, { name, role, index, portName, port }: ServiceReplica): JsonObject {
+export function buildService(ownership: Ownership, { name, role, index, ports }: ServiceReplica): JsonObject {
   const labels = admissionLabels(ownership);
   return {
     apiVersion: "v1",
@@ -34,7 +33,7 @@ export function buildService(ownership: Ownership, { name, role, index, portName
         [LABEL.admission]: String(ownership.admission),
         ...replicaLabels(role, index),
       },
-      ports: [{ name: portName, port, targetPort: port }],
+      ports: ports.map((one) => ({ ...one, targetPort: one.port })),
     },
   };
 }

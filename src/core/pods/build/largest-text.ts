@@ -1,7 +1,7 @@
 import { JsonMeter, type SizedText } from "../../../runtime/json-bytes.ts";
 import { commandTexts } from "../template-texts.ts";
 import { sizedTexts } from "../text-maker.ts";
-import { placesOf, renderer } from "../variables.ts";
+import { checkpointKeys, placesOf, renderer } from "../variables.ts";
 import type { PodReplica } from "./build-pod.ts";
 
 /** A command or argument of a template, by its path there, and its bytes once its placeholders are filled in. */
@@ -12,7 +12,8 @@ export function largestText({ template, variables: given, annotations, inputs }:
   const maker = sizedTexts(new JsonMeter());
   const variables: Record<string, SizedText> = {};
   for (const [name, value] of Object.entries(given)) variables[name] = maker.of(value);
-  const places = placesOf(template, { variables, annotations, inputs }, maker);
+  const checkpoints = checkpointKeys(given, maker);
+  const places = placesOf(template, { variables, annotations, inputs, checkpoints }, maker);
   const sizeOf = renderer({ variables: { ...variables, ...places }, annotations, inputs }, maker);
   const texts = commandTexts(template).map(({ path, text }) => ({ path, bytes: sizeOf(text).bytes }));
   return texts.reduce<LargeText | null>((most, one) => (most === null || one.bytes > most.bytes ? one : most), null);

@@ -1,6 +1,7 @@
 import { canonicalJson, type Json, type JsonObject, objectAt, stringAt, stringMapAt } from "../../../runtime/json.ts";
-import { rolesOf } from "../../job/roles.ts";
+import { memberCount, membersByEnd, rolesOf } from "../../job/roles.ts";
 import type { JobSpec, ReplicaSpec } from "../../job/spec.ts";
+import type { Admission } from "../../job/status.ts";
 import { admissionLabels, type Ownership } from "./build-labels.ts";
 import { minResources } from "./min-resources.ts";
 
@@ -30,14 +31,20 @@ export function gangSchedulerOf(name: string | undefined): GangScheduler | null 
   return name === "volcano" || name === "scheduler-plugins" ? name : null;
 }
 
+/** An admission whose pods are grouped. */
+type GroupedGang = Pick<Admission, "members" | "ended"> & {
+  readonly scheduler: GangScheduler;
+  readonly spec: JobSpec;
+};
+
 /**
- * The manifest of an admission's PodGroup, with the name of the job. Sets queue and priority class for Volcano, and the
- * start timeout for scheduler-plugins, as Kubeflow does.
+ * The manifest of an admission's PodGroup, with the name of the job. Sets queue and priority class for Volcano, and for
+ * scheduler-plugins the start timeout if somebody asked for one, as Kubeflow does.
+ *
+ * Members that have ended need no room any more, and others may have it. So the group asks for the pods of the others
+ * alone. Else a scheduler would not place a pod that is restarted until there is room for all.
  */
-export function buildPodGroup(
-  ownership: Ownership,
-  of: { readonly scheduler: GangScheduler; readonly spec: JobSpec; readonly members: Readonly<Record<string, number>> },
-): JsonObject {
+export function buildPodGroup(ownership: Ownership, of: GroupedGang): JsonObject {
   const spec = groupSpec(of);
   return {
     apiVersion: GANG_SCHEDULERS[of.scheduler].apiVersion,
@@ -52,17 +59,18 @@ export function buildPodGroup(
   };
 }
 
-function groupSpec({ scheduler, spec, members }: Parameters<typeof buildPodGroup>[1]): JsonObject {
+function groupSpec(of: GroupedGang): JsonObject {
+  const { scheduler, spec } = of;
   const policy = spec.runPolicy.schedulingPolicy;
+  const { left, succeeded } = membersByEnd(of);
   const replicas = rolesOf(spec).map((role) => {
     const replica = spec.replicaSpecs[role] as ReplicaSpec;
-    return { role, replicas: members[role] ?? 0, template: replica.template };
+    return { role, replicas: left[role] ?? 0, template: replica.template };
   });
-  const minMember = Math.min(
-    policy.minAvailable,
-    replicas.reduce((sum, role) => sum + role.replicas, 0),
-  );
-  const base: JsonObject = { minMember, minResources: policy.minResources ?? minResources(minMember, replicas) };
+  const minMember = Math.max(1, Math.min(policy.minAvailable - succeeded, memberCount(left)));
+  // Resources that the job names are those of a whole gang.
+  const named = of.ended === undefined ? policy.minResources : undefined;
+  const base: JsonObject = { minMember, minResources: named ?? minResources(minMember, replicas) };
   if (scheduler === "volcano") {
     return {
       ...base,
@@ -70,8 +78,8 @@ function groupSpec({ scheduler, spec, members }: Parameters<typeof buildPodGroup
       ...(policy.priorityClass ? { priorityClassName: policy.priorityClass } : {}),
     };
   }
-  const { scheduleTimeoutSeconds } = policy;
-  return scheduleTimeoutSeconds > 0 ? { ...base, scheduleTimeoutSeconds } : base;
+  const { scheduleTimeoutSeconds, isTimeoutDefault = false } = policy;
+  return scheduleTimeoutSeconds > 0 && !isTimeoutDefault ? { ...base, scheduleTimeoutSeconds } : base;
 }
 
 /** Adds a pod to the group of its job. Keeps a scheduler that the template names. */

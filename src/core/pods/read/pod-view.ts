@@ -44,6 +44,8 @@ export type PodView = {
   /** The uid of the controlling owner. Null: none. */
   readonly controllerUid: string | null;
   readonly jobUid: string | null;
+  /** True: Gangway has released it, and no other owner has it. It belongs to no job, whatever labels it has. */
+  readonly released?: true;
   /** 0 if the label is missing or not a number. The same for `attempt`. */
   readonly admission: number;
   readonly attempt: number;
@@ -103,6 +105,7 @@ export function podView(pod: JsonObject): PodView {
     labels,
     controllerUid: controllerUid(metadata),
     jobUid: labels[LABEL.jobUid] ?? null,
+    ...(isReleased(metadata) ? { released: true } : {}),
     admission: wholeNumber(labels[LABEL.admission]) ?? 0,
     attempt: wholeNumber(labels[LABEL.attempt]) ?? 0,
     role: labels[LABEL.replicaType] ?? null,
@@ -143,6 +146,10 @@ export function hasEndedItself(pod: Pick<PodView, "phase" | "deleting" | "endedF
 /** How often containers of a pod were restarted, init containers included. */
 export function containerRestarts({ containers, initRestarts }: PodView): number {
   return containers.reduce((sum, { restarts }) => sum + restarts, initRestarts);
+}
+
+function isReleased(metadata: JsonObject): boolean {
+  return controllerUid(metadata) === null && stringMapAt(metadata, "annotations")[LABEL.released] !== undefined;
 }
 
 /** The uid of the owner that controls an object. Null: none. */

@@ -1,11 +1,12 @@
 import { isJsonObject, type JsonObject, objectAt, stringAt } from "../../../runtime/json.ts";
 import type { JsonMeter } from "../../../runtime/json-bytes.ts";
-import { podNodeLabels } from "../../job/flavor-labels.ts";
-import { isInterruptible, specNow } from "../../job/interruptible.ts";
+import { ofRole, podNodeLabels } from "../../job/flavor-labels.ts";
+import { asksInterruptible, specNow, staysInterruptible } from "../../job/interruptible.ts";
 import type { Job } from "../../job/job.ts";
 import { anchorName } from "../../job/names.ts";
+import type { PlannedPlaces } from "../../job/placement/placement.ts";
 import type { GangAdmission } from "../../job/status.ts";
-import { defaultContainerOf, portOf } from "../../kinds/containers.ts";
+import { defaultContainerOf, servicePortsOf } from "../../kinds/containers.ts";
 import type { Gang, Kind } from "../../kinds/kind.ts";
 import { buildAnchor } from "../../pods/build/build-anchor.ts";
 import type { BuildConfig } from "../../pods/build/build-config.ts";
@@ -24,10 +25,15 @@ import { toldMembers } from "../partial-gang.ts";
 export type BuildTarget = {
   readonly job: Job;
   readonly kind: Kind;
-  readonly admission: Pick<GangAdmission, "number" | "cluster" | "members" | "flavorLabels" | "partial" | "told">;
+  readonly admission: Pick<
+    GangAdmission,
+    "number" | "cluster" | "fence" | "members" | "flavorLabels" | "partial" | "told" | "ended"
+  >;
   readonly build: BuildConfig;
   /** The gang scheduler that the admission was started with. Null: none. */
   readonly scheduler: GangScheduler | null;
+  /** Where its pods are planned. A gang scheduler chooses the nodes itself. Omitted: they are planned nowhere. */
+  readonly places?: PlannedPlaces;
 };
 
 /** The member and the attempt that a pod is for. */
@@ -44,7 +50,7 @@ export function createAnchor(target: BuildTarget): Action {
 /** The manifest of the admission's PodGroup. */
 export function podGroupManifest(target: BuildTarget, scheduler: GangScheduler): JsonObject {
   const { job, admission } = target;
-  return buildPodGroup(ownershipOf(target), { scheduler, spec: job.spec, members: admission.members });
+  return buildPodGroup(ownershipOf(target), { ...admission, scheduler, spec: job.spec });
 }
 
 export function createPodGroup(target: BuildTarget, manifest: JsonObject): Action {
@@ -79,8 +85,8 @@ export function podBytes(target: BuildTarget, replica: PodReplica, meter: JsonMe
 export function createService(target: BuildTarget, slot: PodSlot): Action | null {
   const { kind, job } = target;
   if (kind.defaultPort === null) return null;
-  const port = portOf(job.spec, slot.role, kind);
-  const replica = { name: slot.name, role: slot.role, index: slot.index, portName: kind.defaultPort.name, port };
+  const { name, role, index } = slot;
+  const replica = { name, role, index, ports: servicePortsOf(job.spec, role, kind) };
   return { ...owned(target), kind: "createService", manifest: buildService(ownershipOf(target), replica) };
 }
 
@@ -116,8 +122,9 @@ export function podReplica(target: BuildTarget, slot: PodSlot): PodReplica {
     template: isJsonObject(template) ? template : {},
     restartPolicy: spec?.restartPolicy ?? kind.defaults.restartPolicy,
     restartScope: job.spec.runPolicy.restartScope,
-    interruptible: interruptibleOf(job),
-    nodeLabels: podNodeLabels(podRequests(objectAt(template, "spec")), admission.flavorLabels),
+    interruptible: interruptibleOf(job, slot.role),
+    place: placeOf(target, slot),
+    nodeLabels: podNodeLabels(podRequests(objectAt(template, "spec")), ofRole(admission.flavorLabels, slot.role)),
     env: made.env,
     defaultEnv: made.defaultEnv ?? {},
     initContainers: made.initContainers,
@@ -128,6 +135,7 @@ export function podReplica(target: BuildTarget, slot: PodSlot): PodReplica {
     variables: podVariables({
       job,
       admission: admission.number,
+      fence: admission.fence,
       attempt: slot.attempt,
       role: slot.role,
       index: slot.index,
@@ -139,9 +147,18 @@ export function podReplica(target: BuildTarget, slot: PodSlot): PodReplica {
   };
 }
 
-/** Whether pods are interruptible now. Null for a job that never was interruptible. */
-function interruptibleOf({ spec, status }: Job): boolean | null {
-  return spec.runPolicy.interruptible === true ? isInterruptible(spec.runPolicy, status.attempts) : null;
+/**
+ * The planned place of a pod. A pod that is not interruptible any more needs other nodes than those that were planned,
+ * so its template alone decides.
+ */
+function placeOf({ scheduler, places, job }: BuildTarget, { role, index }: PodSlot): PodReplica["place"] {
+  if (scheduler !== null || interruptibleOf(job, role) === false) return null;
+  return places?.(role, index) ?? null;
+}
+
+/** Whether pods of a replica type are interruptible now. Null for one that never was interruptible. */
+function interruptibleOf({ spec, status }: Job, role: string): boolean | null {
+  return asksInterruptible(spec, role) ? staysInterruptible(spec.runPolicy, status.attempts) : null;
 }
 
 /** The gang of an admission, as its kind is asked about it. */

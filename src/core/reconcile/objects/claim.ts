@@ -1,3 +1,4 @@
+import { hasLabels } from "../../job/labels.ts";
 import type { ObjectView } from "../observed.ts";
 
 /** The fields of an object that a claim reads. */
@@ -33,7 +34,7 @@ export type ClaimAction = {
  * Kubernetes' `BaseControllerRefManager.ClaimObject`.
  */
 export function claimVerdict(object: Claimable, { anchor, selector }: Claimant): ClaimVerdict {
-  const matches = Object.entries(selector).every(([label, value]) => object.labels[label] === value);
+  const matches = hasLabels(object.labels, selector);
   if (object.controllerUid !== null) {
     if (object.controllerUid !== anchor.uid) return "leave";
     if (matches) return "owned";

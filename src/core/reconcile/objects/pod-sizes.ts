@@ -5,6 +5,7 @@
  */
 import { charsLeft } from "../../../runtime/chars-left.ts";
 import { JsonMeter } from "../../../runtime/json-bytes.ts";
+import { asksInterruptible } from "../../job/interruptible.ts";
 import type { Job } from "../../job/job.ts";
 import { replicaName } from "../../job/names.ts";
 import type { FieldError } from "../../job/request/sent.ts";
@@ -34,7 +35,8 @@ const SMALL_REPLICAS = 100;
 
 /**
  * The errors of a job whose pods would be too large, before any of them is built. Paths are those of the API. Counts
- * everything but the node labels of flavors. A kind from outside is asked for its first and its last member only.
+ * everything but the node labels of flavors and the planned nodes. A kind from outside is asked for its first and its
+ * last member only.
  */
 export function sizeErrors(job: Job, kind: Kind, isOwn: boolean): readonly FieldError[] {
   if (isOwn && isSmall(job)) return [];
@@ -89,7 +91,7 @@ function largestPod(
   const { job } = target;
   const { system } = job.status.attempts;
   const later = { ...job.status, attempts: { ...job.status.attempts, system: Math.max(system, NUMBER_MAX) } };
-  const jobs = job.spec.runPolicy.interruptible === true ? [job, { ...job, status: later }] : [job];
+  const jobs = asksInterruptible(job.spec, role) ? [job, { ...job, status: later }] : [job];
   const measured = jobs.flatMap((one) =>
     [...new Set([0, replicas - 1])].map((index): MeasuredPod => {
       const slot: PodSlot = { role, index, name: replicaName(job.name, role, index), attempt: NUMBER_MAX };
@@ -114,14 +116,22 @@ export type PodChoice =
   | { readonly kind: "create"; readonly replicas: readonly PodReplica[]; readonly more: boolean }
   | { readonly kind: "tooLarge"; readonly name: string; readonly bytes: number };
 
+/** A pod that only the names of its planned nodes make too large is made without them. */
+function steeredIfSmall(target: BuildTarget, slot: PodSlot, meter: JsonMeter): MeasuredPod {
+  const replica = podReplica(target, slot);
+  const bytes = podBytes(target, replica, meter);
+  if (bytes <= POD_BYTES_MAX || replica.place === null) return { replica, bytes };
+  const bare = { ...replica, place: null };
+  return { replica: bare, bytes: podBytes(target, bare, meter) };
+}
+
 /** Chooses the first pods that fit into a step. Builds none of them. */
 export function choosePods(target: BuildTarget, slots: readonly PodSlot[]): PodChoice {
   const meter = new JsonMeter();
   const replicas: PodReplica[] = [];
   let sum = 0;
   for (const slot of slots) {
-    const replica = podReplica(target, slot);
-    const bytes = podBytes(target, replica, meter);
+    const { replica, bytes } = steeredIfSmall(target, slot, meter);
     if (bytes > POD_BYTES_MAX) return { kind: "tooLarge", name: slot.name, bytes };
     sum += bytes;
     if (sum > STEP_BYTES_MAX && replicas.length > 0) return { kind: "create", replicas, more: true };

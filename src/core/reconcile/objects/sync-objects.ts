@@ -1,6 +1,7 @@
 import { canonicalJson, objectAt, stringAt, stringMapAt } from "../../../runtime/json.ts";
 import { append } from "../../../runtime/lists.ts";
 import { LABEL } from "../../job/labels.ts";
+import { placesIn } from "../../job/placement/placement.ts";
 import { keptMembers } from "../../job/roles.ts";
 import type { GangAdmission } from "../../job/status.ts";
 import type { PodReplica } from "../../pods/build/build-pod.ts";
@@ -11,6 +12,7 @@ import type { Action } from "../decision.ts";
 import { type Draft, type Inputs, OUTSTANDING_MS } from "../decision-draft.ts";
 import type { JudgedArrangement } from "../judge-pods.ts";
 import type { ConfigMapView, ObjectView } from "../observed.ts";
+import { doomedByRepair } from "../repair-placement.ts";
 import {
   type BuildTarget,
   createAnchor,
@@ -43,13 +45,14 @@ export function syncObjects(
   const { scheduler } = arranged.gang;
   const kept = { ...admission, members: keptMembers(job, admission) };
   const draftJob = { ...job, status: draft.status };
-  const target: BuildTarget = { job: draftJob, kind, admission: kept, build: config.build, scheduler };
+  const places = placesIn(inputs.placement);
+  const target: BuildTarget = { job: draftJob, kind, admission: kept, build: config.build, scheduler, places };
   const due = duePods(draft, inputs, { admission: kept, arranged });
   const chosen = choosePods(target, due);
   if (chosen.kind === "tooLarge") return chosen;
   if (chosen.more) draft.recheckAtMs.push(nowMs + MORE_PODS_MS);
   const actions = [
-    ...doomedPods(arranged).map((pod) => deletePod(target, pod)),
+    ...[...doomedPods(arranged), ...doomedByRepair(arranged.slots, places)].map((pod) => deletePod(target, pod)),
     ...strayServices(arranged).map((service) => deleteService(target, service)),
     ...creations(target, arranged, chosen.replicas),
   ];

@@ -50,12 +50,12 @@ export function applyCacheLookup(
   at: { readonly nowMs: number; readonly config: ReconcileConfig },
 ): Decision {
   const kind = kindOfJob(at.config.kinds, job);
-  const inputs: Inputs = { job, kind, observed: [], refused: null, ...at };
+  const inputs: Inputs = { job, kind, observed: [], refused: null, placement: null, ...at };
   const draft = startDraft(job);
   if (answer.kind === "hit") end(draft, inputs, answer.by);
   else if (answer.kind === "pending") wait(draft, inputs, answer.by);
   else miss(draft, inputs);
-  return finishDraft(draft, job);
+  return finishDraft(draft, job, at.nowMs);
 }
 
 const NOTHING = {
@@ -88,7 +88,9 @@ function end(draft: Draft, inputs: Inputs, by: Job): void {
     reportedAtMs: nowMs,
   };
   const name = `${by.namespace}/${by.name}`;
-  draft.status = { ...draft.status, info, cache: { state: "hit", by: name } };
+  const { outputs } = by.status;
+  const reused = outputs === undefined ? {} : { outputs };
+  draft.status = { ...draft.status, info, ...reused, cache: { state: "hit", by: name } };
   finishJob(draft, inputs, {
     phase: "SUCCEEDED",
     message: `${job.spec.kind} ${job.name} has succeeded: it ${reason}.`,

@@ -23,7 +23,7 @@ export function kindFailed(
   const draft = startDraft(job);
   if (known !== undefined && nowMs < known.notBeforeMs) {
     draft.recheckAtMs.push(known.notBeforeMs);
-    return finishDraft(draft, job);
+    return finishDraft(draft, job, nowMs);
   }
   const failed = failedCall(known?.failedCalls ?? 0, thrownText(error), nowMs);
   const { failedCalls, lastFailure, notBeforeMs } = failed;
@@ -40,11 +40,11 @@ export function kindFailed(
     const failure = { code: "PluginFailed", kind: "SYSTEM", message: ended, container: null, exitCode: null } as const;
     finishJob(
       draft,
-      { job, kind, observed: [], nowMs, config, refused: null },
+      { job, kind, observed: [], nowMs, config, refused: null, placement: null },
       { phase: "FAILED", failure, message: ended },
     );
   }
-  const decision = finishDraft(draft, job);
+  const decision = finishDraft(draft, job, nowMs);
   invariant(decision.record !== null, "a failure is recorded");
   return decision;
 }

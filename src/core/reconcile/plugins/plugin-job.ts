@@ -36,7 +36,7 @@ function start(draft: Draft, { job, nowMs }: Inputs, admission: Admission): void
     failedCalls: 0,
     notBeforeMs: nowMs,
   };
-  const { info: _info, ...status } = draft.status;
+  const { info: _info, outputs: _outputs, ...status } = draft.status;
   draft.status = {
     ...status,
     phase: "STARTING",

@@ -3,9 +3,12 @@
  * and deadlines as gangs.
  */
 import { invariant } from "../../../runtime/assert.ts";
+import { foreignText } from "../../../runtime/foreign-text.ts";
+import { canonicalJson } from "../../../runtime/json.ts";
 import type { Job } from "../../job/job.ts";
 import { isTerminal } from "../../job/status.ts";
 import type { PluginRecord, PluginStage, RecordedInfo, TaskPhase } from "../../job/task-info.ts";
+import type { PluginEvent } from "../../kinds/plugin-services.ts";
 import { type ReadTransition, readTransition } from "../../kinds/read-transition.ts";
 import { kindOfJob } from "../../kinds/registry.ts";
 import { expire } from "../clean-up.ts";
@@ -28,11 +31,13 @@ import { failedCall, isLive, NO_STATE, pluginRunner } from "./plugin-job.ts";
 export type DueCall = { readonly stage: Exclude<PluginStage, "done">; readonly plugin: PluginRecord };
 
 /**
- * How a call ended. `failed`: it threw an error or hung, or its plugin could not be loaded.
+ * How a call ended. `failed`: it threw an error or hung, or its plugin could not be loaded. `events`: those that the
+ * plugin recorded meanwhile.
  */
-export type CallOutcome =
+export type CallOutcome = (
   | { readonly kind: "returned"; readonly value: unknown }
-  | { readonly kind: "failed"; readonly message: string; readonly isCutOff?: boolean };
+  | { readonly kind: "failed"; readonly message: string; readonly isCutOff?: boolean }
+) & { readonly events?: readonly PluginEvent[] };
 
 /** The replica key under which a job without pods counts its attempts. */
 const TASK = "Task/0";
@@ -57,8 +62,9 @@ export function afterCall(
   at: { readonly nowMs: number; readonly config: ReconcileConfig },
 ): Decision {
   const kind = kindOfJob(at.config.kinds, job);
-  const inputs: Inputs = { job, kind, observed: [], refused: null, ...at };
+  const inputs: Inputs = { job, kind, observed: [], refused: null, placement: null, ...at };
   const draft = startDraft(job);
+  noteEvents(draft, outcome.events ?? []);
   if (outcome.kind === "failed") countFailedCall(draft, inputs, call, outcome.message);
   else if (call.stage === "handle") applyTransition(draft, inputs, call, outcome.value);
   else if (call.stage === "abort") changePlugin(draft, { ...call.plugin, stage: "finalize", ...fresh(inputs) });
@@ -67,7 +73,7 @@ export function afterCall(
   pluginRunner.abort(draft, inputs);
   pluginRunner.finalize(draft, inputs);
   expire(draft, inputs);
-  return finishDraft(draft, job);
+  return finishDraft(draft, job, at.nowMs);
 }
 
 function fresh({ nowMs }: Inputs): Pick<PluginRecord, "failedCalls" | "notBeforeMs"> {
@@ -106,6 +112,7 @@ function applyTransition(draft: Draft, inputs: Inputs, call: DueCall, returned: 
   const state = transition.state ?? call.plugin.state;
   const unchanged = call.plugin.failedCalls === 0 ? call.plugin.notBeforeMs : nowMs;
   changePlugin(draft, { ...call.plugin, state, failedCalls: 0, notBeforeMs: unchanged });
+  noteOutputs(draft, inputs, transition);
   noteProgress(draft, inputs, transition);
   draft.recheckAtMs.push(nowMs + transition.recheckAfterMs);
   applyPhase(draft, inputs, transition);
@@ -164,7 +171,8 @@ function retry(draft: Draft, inputs: Inputs, { failure, cleanup }: ReadTransitio
     const reason = reasonOf(job, "Restarting");
     const message = `${job.spec.kind} ${job.name} is restarting because it failed: ${why}.`;
     changeCondition(draft, { type: "Restarting", status: "True", reason, message }, nowMs);
-    draft.status = { ...draft.status, phase: "RESTARTING" };
+    const { outputs: _left, ...status } = draft.status;
+    draft.status = { ...status, phase: "RESTARTING" };
     draft.events.push({ type: "Warning", reason, message });
   }
   leaveAttempt(draft, inputs, cleanup ? "abort" : "finalize");
@@ -192,6 +200,29 @@ function afterFinalize(draft: Draft, inputs: Inputs, plugin: PluginRecord): void
   changePlugin(draft, { ...plugin, attempt, stage: "handle", state: NO_STATE, failedCalls: 0, notBeforeMs });
   const { attempts } = draft.status;
   draft.status = { ...draft.status, attempts: { ...attempts, byReplica: { ...attempts.byReplica, [TASK]: attempt } } };
+}
+
+const EVENT_BYTES_MAX = 1_024;
+
+/** Adds the events that a plugin recorded itself. */
+function noteEvents(draft: Draft, events: readonly PluginEvent[]): void {
+  for (const { reason, message, isWarning = false } of events) {
+    const type = isWarning ? "Warning" : "Normal";
+    draft.events.push({ type, reason, message: foreignText(message, EVENT_BYTES_MAX) });
+  }
+}
+
+const OUTPUTS_TOLD_MAX = 20;
+
+/** Records outputs that are new, with an event that names them. */
+function noteOutputs(draft: Draft, { job }: Inputs, { outputs }: ReadTransition): void {
+  if (outputs === null || canonicalJson(outputs) === canonicalJson(draft.status.outputs ?? {})) return;
+  draft.status = { ...draft.status, outputs };
+  const names = Object.keys(outputs);
+  const more = names.length > OUTPUTS_TOLD_MAX ? ` and ${names.length - OUTPUTS_TOLD_MAX} more` : "";
+  const told = names.length === 0 ? "none" : `${names.slice(0, OUTPUTS_TOLD_MAX).join(", ")}${more}`;
+  const message = `${job.spec.kind} ${job.name} has recorded outputs: ${told}.`;
+  draft.events.push({ type: "Normal", reason: reasonOf(job, "OutputsRecorded"), message });
 }
 
 /**

@@ -41,7 +41,7 @@ export function recordProblems(
 ): void {
   const { next, rewordAtMs } = nextProblems(draft.status.podProblems, groupProblems(each), {
     nowMs,
-    writesAnyway: () => finishDraft(draft, job).record !== null,
+    writesAnyway: () => finishDraft(draft, job, nowMs).record !== null,
   });
   if (rewordAtMs !== null) draft.recheckAtMs.push(rewordAtMs);
   if (next === undefined) forgetProblems(draft);

@@ -770,9 +770,11 @@ export type ExplainJobResponse = Message<"gangway.v1.ExplainJobResponse"> & {
    * The main reason, in CamelCase. For a job that was admitted and whose pods do not start: the reason of the problem
    * that most pods have, such as Unschedulable. For a job that waits: QuotaExhausted, AboveQuota, NoQuota, Reserved,
    * PoolFrozen, UnknownQueue, QueueStopped, QueueFrozen, QueueFull, TenantFull, NoCapacity, TooLarge, NoCluster,
-   * Preempting, Reserving, KeptForReservation, Backoff, Draining, BehindHead, WaitingForCache or NotEvaluated.
-   * ClusterUnreachable: the cluster in which it has, or may have, pods does not answer. NodeSilent: it waits until pods
-   * have ended whose node does not report to the cluster.
+   * Preempting, Reserving, KeptForReservation, Backoff, Draining, BehindHead, WaitingForCache, ClusterGivenUp or
+   * NotEvaluated.
+   * ClusterUnreachable: the cluster in which it has, or may have, pods does not answer. ClusterUnusable: that cluster
+   * answers, and does not accept this service. NodeSilent: it waits until pods have ended whose node does not report to
+   * the cluster.
    *
    * @generated from field: string reason = 4;
    */
@@ -878,9 +880,10 @@ export type ClusterRefusal = Message<"gangway.v1.ClusterRefusal"> & {
   cluster: string;
 
   /**
-   * Cordoned, Unreachable, NotSelected (by the job's placement), NoSuchFlavor, Draining, TooLarge (more than the empty
-   * cluster can take), NoCapacity, CapacityUnknown or Retired (a simulated cluster, and a real one is registered). In
-   * SimulateJobResponse also the reason of a queue that could never admit the gang.
+   * Cordoned, Unreachable, Unusable (it answers, and does not accept this service), NotSelected (by the job's
+   * placement), NoSuchFlavor, Draining, TooLarge (more than the empty cluster can take), NoCapacity, CapacityUnknown or
+   * Retired (a simulated cluster, and a real one is registered). In SimulateJobResponse also the reason of a queue that
+   * could never admit the gang.
    *
    * @generated from field: string reason = 2;
    */
@@ -1579,8 +1582,8 @@ export type StreamJobLogsResponse = Message<"gangway.v1.StreamJobLogsResponse"> 
   lines: LogLine[];
 
   /**
-   * The lines, and those of the next messages until one names another log, are not read from a pod now: they were kept
-   * when this container failed. Without `text`. Omitted: they are read from a pod, or belong to the log before.
+   * The lines of this message are not read from a pod now: they were kept when this container failed, and are all
+   * that are returned of it. Without `text`. Omitted: the lines are read from a pod.
    *
    * @generated from field: gangway.v1.FailureLog kept = 2;
    */
@@ -2151,8 +2154,9 @@ export const JobService: GenService<{
   },
   /**
    * Streams the logs of a job's containers, read from its cluster. With `follow`, the stream continues across restarts
-   * of pods until the job has ended. Without it, replicas that have no log are passed over unless none has one. Of a
-   * replica whose pod is gone or has no log, the last lines that were kept when its containers failed are returned.
+   * of pods until the job has ended. Without it, replicas that have no log are skipped unless none has one. For a
+   * replica whose pod is gone or has no log, the last lines that were kept when its containers failed are returned;
+   * with `follow`, once the job has ended.
    *
    * NOT_FOUND: the job (JOB_NOT_FOUND) or the replica (REPLICA_NOT_FOUND) does not exist. INVALID_ARGUMENT: the
    * container does not exist, or more than 100 replicas are to be followed. FAILED_PRECONDITION: the container has not

@@ -568,14 +568,14 @@ export const PodSecurityLevel = {
   UNSPECIFIED: 0,
 
   /**
-   * Nothing is forbidden but what would take a pod out of Gangway's hands.
+   * Forbids only what would take a pod out of Gangway's control.
    *
    * @generated from enum value: POD_SECURITY_LEVEL_PRIVILEGED = 1;
    */
   PRIVILEGED: 1,
 
   /**
-   * Known ways to gain the rights of the node are forbidden.
+   * Forbids known ways to gain the rights of the node.
    *
    * @generated from enum value: POD_SECURITY_LEVEL_BASELINE = 2;
    */

@@ -75,7 +75,7 @@ export const QueuePreemptionSchema: GenMessage<QueuePreemption> = /*@__PURE__*/
   messageDesc(file_gangway_v1_queue_policy, 1);
 
 /**
- * Which jobs of other queues of the tree, which borrow, may be preempted for one whose queue borrows too.
+ * Which jobs of other queues of the tree that borrow may be preempted for a job whose queue borrows too.
  *
  * @generated from message gangway.v1.BorrowWithin
  */
@@ -88,7 +88,7 @@ export type BorrowWithin = Message<"gangway.v1.BorrowWithin"> & {
   policy: BorrowWithinPolicy;
 
   /**
-   * Only jobs up to this priority are preempted. Omitted: those of any priority below that of the job that waits. Only
+   * Only jobs up to this priority are preempted. Omitted: jobs of any priority below that of the waiting job. Only
    * with a policy other than NEVER.
    *
    * @generated from field: optional int32 max_priority = 2;
@@ -141,8 +141,8 @@ export const FlavorFungibilitySchema: GenMessage<FlavorFungibility> = /*@__PURE_
   messageDesc(file_gangway_v1_queue_policy, 3);
 
 /**
- * How long an admitted job of the queue runs at least before it may be preempted. Where none is set up to the root: as
- * long as its last backoff was, if it was preempted before.
+ * How long an admitted job of the queue runs before it may be preempted. If no queue up to the root sets it, a job that
+ * was preempted before is protected for as long as its last backoff was.
  *
  * @generated from message gangway.v1.MinRuntime
  */
@@ -170,15 +170,14 @@ export const MinRuntimeSchema: GenMessage<MinRuntime> = /*@__PURE__*/
   messageDesc(file_gangway_v1_queue_policy, 4);
 
 /**
- * Lets the priority of a job grow while it waits, so that others do not pass it for ever. Only the order of admission
- * goes by this effective priority. Preemption compares the jobs' own priorities.
+ * Raises the priority of a waiting job by a step for each interval that it has waited, so that others do not pass it
+ * for ever. Only the order of admission uses this effective priority. Preemption compares the jobs' own priorities.
  *
  * @generated from message gangway.v1.PriorityAgeing
  */
 export type PriorityAgeing = Message<"gangway.v1.PriorityAgeing"> & {
   /**
-   * The time of waiting after which the priority has grown by one more step: from one second to 366 days. A job waits
-   * from its creation, or from the end of its last admission. Required.
+   * From one second to 366 days. A job waits from its creation, or from the end of its last admission. Required.
    *
    * @generated from field: google.protobuf.Duration interval = 1;
    */
@@ -192,7 +191,7 @@ export type PriorityAgeing = Message<"gangway.v1.PriorityAgeing"> & {
   step?: number | undefined;
 
   /**
-   * By how much the priority grows at most: from 1 to 1,000,000,000. It also stays below the value of the next higher
+   * The most by which the priority rises: from 1 to 1,000,000,000. It also stays below the value of the next higher
    * priority class. Required.
    *
    * @generated from field: int32 limit = 3;
@@ -208,7 +207,7 @@ export const PriorityAgeingSchema: GenMessage<PriorityAgeing> = /*@__PURE__*/
   messageDesc(file_gangway_v1_queue_policy, 5);
 
 /**
- * Compares the share of the taker's branch, once its job is admitted, with that of the victim's branch.
+ * Compares the share of the preemptor's branch, once its job is admitted, with the share of the victim's branch.
  *
  * @generated from enum gangway.v1.FairSharingStrategy
  */
@@ -236,7 +235,7 @@ export const FairSharingStrategy = {
 } as const;
 
 /**
- * Compares the share of the taker's branch, once its job is admitted, with that of the victim's branch.
+ * Compares the share of the preemptor's branch, once its job is admitted, with the share of the victim's branch.
  *
  * @generated from enum gangway.v1.FairSharingStrategy
  */
@@ -249,7 +248,7 @@ export const FairSharingStrategySchema: GenEnum<FairSharingStrategy> = /*@__PURE
   enumDesc(file_gangway_v1_queue_policy, 0);
 
 /**
- * Which jobs of the same queue may be preempted for one that waits.
+ * Which jobs of the same queue may be preempted for a waiting job.
  *
  * @generated from enum gangway.v1.WithinQueuePreemption
  */
@@ -269,14 +268,14 @@ export const WithinQueuePreemption = {
   NEVER: 1,
 
   /**
-   * Those with a lower priority.
+   * Jobs with a lower priority.
    *
    * @generated from enum value: WITHIN_QUEUE_PREEMPTION_LOWER_PRIORITY = 2;
    */
   LOWER_PRIORITY: 2,
 
   /**
-   * Those with a lower priority, and those with the same priority that are newer.
+   * Jobs with a lower priority, and newer jobs with the same priority.
    *
    * @generated from enum value: WITHIN_QUEUE_PREEMPTION_LOWER_OR_NEWER_EQUAL_PRIORITY = 3;
    */
@@ -284,7 +283,7 @@ export const WithinQueuePreemption = {
 } as const;
 
 /**
- * Which jobs of the same queue may be preempted for one that waits.
+ * Which jobs of the same queue may be preempted for a waiting job.
  *
  * @generated from enum gangway.v1.WithinQueuePreemption
  */
@@ -297,7 +296,7 @@ export const WithinQueuePreemptionSchema: GenEnum<WithinQueuePreemption> = /*@__
   enumDesc(file_gangway_v1_queue_policy, 1);
 
 /**
- * Which jobs of other queues of the tree, which borrow, may be preempted for one whose queue takes back its quota.
+ * Which jobs of other queues of the tree that borrow may be preempted when the queue takes back its quota.
  *
  * @generated from enum gangway.v1.ReclaimWithinTree
  */
@@ -317,7 +316,7 @@ export const ReclaimWithinTree = {
   NEVER: 1,
 
   /**
-   * Those with a lower priority.
+   * Jobs with a lower priority.
    *
    * @generated from enum value: RECLAIM_WITHIN_TREE_LOWER_PRIORITY = 2;
    */
@@ -332,7 +331,7 @@ export const ReclaimWithinTree = {
 } as const;
 
 /**
- * Which jobs of other queues of the tree, which borrow, may be preempted for one whose queue takes back its quota.
+ * Which jobs of other queues of the tree that borrow may be preempted when the queue takes back its quota.
  *
  * @generated from enum gangway.v1.ReclaimWithinTree
  */

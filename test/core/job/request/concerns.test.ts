@@ -1,33 +1,49 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Job } from "../../../../src/core/job/job.ts";
-import { concernsOf } from "../../../../src/core/job/request/concerns.ts";
+import { concernsOf, type SilentClusters } from "../../../../src/core/job/request/concerns.ts";
 import type { Admission } from "../../../../src/core/job/status.ts";
 import { pytorch, Scene } from "../../reconcile/scene.ts";
 
 const AT = Date.UTC(2026, 0, 2, 3, 4, 5);
-const SILENT = new Map([["c1", AT]]);
+const AT_TEXT = "2026-01-02T03:04:05.000Z";
+const SILENCE = { sinceMs: AT, unusable: null };
+const SILENT: SilentClusters = new Map([["c1", SILENCE]]);
 const { job: RUNS } = new Scene(pytorch()).start();
 const [LIVE] = RUNS.admissions;
 assert.ok(LIVE !== undefined);
 
 const having = (admission: Partial<Admission>): Job => ({ ...RUNS, admissions: [{ ...LIVE, ...admission }] });
-const words = (job: Job, silent: ReadonlyMap<string, number | null> = new Map()) =>
+const words = (job: Job, silent: SilentClusters = new Map()) =>
   concernsOf(job, silent).map(({ reason, message, sinceMs }) => `${reason} ${message} ${sinceMs}`);
 
 const SINCE = "has not answered since 2026-01-02T03:04:05.000Z";
 const EARLIER = "cluster c1, where pods of an earlier admission may still run,";
-const cases: Record<
-  string,
-  { readonly job: Job; readonly silent?: ReadonlyMap<string, number | null>; readonly says: string[] }
-> = {
+const cases: Record<string, { readonly job: Job; readonly silent?: SilentClusters; readonly says: string[] }> = {
   "a job that runs where all is well": { job: RUNS, says: [] },
-  "another cluster is silent": { job: RUNS, silent: new Map([["c2", AT]]), says: [] },
+  "another cluster is silent": { job: RUNS, silent: new Map([["c2", SILENCE]]), says: [] },
   "its cluster is silent": { job: RUNS, silent: SILENT, says: [`ClusterUnreachable cluster c1 ${SINCE} ${AT}`] },
   "its cluster has not answered yet": {
     job: RUNS,
-    silent: new Map([["c1", null]]),
+    silent: new Map([["c1", { sinceMs: null, unusable: null }]]),
     says: ["ClusterUnreachable cluster c1 has not answered yet null"],
+  },
+  "its cluster counts as lost": {
+    job: RUNS,
+    silent: new Map([["c1", { ...SILENCE, lostMs: AT + 60_000 }]]),
+    says: [`ClusterLost cluster c1 ${SINCE}, and counts as lost: whether pods run there is not known ${AT}`],
+  },
+  "a gang has left its lost cluster": {
+    job: having({ state: "undone", tokensReleasedMs: AT, abandonedMs: AT }),
+    silent: new Map([["c1", { ...SILENCE, lostMs: AT + 60_000 }]]),
+    says: [`ClusterLost ${EARLIER} ${SINCE}, and counts as lost: whether pods run there is not known ${AT}`],
+  },
+  "its cluster does not accept this service": {
+    job: RUNS,
+    silent: new Map([["c1", { sinceMs: AT, unusable: "words for operators" }]]),
+    says: [
+      `ClusterUnusable cluster c1 answers, but cannot be used since ${AT_TEXT}: an operator has to see to it ${AT}`,
+    ],
   },
   "an undone admission still has pods in a silent cluster": {
     job: having({ state: "undone", tokensReleasedMs: AT }),

@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { PlannedAdmission } from "../../../../src/core/plan/model/plan-types.ts";
-import type { FleetPlan } from "../../../../src/core/plan/round/run-round.ts";
+import { NotInVain } from "../not-in-vain.ts";
 import { Draw } from "../random-world.ts";
 import { ALL_STRATEGIES, playToRest, type RandomRest, RestFleet, randomRest } from "../rest-world.ts";
 
@@ -11,22 +10,11 @@ const FIRST = Number(process.env["GANGWAY_SEED"] ?? 1);
 const KINDS: Readonly<Record<string, RandomRest>> = {
   "one flavor": { strategies: ALL_STRATEGIES, flavorsMax: 1, elastic: false, gangsMax: 8 },
   "up to three flavors and elastic gangs": { strategies: ALL_STRATEGIES, flavorsMax: 3, elastic: true, gangsMax: 8 },
+  "gangs of several types, and up to three flavors": {
+    ...{ strategies: ALL_STRATEGIES, flavorsMax: 3, elastic: true, gangsMax: 8 },
+    heads: true,
+  },
 };
-
-/** After a preemption, the nominee runs with the flavors that its victims gave. */
-function requireNotInVain(seed: number): (plan: FleetPlan) => void {
-  const nominated = new Map<string, PlannedAdmission["flavors"]>();
-  return ({ admissions, preemptions, withdrawn }) => {
-    for (const { kind, jobUid, flavors } of admissions) {
-      const named = nominated.get(jobUid);
-      if (kind === "admit" && named !== undefined) assert.deepEqual(flavors, named, `seed ${seed}: ${jobUid}`);
-      nominated.delete(jobUid);
-    }
-    // The ledger holds for a nominee what its victims give back. Here another nominee may take it first.
-    for (const uid of withdrawn) nominated.delete(uid);
-    for (const { planned } of preemptions) nominated.set(planned.jobUid, planned.flavors);
-  };
-}
 
 for (const [name, of] of Object.entries(KINDS)) {
   test(`with ${name}: with the clock running, no set of running members comes twice in a settled moment`, (context) => {
@@ -38,7 +26,9 @@ for (const [name, of] of Object.entries(KINDS)) {
       for (const wave of world.waves) {
         for (const gang of wave) fleet.submit(gang);
         arrived += wave.length;
-        const { fault, preempted, shrunk, moments } = playToRest(fleet, requireNotInVain(seed));
+        const law = new NotInVain(fleet, `seed ${seed}`);
+        const { fault, preempted, shrunk, moments } = playToRest(fleet, law.see);
+        law.end();
         assert.equal(fault, null, `seed ${seed}:\n${moments.join("\n")}`);
         // Growth counts apart.
         assert.ok(preempted <= arrived ** 2, `seed ${seed}: ${preempted} preemptions of ${arrived} gangs`);

@@ -5,7 +5,7 @@ import { DEFAULT_POLICY } from "../../../../src/core/plan/model/queue-policy.ts"
 import type { PlanQueue } from "../../../../src/core/plan/model/snapshot.ts";
 import { QuotaState } from "../../../../src/core/plan/usage/quota-state.ts";
 import { membersToTake, minRuntimeMs, protectedUntilMs } from "../../../../src/core/plan/victims/min-runtime.ts";
-import { afterPreemption } from "../../../../src/core/reconcile/admission-backoff.ts";
+import { afterPreemption } from "../../../../src/core/reconcile/undo/admission-backoff.ts";
 import { queue } from "../plan-world.ts";
 import { emptyState, someQueues } from "../usage/tree-world.ts";
 

@@ -23,6 +23,7 @@ const replica: PodReplica = {
   restartPolicy: "OnFailure",
   restartScope: "REPLICA",
   interruptible: null,
+  place: null,
   nodeLabels: {},
   env: { main: [{ name: "RANK", value: "2" }] },
   defaultEnv: {},
@@ -84,6 +85,7 @@ test("a pod keeps labels, annotations and spec of its template except the restar
   const pod = buildPod(ownership, {
     ...replica,
     template,
+    place: null,
     nodeLabels: { gpu: "h100" },
     initContainers: [{ name: "init" }],
   });
@@ -144,7 +146,8 @@ for (const [name, { expected, ...policy }] of Object.entries(policies)) {
 }
 
 test("a service selects only the pod of its job, admission and replica, also before the pod is ready", () => {
-  const service = buildService(ownership, { name: "j-worker-1", role: "Worker", index: 1, portName: "p", port: 1234 });
+  const ports = [{ name: "p", port: 1234 }];
+  const service = buildService(ownership, { name: "j-worker-1", role: "Worker", index: 1, ports });
   assert.deepEqual(service["spec"], {
     clusterIP: "None",
     publishNotReadyAddresses: true,

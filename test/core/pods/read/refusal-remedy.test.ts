@@ -68,7 +68,7 @@ describe("a gang whose cluster refuses its pods", () => {
     const refused = { ...what, message: `${POD}no`, ...(remedy === null ? {} : { remedy }) };
     const step = () => {
       const observed = [scene.cluster.observe({ nowMs: scene.nowMs, lagMs: 0 })];
-      const decision = reconcile(scene.job, observed, scene.nowMs, CONFIG, refused);
+      const decision = reconcile(scene.job, observed, scene.nowMs, CONFIG, { refused });
       scene.job = recorded(scene.job, decision);
       return decision;
     };

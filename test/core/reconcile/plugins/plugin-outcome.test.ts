@@ -57,6 +57,42 @@ function changed(job: Job, plugin: Partial<PluginRecord>): Job {
   return { ...job, status: { ...job.status, plugin: { ...job.status.plugin, ...plugin } } };
 }
 
+const withOutputs = (info: object, outputs: object): CallOutcome => ({ kind: "returned", value: { info, outputs } });
+const messagesOf = ({ decision }: ReturnType<typeof after>, reason: string) =>
+  (decision.record?.events ?? []).filter((event) => event.reason === reason).map(({ message }) => message);
+
+test("outputs are recorded and told once, and the next attempt begins without them", () => {
+  const first = after(started(), withOutputs({ phase: "RUNNING" }, { table: "t", rows: 1 }));
+  assert.deepEqual(first.job.status.outputs, { table: "t", rows: 1 });
+  assert.deepEqual(messagesOf(first, "EtlJobOutputsRecorded"), [
+    `EtlJob ${first.job.name} has recorded outputs: table, rows.`,
+  ]);
+  const again = after(first.job, withOutputs({ phase: "RUNNING" }, { rows: 1, table: "t" }));
+  assert.deepEqual(messagesOf(again, "EtlJobOutputsRecorded"), [], "the same outputs are no news");
+  const kept = after(first.job, returned({ phase: "RUNNING", version: 2 }));
+  assert.deepEqual(kept.job.status.outputs, { table: "t", rows: 1 });
+  const ended = after(first.job, returned({ phase: "SUCCESS" }));
+  assert.deepEqual(ended.job.status.outputs, { table: "t", rows: 1 });
+  assert.equal(after(first.job, retryable({})).job.status.outputs, undefined);
+  const spent = after(failedBefore(first.job, { user: 2 }), retryable({}));
+  assert.equal(spent.job.status.phase, "FAILED");
+  assert.deepEqual(spent.job.status.outputs, { table: "t", rows: 1 }, "what ends the job keeps its outputs");
+});
+
+test("events that a plugin recorded are the job's, also if the call failed", () => {
+  const events = [
+    { reason: "Sent", message: "to the queue" },
+    { reason: "Slow", message: "x".repeat(5_000), isWarning: true },
+  ];
+  for (const outcome of [returned({ phase: "RUNNING" }), { kind: "failed", message: "lost" } as const]) {
+    const { decision } = after(started(), { ...outcome, events });
+    const [sent, slow] = (decision.record?.events ?? []).filter(({ reason }) => ["Sent", "Slow"].includes(reason));
+    assert.deepEqual(sent, { type: "Normal", reason: "Sent", message: "to the queue" });
+    assert.equal(slow?.type, "Warning");
+    assert.ok(Buffer.byteLength(slow.message) <= 1_024);
+  }
+});
+
 type Retried = {
   readonly limits?: Limits;
   readonly before?: { readonly user?: number; readonly system?: number };

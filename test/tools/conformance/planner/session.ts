@@ -1,3 +1,4 @@
+import { ofRole } from "../../../../src/core/job/flavor-labels.ts";
 import { FleetState } from "../../../../src/core/plan/fleet-state.ts";
 import type { Ask } from "../../../../src/core/plan/model/ask.ts";
 import type { PlanGang } from "../../../../src/core/plan/model/plan-gang.ts";
@@ -47,7 +48,7 @@ const CLUSTER = "all";
 const PLENTY = 2 ** 52;
 
 /**
- * One cycle of the planner on one cluster, where every flavor has a node with room for everything. A cycle of Kueue
+ * One cycle of the planner on one cluster, where all flavors have nodes with room for everything. A cycle of Kueue
  * looks at the first gang of each queue alone, as a cycle here does in a strict queue.
  */
 export function runSession({ config, features = [], input }: SessionCase): object {
@@ -64,7 +65,7 @@ export function runSession({ config, features = [], input }: SessionCase): objec
       state.apply({ kind: "sum", scope, version: 1, used: quota.sumOf(scope) });
     }
   }
-  const { capacity, ...facts } = clusterOf(input.flavors, resources);
+  const { capacity, ...facts } = clusterOf(input, resources);
   state.apply({ kind: "cluster", name: CLUSTER, version: 1, facts });
   const changes = (capacity?.nodes ?? []).map((node) => {
     const key = { kind: "node", name: node.name } as const;
@@ -88,8 +89,9 @@ const byId = (a: { readonly id: string }, b: { readonly id: string }) => (a.id <
 function admittedOf({ jobUid: id, members, flavors, allocations }: PlannedAdmission, gangs: readonly SessionGang[]) {
   const { queue, pods } = gangs.find((gang) => gang.id === id) as SessionGang;
   const shown = pods.map(({ name, requests }) => {
+    const own = ofRole(flavors, name);
     const chosen = Object.keys(requests).flatMap((resource) => {
-      const pool = (requests[resource] ?? 0) > 0 ? flavors[resource] : undefined;
+      const pool = (requests[resource] ?? 0) > 0 ? own[resource] : undefined;
       return pool === undefined ? [] : [[resource, pool.slice(0, pool.length - resource.length - 1)] as const];
     });
     return { name, count: members[name] ?? 0, flavors: Object.fromEntries(chosen) };
@@ -131,10 +133,18 @@ function fungibilityOf(of: NonNullable<SessionQueue["fungibility"]>): QueuePolic
   return { whenCanBorrow: search(of.whenCanBorrow), whenCanPreempt: search(of.whenCanPreempt), preference };
 }
 
-/** The label `flavor` lets each flavor have a node of its own. */
-function clusterOf(flavors: readonly SessionFlavor[], resources: readonly string[]): PlanCluster {
+/**
+ * Flavors of one group of resources are on different nodes, which a label for the group tells apart. Those of different
+ * groups are on the same nodes: there is one for each choice of a flavor of every group.
+ */
+function clusterOf({ queues, flavors }: SessionCase["input"], resources: readonly string[]): PlanCluster {
   const room = Object.fromEntries([...resources, "pods"].map((resource) => [resource, PLENTY]));
-  const labelsOf = ({ name, nodeLabels }: SessionFlavor) => ({ ...nodeLabels, flavor: name });
+  const groups = groupsOf(queues, flavors);
+  const groupOf = (flavor: SessionFlavor) => groups.findIndex((group) => group.includes(flavor));
+  const labelsOf = (flavor: SessionFlavor) => ({
+    ...flavor.nodeLabels,
+    [`flavor-${groupOf(flavor)}`]: flavor.name,
+  });
   return {
     name: CLUSTER,
     labels: {},
@@ -145,16 +155,39 @@ function clusterOf(flavors: readonly SessionFlavor[], resources: readonly string
     reachable: true,
     admissionCounter: 0,
     capacity: {
-      nodes: flavors.map((flavor): NodeCapacity => {
+      nodes: combinationsOf(groups).map((own): NodeCapacity => {
         // Kueue gives the pods of a flavor the flavor's tolerations.
-        const taints = flavor.tolerations.length > 0 ? [] : flavor.taints;
+        const taints = own.flatMap((flavor) => (flavor.tolerations.length > 0 ? [] : flavor.taints));
         const parts = { taints: taints.map((taint) => ({ value: "", ...taint })), unschedulable: false };
-        return { name: flavor.name, labels: labelsOf(flavor), ...parts, allocatable: room, free: room };
+        const labels = Object.assign({}, ...own.map(labelsOf));
+        return { name: own.map(({ name }) => name).join("-"), labels, ...parts, allocatable: room, free: room };
       }),
       seen: [],
       unbound: [],
     },
   };
+}
+
+/** The flavors that are in one group of resources of some queue, and those that are in none, each alone. */
+function groupsOf(
+  queues: readonly SessionQueue[],
+  flavors: readonly SessionFlavor[],
+): readonly (readonly SessionFlavor[])[] {
+  let groups = flavors.map((flavor) => [flavor]);
+  for (const { flavors: names } of queues.flatMap(({ flavorGroups = [] }) => flavorGroups)) {
+    const isNamed = (group: readonly SessionFlavor[]) => group.some(({ name }) => names.includes(name));
+    groups = [...groups.filter((group) => !isNamed(group)), groups.filter(isNamed).flat()];
+  }
+  return groups.filter((group) => group.length > 0);
+}
+
+/** Every choice of one flavor of each group. None if there is no group. */
+function combinationsOf(groups: readonly (readonly SessionFlavor[])[]): readonly (readonly SessionFlavor[])[] {
+  if (groups.length === 0) return [];
+  return groups.reduce<readonly (readonly SessionFlavor[])[]>(
+    (all, group) => all.flatMap((own) => group.map((flavor) => [...own, flavor])),
+    [[]],
+  );
 }
 
 function planGang(gang: SessionGang, isPartial: boolean): PlanGang {

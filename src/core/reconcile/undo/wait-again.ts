@@ -1,7 +1,6 @@
-import { clusterWords } from "../job/cluster-text.ts";
-import type { Admission, Eviction, JobStatus } from "../job/status.ts";
-import { afterPreemption } from "./admission-backoff.ts";
-import { type Arrangement, arrangeGang } from "./arrange-gang.ts";
+import { clusterWords } from "../../job/cluster-text.ts";
+import type { Admission, Eviction, JobStatus } from "../../job/status.ts";
+import { type Arrangement, arrangeGang } from "../arrange-gang.ts";
 import {
   changeAdmission,
   changeCondition,
@@ -9,8 +8,9 @@ import {
   type Draft,
   type Inputs,
   reasonOf,
-} from "./decision-draft.ts";
-import { stopAdmission } from "./finish-job.ts";
+} from "../decision-draft.ts";
+import { stopAdmission } from "../finish-job.ts";
+import { afterPreemption } from "./admission-backoff.ts";
 
 const RUNNING_CONDITIONS = ["QuotaReserved", "Admitted", "PodsReady", "Running", "Restarting"] as const;
 
@@ -63,6 +63,22 @@ export function evict(draft: Draft, inputs: Inputs, admission: Admission): void 
   const undone = { admission, reason, waitsFor: reason, message, arranged: arrangeGang(inputs, admission), backoff };
   waitAgain(draft, inputs, { ...undone, ...notePreemption(draft, eviction, { message, nowMs: inputs.nowMs }) });
 }
+
+/** Undoes the live admission at once because its cluster is gone. It costs the job no failure and no backoff. */
+export function abandon(draft: Draft, inputs: Inputs, { admission, gone }: { admission: Admission; gone: Gone }): void {
+  const where = clusterWords({ ...admission, name: admission.cluster ?? "" });
+  const message = `Admission ${admission.number} to ${where} is undone: ${GONE_WORDS[gone]}.`;
+  const of = { admission, reason: gone, waitsFor: gone, message, backoff: draft.status.backoff };
+  waitAgain(draft, inputs, { ...of, arranged: arrangeGang(inputs, admission) });
+}
+
+/** How the cluster of an admission is gone. */
+export type Gone = "ClusterGivenUp" | "ClusterLost";
+
+const GONE_WORDS: Readonly<Record<Gone, string>> = {
+  ClusterGivenUp: "the cluster was given up",
+  ClusterLost: "the cluster does not answer and counts as lost, and none of the pods was seen running",
+};
 
 /** Counts a preemption and shows it. Returns what a victim waits for; nothing if the gang is not preempted. */
 function notePreemption(

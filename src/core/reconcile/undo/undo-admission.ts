@@ -1,11 +1,11 @@
-import { cutText } from "../../runtime/cut-text.ts";
-import { PROBLEM_CHARS_MAX, problemsText } from "../job/pod-problems.ts";
-import type { AdmissionBackoff, GangAdmission } from "../job/status.ts";
+import { cutText } from "../../../runtime/cut-text.ts";
+import { PROBLEM_CHARS_MAX, problemsText } from "../../job/pod-problems.ts";
+import type { AdmissionBackoff, GangAdmission } from "../../job/status.ts";
+import type { Arrangement } from "../arrange-gang.ts";
+import type { Draft, Inputs } from "../decision-draft.ts";
+import { finishJob, limitFailure } from "../finish-job.ts";
+import { membersNeeded } from "../partial-gang.ts";
 import { afterStartTimeout } from "./admission-backoff.ts";
-import type { Arrangement } from "./arrange-gang.ts";
-import type { Draft, Inputs } from "./decision-draft.ts";
-import { finishJob, limitFailure } from "./finish-job.ts";
-import { membersNeeded } from "./partial-gang.ts";
 import { waitAgain } from "./wait-again.ts";
 
 /**

@@ -1,6 +1,6 @@
-import { doublingMs } from "../../runtime/doubling.ts";
-import { preemptionBackoffMs } from "../job/preemption.ts";
-import type { AdmissionBackoff, StartReason } from "../job/status.ts";
+import { doublingMs } from "../../../runtime/doubling.ts";
+import { preemptionBackoffMs } from "../../job/preemption.ts";
+import type { AdmissionBackoff, StartReason } from "../../job/status.ts";
 
 const AFTER_START_TIMEOUT = { firstMs: 30_000, longestMs: 600_000 };
 /** The longest backoff after a start timeout. */
