@@ -38,6 +38,7 @@ const works: Readonly<Record<string, { readonly run: (size: number) => unknown; 
     },
     grows: 4,
   },
+  "a text that is split at a pattern which it lacks": { run: (size) => "a".repeat(size).split(/[\\/]/), grows: 2 },
   "a pattern that is tried at each item": {
     run: (size) => items(size).filter(() => /z/.test("a".repeat(size))),
     grows: 4,

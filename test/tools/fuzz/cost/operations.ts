@@ -106,8 +106,12 @@ function countNativeLoops(): void {
   wrap(Buffer, "concat", ofResult);
 }
 
-/** A pattern reads at least up to the end of what it found, or all that was left. */
+/**
+ * A pattern reads at least up to the end of what it found, or all that was left. A sticky one is tried at one place
+ * alone: `split` tries it at each character.
+ */
 function readBy(this: unknown, [text]: readonly unknown[], result: unknown): number {
   const found = result as RegExpExecArray | null;
-  return (found === null ? lengthOf(text) : lengthOf(found[0]) + 1) * PER_STEP;
+  if (found !== null) return (lengthOf(found[0]) + 1) * PER_STEP;
+  return ((this as RegExp).sticky ? 1 : lengthOf(text)) * PER_STEP;
 }
