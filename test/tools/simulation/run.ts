@@ -1,7 +1,7 @@
 /**
- * `npm run simulate -- [--histories N] [--seed S] [--processes one|several] [--laws | --clocks] [--postgres]`: random
- * histories of the whole service. `--laws`: of worlds that are made for a law each. `--clocks`: all clocks step. Prints
- * the seed of a history that breaks a law.
+ * `npm run simulate -- [--histories N] [--seed S] [--processes one|several] [--laws | --clocks | --losses] [--postgres]`:
+ * random histories of the whole service. `--laws`: of worlds that are made for a law each. `--clocks`: all clocks step.
+ * `--losses`: clusters fall silent and return. Prints the seed of a history that breaks a law.
  */
 import { parseArgs } from "node:util";
 import { openPglite } from "../../../src/adapters/store/db/pglite.ts";
@@ -11,6 +11,7 @@ import { openTestPostgres, postgresServer } from "../../support/postgres.ts";
 import { runClockHistory } from "./clock-history.ts";
 import { ALONE, runHistory, SEVERAL } from "./history.ts";
 import { runLawHistory } from "./law-history.ts";
+import { runLossHistory } from "./loss-history.ts";
 
 const { values } = parseArgs({
   options: {
@@ -19,6 +20,7 @@ const { values } = parseArgs({
     processes: { type: "string", default: "one" },
     laws: { type: "boolean", default: false },
     clocks: { type: "boolean", default: false },
+    losses: { type: "boolean", default: false },
     postgres: { type: "boolean", default: false },
   },
 });
@@ -30,6 +32,7 @@ const count = Number(values.histories);
 const options = values.processes === "several" ? SEVERAL : ALONE;
 const run = async (seed: number): Promise<Readonly<Record<string, number>>> => {
   if (values.clocks) return runClockHistory(db, seed, options);
+  if (values.losses) return runLossHistory(db, seed, options);
   return values.laws ? runLawHistory(db, seed, options) : runHistory(db, seed, options);
 };
 const all = new Map<string, number>();

@@ -9,6 +9,7 @@ import {
 } from "../../../src/adapters/cluster/kept-objects.ts";
 import { listJob } from "../../../src/adapters/cluster/list-job.ts";
 import { LostPods } from "../../../src/adapters/cluster/lost-pods.ts";
+import type { OwnObject } from "../../../src/adapters/cluster/own-objects.ts";
 import { WriteQueue } from "../../../src/adapters/cluster/write-queue.ts";
 import type { SimModel } from "../../../src/adapters/simcluster/model.ts";
 import { LABEL } from "../../../src/core/job/labels.ts";
@@ -38,12 +39,19 @@ export class SimClusterView {
   readonly #lost: LostPods;
   readonly actions: Actions;
 
-  constructor(options: { name: string; model: SimModel; clock: Clock; installation: string; fateOf: () => Fate }) {
+  constructor(options: {
+    readonly name: string;
+    readonly model: SimModel;
+    readonly clock: Clock;
+    readonly installation: string;
+    readonly fateOf: () => Fate;
+    readonly isDark?: () => boolean;
+  }) {
     this.name = options.name;
     this.model = options.model;
     this.installation = options.installation;
     this.#lost = new LostPods(() => options.clock.monotonicMs());
-    this.kube = new SimKube(options.model, options.fateOf);
+    this.kube = new SimKube(options.model, options.fateOf, options.isDark);
     this.actions = new Actions({
       client: this.kube,
       clock: options.clock,
@@ -116,10 +124,23 @@ export class SimClusterView {
 
   /** All objects of this installation that really exist, as `resource/name`. */
   left(): readonly string[] {
+    return this.#own().map(({ resource, metadata }) => `${resource}/${metadata.name}`);
+  }
+
+  /** The jobs and admissions of those that are not being deleted. */
+  owners(): readonly OwnObject[] {
+    const staying = this.#own().filter(({ metadata }) => metadata.deletionTimestamp === undefined);
+    return staying.flatMap(({ metadata: { labels = {} } }) => {
+      const jobUid = labels[LABEL.jobUid];
+      return jobUid === undefined ? [] : [{ jobUid, admission: Number(labels[LABEL.admission]) }];
+    });
+  }
+
+  #own() {
     return (["pods", "services", "configmaps"] as const).flatMap((resource) =>
       [...this.model.store.objects(resource)]
         .filter(({ metadata }) => metadata.labels?.[LABEL.installation] === this.installation)
-        .map(({ metadata }) => `${resource}/${metadata.name}`),
+        .map(({ metadata }) => ({ resource, metadata })),
     );
   }
 

@@ -6,7 +6,7 @@ import type { SimModel } from "../../../src/adapters/simcluster/model.ts";
 import { StatusError } from "../../../src/adapters/simcluster/objects/status-error.ts";
 import type { Json } from "../../../src/runtime/json.ts";
 
-/** The fate of a write on its way. Reads always arrive. */
+/** The fate of a write on its way. Reads always arrive, unless the cluster is dark. */
 export type Fate = "arrives" | "lost" | "answerLost" | "doubled" | "late";
 
 /**
@@ -15,14 +15,18 @@ export type Fate = "arrives" | "lost" | "answerLost" | "doubled" | "late";
 export class SimKube implements Pick<KubeClient, "request"> {
   readonly #model: SimModel;
   readonly #fateOf: () => Fate;
+  readonly #isDark: () => boolean;
   readonly #late: KubeRequest[] = [];
 
-  constructor(model: SimModel, fateOf: () => Fate) {
+  /** `isDark`: nothing arrives, but for writes that were late before. Omitted: it never is. */
+  constructor(model: SimModel, fateOf: () => Fate, isDark: () => boolean = () => false) {
     this.#model = model;
     this.#fateOf = fateOf;
+    this.#isDark = isDark;
   }
 
   async request(request: KubeRequest): Promise<KubeResult> {
+    if (this.#isDark()) return noAnswer();
     switch (request.method === "GET" ? "arrives" : this.#fateOf()) {
       case "arrives":
         return this.#call(request);

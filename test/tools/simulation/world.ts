@@ -4,6 +4,7 @@ import { populate, type SimNode } from "../../../src/adapters/simcluster/sim-clu
 import type { Db } from "../../../src/adapters/store/db/db.ts";
 import { CLOCK_LEASE, readTime } from "../../../src/adapters/store/fleet/decision-clock.ts";
 import { createStore } from "../../../src/adapters/store/store.ts";
+import type { LossRule } from "../../../src/core/admin/lost-clusters.ts";
 import type { PriorityClassSettings } from "../../../src/core/admin/priority-class.ts";
 import type { QueueSettings } from "../../../src/core/admin/queue.ts";
 import type { Job } from "../../../src/core/job/job.ts";
@@ -11,6 +12,7 @@ import type { SentJob } from "../../../src/core/job/request/sent.ts";
 import type { Counters } from "../../../src/core/quota/counters.ts";
 import { TICK_MS } from "../../../src/core/quota/lease-clock.ts";
 import { UNCHANGED } from "../../../src/core/quota/pools.ts";
+import type { JobToObserve, ObservedCluster } from "../../../src/core/reconcile/observed.ts";
 import { createIntake } from "../../../src/intake/intake.ts";
 import { createPlanner, type RunningPlanner } from "../../../src/planner/planner.ts";
 import type { PlannerStore } from "../../../src/planner/ports.ts";
@@ -102,6 +104,8 @@ export type WorldOptions = {
   /** A queue comes after the one above it. */
   readonly queues: readonly QueueSettings[];
   readonly classes: readonly PriorityClassSettings[];
+  /** Gangs that ran in a lost cluster move after so much silence. Omitted: as the service has it. */
+  readonly moveAfterMs?: number;
   /** Each process has clocks of its own, which the history steps, as that of the database. Omitted: all share one. */
   readonly ownClocks?: true;
   /** How many processes of each role. */
@@ -164,6 +168,10 @@ export class World {
   /** What callers do with tokens, in a process of its own. */
   readonly resources: ReturnType<typeof createResourceManager>;
   readonly errors: unknown[] = [];
+  /** The clusters that nothing reaches now. */
+  readonly dark = new Set<string>();
+  /** What the workers have read of lost clusters. */
+  losses: Losses = { lost: new Map(), moving: new Set() };
   readonly planners: PlannerProcess[];
   readonly workers: WorkerProcess[];
   readonly #options: WorldOptions;
@@ -182,7 +190,7 @@ export class World {
     this.clusters = options.clusters.map(({ name, flavor, nodes, gpus }) => {
       const model = new SimModel({ nowMs: this.clock.atMs, version: 0, entries: [] }, { random: options.random });
       populate(model, gpuNodes({ flavor, nodes, gpus }));
-      return new SimClusterView({ name, model, clock: this.clock, installation: INSTALLATION, fateOf: options.fateOf });
+      return this.#viewOf({ name, model }, this.clock);
     });
     const { fateOf, random } = options;
     const { clock } = this;
@@ -274,6 +282,26 @@ export class World {
       if (leaseEpoch === null) continue;
       await this.store.clusters.recordCapacity(completeCapacity(cluster.name, cluster.entries()), leaseEpoch);
     }
+  }
+
+  /**
+   * The process with the lease counts that a cluster has not answered for so long. Returns the clusters that are lost
+   * by that.
+   */
+  async observeSilence(cluster: string, ms: number, rule: LossRule): Promise<readonly string[]> {
+    for (const { observes } of this.workers) {
+      const leaseEpoch = observes.get(cluster)?.epoch() ?? null;
+      if (leaseEpoch === null) continue;
+      await this.store.clusters.recordCapacity({ cluster, reachable: false }, leaseEpoch);
+      return (await this.store.clusters.countSilence({ cluster, ms, leaseEpoch }, rule)).lost;
+    }
+    return [];
+  }
+
+  /** The workers read which clusters are lost, and look at the jobs there. */
+  async readLosses(): Promise<void> {
+    this.losses = await this.store.clusters.listCredentials();
+    for (const { uid } of await this.jobs()) for (const { worker } of this.workers) worker.wake(uid);
   }
 
   /**
@@ -487,19 +515,21 @@ export class World {
     };
   }
 
+  #viewOf({ name, model }: Pick<SimClusterView, "name" | "model">, clock: Clock): SimClusterView {
+    const { fateOf } = this.#options;
+    const isDark = () => this.dark.has(name);
+    return new SimClusterView({ name, model, clock, installation: INSTALLATION, fateOf, isDark });
+  }
+
   #newWorker(): WorkerProcess {
     const { store, ...process } = this.#newMember(true);
     const { member, clock } = process;
-    const { fateOf } = this.#options;
-    const views = this.clusters.map(
-      ({ name: cluster, model }) =>
-        new SimClusterView({ name: cluster, model, clock, installation: INSTALLATION, fateOf }),
-    );
+    const views = this.clusters.map((cluster) => this.#viewOf(cluster, clock));
     const worker = createWorker(
       {
         clock: this.clock.forWorker(clock),
         store: this.#options.watchWorker?.(store.worker) ?? store.worker,
-        clusters: workerClusters(views),
+        clusters: workerClusters(views, () => this.losses),
         member,
         blame: this.store.blame,
         wakePlanner: () => {},
@@ -509,6 +539,7 @@ export class World {
         config: {
           kinds: KINDS,
           build: { installation: INSTALLATION, clusterDomain: "", initImage: "busybox", kubectlImage: "kubectl:1" },
+          ...(this.#options.moveAfterMs === undefined ? {} : { moveAfterMs: this.#options.moveAfterMs }),
         },
         pluginCallMsMax: CALL_MS_MAX,
         onError: (error) => this.errors.push(error),
@@ -523,23 +554,38 @@ const SERVICE_SLOTS_POOL = { ...UNCHANGED, name: SERVICE_POOL, quota: SERVICE_SL
 
 type AnchorAt = Pick<Parameters<SimClusterView["actions"]["claim"]>[0], "cluster" | "namespace" | "anchor">;
 
-function workerClusters(views: readonly SimClusterView[]) {
+/** What workers know of clusters that are lost. */
+type Losses = Pick<Awaited<ReturnType<Store["clusters"]["listCredentials"]>>, "lost" | "moving">;
+
+function workerClusters(views: readonly SimClusterView[], losses: () => Losses) {
   const byName = new Map(views.map((cluster) => [cluster.name, cluster]));
+  const lossIn = (cluster: string, namespace = ""): ObservedCluster | null => {
+    const { lost, moving } = losses();
+    const loss = lost.get(cluster);
+    if (loss === undefined) return null;
+    const policy = moving.has(namespace) ? ("MOVE" as const) : ("WAIT" as const);
+    return { cluster, loss: { ...loss, policy }, pods: [], services: [], configMaps: [] };
+  };
+  const others = ({ uid, clusters }: JobToObserve) =>
+    views
+      .filter(({ name }) => !clusters.includes(name) && lossIn(name) === null)
+      .map((cluster) => cluster.observe(uid))
+      .filter((seen) => seen.pods.length + seen.services.length + seen.configMaps.length > 0);
   return {
-    observe: ({ uid, clusters }: { uid: string; clusters: readonly string[] }) => {
-      if (!clusters.every((name) => byName.get(name)?.synced)) return null;
-      return views
-        .map((cluster) => cluster.observe(uid))
-        .filter(
-          (seen) =>
-            clusters.includes(seen.cluster) || seen.pods.length + seen.services.length + seen.configMaps.length > 0,
-        );
+    observe: (job: JobToObserve) => {
+      const { uid, namespace, clusters } = job;
+      const seen = clusters.map((name) => {
+        const cluster = byName.get(name);
+        return lossIn(name, namespace) ?? (cluster?.synced ? cluster.observe(uid) : null);
+      });
+      const known = seen.flatMap((one) => one ?? []);
+      return known.length < clusters.length ? null : [...known, ...others(job)];
     },
-    listJob: async ({ uid, clusters }: { uid: string; clusters: readonly string[] }, signal: AbortSignal) => {
-      const lists = clusters.map((name) => byName.get(name)?.listJob(uid, signal) ?? null);
-      const seen = (await Promise.all(lists)).flatMap((cluster) => cluster ?? []);
-      const others = views.filter(({ name }) => !clusters.includes(name)).map((cluster) => cluster.observe(uid));
-      return seen.length < clusters.length ? null : [...seen, ...others];
+    listJob: async (job: JobToObserve, signal: AbortSignal) => {
+      const { uid, namespace, clusters } = job;
+      const lists = clusters.map((name) => lossIn(name, namespace) ?? byName.get(name)?.listJob(uid, signal) ?? null);
+      const known = (await Promise.all(lists)).flatMap((one) => one ?? []);
+      return known.length < clusters.length ? null : [...known, ...others(job)];
     },
     act: (action: Parameters<SimClusterView["actions"]["act"]>[0], signal: AbortSignal) => {
       const cluster = byName.get(action.cluster);
