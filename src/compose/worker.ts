@@ -22,6 +22,7 @@ export function startWorker(
     | "images"
     | "leaseMs"
     | "objectPlaces"
+    | "moveAfterMs"
     | "pending"
     | "podConfig"
     | "secretsDirectory"
@@ -29,7 +30,7 @@ export function startWorker(
   >,
 ): void {
   const { clock, kinds, store, installation, telemetry, instrumentation, tell, heard, member, parts } = base;
-  const { clusterEvents, images, pending, secretsDirectory, pluginCallMsMax } = config;
+  const { clusterEvents, images, moveAfterMs, pending, secretsDirectory, pluginCallMsMax } = config;
   const worker = createWorker(
     {
       clock,
@@ -59,6 +60,7 @@ export function startWorker(
         kinds,
         build: { installation, clusterDomain: "", initImage: images.init, kubectlImage: images.kubectl },
         pending,
+        moveAfterMs,
       },
       pluginCallMsMax,
       blockedMsMax: blockedMsOf(config.leaseMs),

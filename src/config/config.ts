@@ -95,6 +95,8 @@ export type Config = ClientConfig & {
   readonly clusterWritesMax: number;
   /** When a cluster that does not answer counts as lost. */
   readonly lossRule: LossRule;
+  /** Gangs that move leave a lost cluster after so much silence. */
+  readonly moveAfterMs: number;
   /** The events of a job are also Kubernetes events in its cluster. */
   readonly clusterEvents: boolean;
   /** The images of the init containers that Gangway adds to pods. */
@@ -159,6 +161,7 @@ export function readConfig(workingDirectory: string, env: Environment = process.
       lostAfterMs: numberOf(env, "GANGWAY_CLUSTER_LOST_SECONDS") * 1000,
       shareMax: numberOf(env, "GANGWAY_CLUSTERS_LOST_PERCENT") / 100,
     },
+    moveAfterMs: numberOf(env, "GANGWAY_CLUSTER_MOVE_SECONDS") * 1000,
     clusterEvents: choiceOf(env, "GANGWAY_CLUSTER_EVENTS") === "on",
     images: { init: readImage(env, "GANGWAY_INIT_IMAGE"), kubectl: readImage(env, "GANGWAY_KUBECTL_IMAGE") },
     pending: readPending(env, pods.podConfig.pending),

@@ -159,6 +159,13 @@ export const VARIABLES = {
       "A cluster that has not answered for so long counts as lost: gangs that never ran there go elsewhere. Only the " +
       "time counts in which a worker asked it in vain.",
   },
+  GANGWAY_CLUSTER_MOVE_SECONDS: {
+    default: "900",
+    range: [20, 2_592_000],
+    meaning:
+      "Gangs that ran in a lost cluster run elsewhere once it has not answered for so long and they fit there, if " +
+      "their namespace says so. A job may set another time.",
+  },
   GANGWAY_CLUSTERS_LOST_PERCENT: {
     default: "34",
     range: [0, 100],

@@ -151,7 +151,8 @@ function whereToLook(job: Job, kinds: Registry): JobToObserve {
   const pods = Object.entries(live?.members ?? {}).flatMap(([role, members]) =>
     Array.from({ length: members }, (_, index) => podName({ job, kind, role, index })),
   );
-  return { uid: job.uid, clusters, names: { namespace: job.namespace, pods } };
+  const { uid, namespace } = job;
+  return { uid, namespace, clusters, names: { namespace, pods } };
 }
 
 /** True if the record releases tokens, or notes that nothing is left of an admission. */

@@ -509,6 +509,7 @@ function namespaceRecord(name: string): NamespaceRecord {
     defaultQueue: "default",
     podPolicy: null,
     keepFailureLogs: true,
+    onClusterLost: "MOVE",
     version: 1,
     createTimeMs: 1000,
   };

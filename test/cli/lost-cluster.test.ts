@@ -62,7 +62,7 @@ before(async () => {
     proxies[name] = await startProxy(sim.url, (asked) => (name === "east" ? treat(asked) : "pass"));
     files[`${name}.yaml`] = proxies[name].kubeconfig;
   }
-  for (const name of ["runs", "starts"]) files[`${name}.yaml`] = manifest(name);
+  for (const name of ["runs", "starts", "moves", "waits"]) files[`${name}.yaml`] = manifest(name);
   const config = readConfig(data, {
     GANGWAY_CREDENTIALS_KEY: randomBytes(32).toString("base64"),
     GANGWAY_CLUSTER_LOST_SECONDS: "20",
@@ -129,6 +129,35 @@ test("a gang that never ran leaves a silent cluster, one that runs waits, and no
   assert.equal((await podsIn("east", "runs")).length, 2, "the gang that ran runs on");
   assert.equal(await tokensHeld(), 8);
   for (const name of ["runs", "starts"]) await ok(`delete ${name}`);
+  await until(async () => (await tokensHeld()) === 0, "all tokens are free");
+});
+
+test("a gang that ran runs elsewhere once it fits there, keeps its tokens, and leaves nothing on return", async () => {
+  await ok("cluster cordon west");
+  await ok("submit -f moves.yaml --move-after 20s");
+  await ok("submit -f waits.yaml --move-after 0s");
+  for (const name of ["moves", "waits"]) {
+    await until(async () => (await phaseOf(name)).endsWith("RUNNING"), `${name} runs`);
+  }
+  treat = () => "cut";
+  proxies["east"]?.cutAll();
+  await until(async () => (await stateOf("east")).endsWith("LOST"), "the cluster counts as lost");
+  const asked = /the gang runs elsewhere once it fits there/;
+  await until(async () => asked.test(await ok("explain moves")), "it is to move");
+  assert.deepEqual([await clusterOf("moves"), await tokensHeld()], ["east", 8], "it fits nowhere yet");
+  await ok("cluster uncordon west");
+  await until(async () => (await clusterOf("moves")) === "west", "it moves");
+  await until(async () => (await phaseOf("moves")).endsWith("RUNNING"), "it runs there");
+  assert.deepEqual([await clusterOf("waits"), await tokensHeld()], ["east", 8]);
+  assert.match(await ok("events moves"), /JobClusterLost/);
+
+  treat = () => "pass";
+  proxies["east"]?.cutAll();
+  await until(async () => (await stateOf("east")).endsWith("ACTIVE"), "the cluster is back");
+  assert.deepEqual(await podsIn("east", "moves"), [], "what was left has been deleted before");
+  assert.equal((await podsIn("east", "waits")).length, 2);
+  assert.deepEqual([await phaseOf("moves"), await phaseOf("waits")], Array(2).fill("JOB_PHASE_RUNNING"));
+  for (const name of ["moves", "waits"]) await ok(`delete ${name}`);
   await until(async () => (await tokensHeld()) === 0, "all tokens are free");
 });
 

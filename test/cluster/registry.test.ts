@@ -38,7 +38,8 @@ function follow(t: TestContext) {
   const table = {
     registered: [] as RegisteredCluster[],
     forgotten: [] as string[],
-    lost: new Map<string, string>(),
+    lost: new Map<string, { readonly fence: string; readonly silenceMs: number }>(),
+    moving: new Set<string>(),
     returning: [] as string[],
     silent: [] as string[],
   };
@@ -124,22 +125,29 @@ test("of a lost cluster nothing is known, also where it was never listed; what c
   assert.deepEqual(await registry.clusters.act({ ...one.createAnchor, cluster: "one" }, signal), { kind: "done" });
   await until(() => registry.clusters.seenJobs().includes(one.uid), "its anchor is seen");
   table.lost = new Map([
-    ["one", "7"],
-    ["two", "9"],
+    ["one", { fence: "7", silenceMs: 60_000 }],
+    ["two", { fence: "9", silenceMs: 70_000 }],
   ]);
   await registry.refresh();
   await registry.refresh();
   const nothing = { pods: [], services: [], configMaps: [] };
   const unknown = [
-    { cluster: "one", lostFence: "7", ...nothing },
-    { cluster: "two", lostFence: "9", ...nothing },
+    { cluster: "one", loss: { fence: "7", silenceMs: 60_000, policy: "WAIT" }, ...nothing },
+    { cluster: "two", loss: { fence: "9", silenceMs: 70_000, policy: "WAIT" }, ...nothing },
   ];
   assert.deepEqual(registry.clusters.observe(job), unknown);
   assert.deepEqual(await registry.clusters.listJob(job, signal), unknown);
   assert.deepEqual(registry.clusters.observe({ ...job, clusters: [] }), [], "what a watch has of it is old");
-  table.lost = new Map([["two", "9"]]);
+  table.moving = new Set(["team"]);
   await registry.refresh();
-  assert.deepEqual(losses, [["one", "two"], ["one"]]);
+  const policyOf = (namespace: string) => {
+    return registry.clusters.observe({ ...job, namespace, clusters: ["two"] })?.[0]?.loss?.policy;
+  };
+  assert.deepEqual(["team", "other"].map(policyOf), ["MOVE", "WAIT"]);
+  table.lost = new Map([["two", { fence: "9", silenceMs: 80_000 }]]);
+  await registry.refresh();
+  const both = ["one", "two"];
+  assert.deepEqual(losses, [both, both, ["one"]], "gangs hear of a change of what their namespaces say, too");
   assert.equal(registry.clusters.observe({ ...job, clusters: ["one"] })?.[0]?.configMaps.length, 1, "it is back");
 });
 

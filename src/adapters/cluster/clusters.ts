@@ -2,7 +2,7 @@ import type { LogFailure } from "../../core/job/container-log.ts";
 import type { PodView } from "../../core/pods/read/pod-view.ts";
 import type { Action, ActOutcome, AnchorEvents } from "../../core/reconcile/decision.ts";
 import type { ClaimAction } from "../../core/reconcile/objects/claim.ts";
-import type { JobToObserve, Observed, ObservedCluster } from "../../core/reconcile/observed.ts";
+import type { JobToObserve, Loss, Observed, ObservedCluster } from "../../core/reconcile/observed.ts";
 import type { Cluster } from "./cluster.ts";
 import type { PodLogs } from "./pod-logs.ts";
 
@@ -47,13 +47,13 @@ export type Connected = {
   readonly connected: () => readonly Cluster[];
   /** True for a cluster that was forgotten: it has no objects of ours and will never have any. */
   readonly isForgotten: (name: string) => boolean;
-  /** For a cluster that counts as lost: the last fence of an admission before that. Null: it does not. */
-  readonly lostFenceOf: (name: string) => string | null;
+  /** What a job of a namespace needs to know of a cluster that counts as lost. Null: it does not. */
+  readonly lossOf: (name: string, namespace: string | undefined) => Loss | null;
 };
 
 export function createClusters(of: Connected | readonly Cluster[]): Clusters {
-  const { connected, isForgotten, lostFenceOf }: Connected = isList(of)
-    ? { connected: () => of, isForgotten: () => false, lostFenceOf: () => null }
+  const { connected, isForgotten, lossOf }: Connected = isList(of)
+    ? { connected: () => of, isForgotten: () => false, lossOf: () => null }
     : of;
   const byName = (name: string) => connected().find((cluster) => cluster.name === name);
   const withStrangers = (cluster: Cluster, job: JobToObserve, seen: ObservedCluster): ObservedCluster => {
@@ -63,21 +63,21 @@ export function createClusters(of: Connected | readonly Cluster[]): Clusters {
     return unknown.length === 0 ? seen : { ...seen, pods: [...seen.pods, ...unknown] };
   };
   /** What is known of a cluster without asking it. Null: it has to be asked. */
-  const withoutAsking = (name: string): ObservedCluster | null => {
-    const lostFence = lostFenceOf(name);
-    if (lostFence !== null) return { ...nothingIn(name), lostFence };
+  const withoutAsking = (name: string, { namespace }: JobToObserve): ObservedCluster | null => {
+    const loss = lossOf(name, namespace);
+    if (loss !== null) return { ...nothingIn(name), loss };
     return byName(name) === undefined && isForgotten(name) ? { ...nothingIn(name), forgotten: true } : null;
   };
   const others = (job: JobToObserve) =>
     connected()
-      .filter(({ name }) => !job.clusters.includes(name) && lostFenceOf(name) === null)
+      .filter(({ name }) => !job.clusters.includes(name) && lossOf(name, job.namespace) === null)
       .map((cluster) => cluster.observe(job.uid))
       .filter(isAnything);
   return {
     observe(job) {
       const named = job.clusters.map((name) => {
         const cluster = byName(name);
-        const known = withoutAsking(name);
+        const known = withoutAsking(name, job);
         if (known !== null || cluster === undefined) return known;
         return cluster.synced() ? withStrangers(cluster, job, cluster.observe(job.uid)) : null;
       });
@@ -88,7 +88,7 @@ export function createClusters(of: Connected | readonly Cluster[]): Clusters {
       const heard = others(job);
       const lists = job.clusters.map(async (name) => {
         const cluster = byName(name);
-        const known = withoutAsking(name);
+        const known = withoutAsking(name, job);
         if (known !== null || cluster === undefined) return known;
         const seen = await cluster.listJob(job.uid, signal);
         return seen === null ? null : withStrangers(cluster, job, seen);

@@ -1,3 +1,4 @@
+import type { Loss } from "../../core/reconcile/observed.ts";
 import type { Clock } from "../../runtime/clock.ts";
 import type { JsonObject } from "../../runtime/json.ts";
 import { canonicalJson } from "../../runtime/json.ts";
@@ -21,8 +22,10 @@ type RegistryPorts = {
   readonly list: () => Promise<{
     readonly registered: readonly RegisteredCluster[];
     readonly forgotten: readonly string[];
-    /** Those that count as lost, with the last fence of an admission before that. Omitted: none. */
-    readonly lost?: ReadonlyMap<string, string>;
+    /** Those that count as lost. Omitted: none. */
+    readonly lost?: Losses["lost"];
+    /** The namespaces whose gangs leave lost clusters after a while. Omitted: none. */
+    readonly moving?: Losses["moving"];
     /** Those that answer again, and may have objects of gangs that have left them. Omitted: none. */
     readonly returning?: readonly string[];
     /** Those whose observer waits for an answer, and that do not count as lost. Omitted: none. */
@@ -34,7 +37,10 @@ type RegistryPorts = {
   readonly listens: boolean;
   /** A hint that a cluster with objects of this job is no longer connected. */
   readonly onJobChanged: (jobUid: string) => void;
-  /** Called with clusters that count as lost since this read of the table, or no more. Omitted: nobody asks. */
+  /**
+   * Called with clusters that count as lost since this read of the table, or no more, and with all lost ones once other
+   * namespaces move. Omitted: nobody asks.
+   */
   readonly onLossChanged?: (names: readonly string[]) => Promise<void>;
   /** Called at each read of the table with a returning cluster that answers this process. Omitted: nobody asks. */
   readonly onReturning?: (cluster: Cluster) => Promise<void>;
@@ -48,7 +54,13 @@ type RegistryPorts = {
 /** How often the table is read without a hint, to find clusters that another process has registered. */
 const POLL_MS = 2_000;
 
-const NONE_LOST: ReadonlyMap<string, string> = new Map();
+/** What the table says of lost clusters: the last fence of an admission before, and the silence that was counted. */
+type Losses = {
+  readonly lost: ReadonlyMap<string, Pick<Loss, "fence" | "silenceMs">>;
+  readonly moving: ReadonlySet<string>;
+};
+
+const NO_LOSSES: Losses = { lost: new Map(), moving: new Set() };
 
 type Connection = { readonly madeWith: string; readonly cluster: Cluster };
 
@@ -65,7 +77,7 @@ export class ClusterRegistry {
   /** Credentials that failed to connect, by cluster. Each is reported once and tried again. */
   readonly #failed = new Map<string, { readonly fingerprint: string; readonly problem: string }>();
   #forgotten: ReadonlySet<string> = new Set();
-  #lost: ReadonlyMap<string, string> = new Map();
+  #losses = NO_LOSSES;
   #wake = new AbortController();
   #last: Promise<void> = Promise.resolve();
 
@@ -74,8 +86,14 @@ export class ClusterRegistry {
     this.clusters = createClusters({
       connected: () => this.connected(),
       isForgotten: (name) => this.#forgotten.has(name),
-      lostFenceOf: (name) => this.#lost.get(name) ?? null,
+      lossOf: (name, namespace) => this.#lossOf(name, namespace),
     });
+  }
+
+  #lossOf(name: string, namespace: string | undefined): Loss | null {
+    const { lost, moving } = this.#losses;
+    const loss = lost.get(name);
+    return loss === undefined ? null : { ...loss, policy: moving.has(namespace ?? "") ? "MOVE" : "WAIT" };
   }
 
   connected(): readonly Cluster[] {
@@ -115,10 +133,11 @@ export class ClusterRegistry {
   }
 
   async #follow(): Promise<void> {
-    const { registered, forgotten, lost = NONE_LOST, returning = [], silent = [] } = await this.#ports.list();
+    const { registered, forgotten, returning = [], silent = [], ...told } = await this.#ports.list();
     this.#forgotten = new Set(forgotten);
-    const changed = [...lost.keys(), ...this.#lost.keys()].filter((name) => lost.has(name) !== this.#lost.has(name));
-    this.#lost = lost;
+    const losses = { ...NO_LOSSES, ...told };
+    const changed = changedLosses(this.#losses, losses);
+    this.#losses = losses;
     const wanted = new Map(registered.map((cluster) => [cluster.name, fingerprint(cluster)]));
     for (const [name, { madeWith }] of [...this.#connections]) {
       if (wanted.get(name) !== madeWith) await this.#disconnect(name);
@@ -166,4 +185,11 @@ export class ClusterRegistry {
     for (const jobUid of new Set(connection.cluster.jobUids())) this.#ports.onJobChanged(jobUid);
     await connection.cluster.close();
   }
+}
+
+/** The clusters of which a read of the table says something new to the gangs there. */
+function changedLosses(before: Losses, after: Losses): readonly string[] {
+  const all = new Set([...before.lost.keys(), ...after.lost.keys()]);
+  const isNew = before.moving.size !== after.moving.size || [...after.moving].some((name) => !before.moving.has(name));
+  return [...all].filter((name) => isNew || before.lost.has(name) !== after.lost.has(name));
 }

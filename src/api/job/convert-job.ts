@@ -156,6 +156,7 @@ function toProtoRunPolicy(policy: RunPolicy): MessageInitShape<typeof RunPolicyS
     suspend: policy.suspend ?? false,
     interruptible: policy.interruptible,
     maxRuntime: policy.maxRuntimeMs === undefined ? undefined : durationFromMs(policy.maxRuntimeMs),
+    moveAfter: policy.moveAfterMs === undefined ? undefined : durationFromMs(policy.moveAfterMs),
     backfill: policy.backfill,
     cacheKey: policy.cacheKey ?? "",
     schedulingPolicy: toProtoScheduling(policy.schedulingPolicy),

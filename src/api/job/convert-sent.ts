@@ -79,6 +79,7 @@ function sentRunPolicy(policy: jobPb.RunPolicy): SentRunPolicy {
     suspend: policy.suspend,
     interruptible: policy.interruptible,
     maxRuntimeMs: policy.maxRuntime && spanMs(policy.maxRuntime),
+    moveAfterMs: policy.moveAfter && spanMs(policy.moveAfter),
     backfill: policy.backfill,
     cacheKey: policy.cacheKey || undefined,
     schedulingPolicy: policy.schedulingPolicy && sentSchedulingPolicy(policy.schedulingPolicy),

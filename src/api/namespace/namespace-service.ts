@@ -1,8 +1,14 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import type { NamespaceChange, NamespaceOutcome, NamespaceRecord, NamespaceRules } from "../../core/admin/namespace.ts";
+import { ON_CLUSTER_LOST } from "../../core/job/spec.ts";
 import { type PodPolicyDefault, policyInForce } from "../../core/pods/policy/pod-policy.ts";
-import type { Namespace, NamespaceSchema, NamespaceService } from "../../gen/gangway/v1/namespace_service_pb.ts";
+import {
+  type Namespace,
+  type NamespaceSchema,
+  type NamespaceService,
+  OnClusterLost as OnClusterLostPb,
+} from "../../gen/gangway/v1/namespace_service_pb.ts";
 import type { Admin } from "../ports.ts";
 import { changedRecord, existingRecord } from "../rpc/admin-outcome.ts";
 import type { ServiceHandlers } from "../rpc/handler.ts";
@@ -68,7 +74,13 @@ function sentNamespace(namespace: Namespace | undefined): NamespaceChange {
     namesQueue: Boolean(namespace?.defaultQueue),
     ...(policy === undefined ? {} : { podPolicy: sentPodPolicy(policy) }),
     ...(namespace?.keepFailureLogs === undefined ? {} : { keepFailureLogs: namespace.keepFailureLogs }),
+    ...sentOnClusterLost(namespace?.onClusterLost),
   };
+}
+
+function sentOnClusterLost(sent: OnClusterLostPb | undefined): Pick<NamespaceChange, "onClusterLost"> {
+  const onClusterLost = ON_CLUSTER_LOST.find((policy) => OnClusterLostPb[policy] === sent);
+  return onClusterLost === undefined ? {} : { onClusterLost };
 }
 
 const RESERVED = "is reserved: no job may run there, because its service accounts and secrets are the system's";
@@ -87,6 +99,7 @@ function protoNamespace(
     createTime: timestampFromMs(record.createTimeMs),
     ...(podPolicy === null ? {} : { podPolicy: toProtoPodPolicy(podPolicy) }),
     keepFailureLogs: record.keepFailureLogs,
+    onClusterLost: OnClusterLostPb[record.onClusterLost],
     effectivePodPolicy: toProtoPodPolicy({ level, allow: [...allow, ...warn], limits }),
   };
 }

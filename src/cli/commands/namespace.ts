@@ -5,6 +5,7 @@ import {
   type Namespace,
   NamespaceSchema,
   NamespaceService,
+  OnClusterLost,
 } from "../../gen/gangway/v1/namespace_service_pb.ts";
 import { ageCell } from "../output/job-text.ts";
 import { printLines } from "../output/print.ts";
@@ -14,7 +15,12 @@ import { EXIT, usageFailure } from "../shell/exit.ts";
 import { registerGetObject, registerListObjects, registerObjectVerb } from "./named-object-commands.ts";
 import { addPodPolicyFlags, changedPodPolicy, type PodPolicyOptions, podSecurityCell } from "./pod-policy-flags.ts";
 
-type NamespaceSettings = { project?: string; defaultQueue?: string; failureLogs?: "on" | "off" } & PodPolicyOptions;
+type NamespaceSettings = {
+  project?: string;
+  defaultQueue?: string;
+  failureLogs?: "on" | "off";
+  onClusterLost?: "wait" | "move";
+} & PodPolicyOptions;
 
 /** `gangway namespace` and its commands. */
 export function registerNamespace(registrar: Registrar): void {
@@ -55,7 +61,8 @@ function registerCreate(registrar: Registrar): void {
     .argument("<name>", "name of the namespace")
     .option("--project <name>", "project of the namespace (default: default)")
     .option("--default-queue <name>", "queue for jobs that name no queue (default: default)")
-    .addOption(failureLogsOption("default: on"));
+    .addOption(failureLogsOption("default: on"))
+    .addOption(onClusterLostOption(" (default: move)"));
   addPodPolicyFlags(command).addHelpText(
     "after",
     examples(
@@ -66,7 +73,7 @@ function registerCreate(registrar: Registrar): void {
   onRun<NamespaceSettings>(registrar, command, async (run, [name = ""], settings) => {
     const { project = "", defaultQueue = "" } = settings;
     const podPolicy = changedPodPolicy(undefined, settings);
-    const parts = { ...(podPolicy === undefined ? {} : { podPolicy }), ...keepFailureLogs(settings) };
+    const parts = { ...(podPolicy === undefined ? {} : { podPolicy }), ...plainSettings(settings) };
     const namespace = { name, project, defaultQueue, ...parts };
     await run.client.call(NamespaceService.method.createNamespace, { namespace });
     printLines(run, [`namespace/${name} created`]);
@@ -85,23 +92,26 @@ function registerUpdate(registrar: Registrar): void {
     .argument("<name>", "name of the namespace")
     .option("--project <name>", "project of the namespace; can change only while the namespace has no jobs")
     .option("--default-queue <name>", "queue for jobs that name no queue")
-    .addOption(failureLogsOption("off also deletes those that are kept"));
+    .addOption(failureLogsOption("off also deletes those that are kept"))
+    .addOption(onClusterLostOption(""));
   addPodPolicyFlags(command).addHelpText(
     "after",
     examples(
       "gangway namespace update team-nlp --default-queue default",
       "gangway namespace update team-nlp --failure-logs off",
+      "gangway namespace update team-nlp --on-cluster-lost move",
       "gangway namespace update team-nlp --allow host-path=/dev/shm,host-network,capability=IPC_LOCK",
       "gangway namespace update team-nlp --pod-security restricted --only image=ghcr.io/acme/*",
     ),
   );
   onRun<NamespaceSettings>(registrar, command, async (run, [name = ""], settings) => {
-    const { project, defaultQueue, failureLogs } = settings;
-    const isPlain = project === undefined && defaultQueue === undefined && failureLogs === undefined;
-    if (isPlain && changedPodPolicy(undefined, settings) === undefined)
+    const { project, defaultQueue } = settings;
+    const isPlain = project === undefined && defaultQueue === undefined;
+    const changesMore = Object.keys(plainSettings(settings)).length > 0;
+    if (isPlain && !changesMore && changedPodPolicy(undefined, settings) === undefined)
       throw usageFailure(
-        "there is nothing to change; give --project, --default-queue, --failure-logs, --pod-security, --allow, " +
-          "--disallow, --only or --also",
+        "there is nothing to change; give --project, --default-queue, --failure-logs, --on-cluster-lost, " +
+          "--pod-security, --allow, --disallow, --only or --also",
       );
     const { namespace } = await run.client.call(NamespaceService.method.getNamespace, { name });
     const podPolicy = changedPodPolicy(namespace?.podPolicy, settings);
@@ -112,7 +122,7 @@ function registerUpdate(registrar: Registrar): void {
         defaultQueue: defaultQueue ?? namespace?.defaultQueue ?? "",
         resourceVersion: namespace?.resourceVersion ?? "",
         ...(podPolicy === undefined ? {} : { podPolicy }),
-        ...keepFailureLogs(settings),
+        ...plainSettings(settings),
       },
     });
     printLines(run, [`namespace/${name} updated`]);
@@ -130,9 +140,25 @@ function failureLogsOption(more: string): Option {
   });
 }
 
-function keepFailureLogs({ failureLogs }: NamespaceSettings): { readonly keepFailureLogs?: boolean } {
-  return failureLogs === undefined ? {} : { keepFailureLogs: failureLogs === "on" };
+function onClusterLostOption(more: string): Option {
+  return new Option(
+    "--on-cluster-lost <wait|move>",
+    `whether gangs that ran in a cluster which counts as lost wait for it, or run elsewhere after a while${more}`,
+  ).argParser((text: string) => {
+    if (text !== "wait" && text !== "move") throw new InvalidArgumentError("It must be wait or move.");
+    return text;
+  });
 }
+
+/** The settings that a change leaves as they are if they are omitted. */
+function plainSettings({ failureLogs, onClusterLost }: NamespaceSettings) {
+  return {
+    ...(failureLogs === undefined ? {} : { keepFailureLogs: failureLogs === "on" }),
+    ...(onClusterLost === undefined ? {} : { onClusterLost: ON_CLUSTER_LOST[onClusterLost] }),
+  };
+}
+
+const ON_CLUSTER_LOST = { wait: OnClusterLost.WAIT, move: OnClusterLost.MOVE } as const;
 
 const COLUMNS: readonly Column[] = [
   { title: "NAME" },

@@ -58,7 +58,7 @@ function replicaToProto(replica: SentReplicaSpec): Init<typeof ReplicaSpecSchema
 
 function runPolicyToProto(policy: SentRunPolicy): Init<typeof RunPolicySchema> {
   const { cleanPodPolicy, cleanPodPolicyAtLimit, restartScope, activeDeadlineSeconds, ...rest } = policy;
-  const { maxRuntimeMs, schedulingPolicy, ...others } = rest;
+  const { maxRuntimeMs, moveAfterMs, schedulingPolicy, ...others } = rest;
   return {
     ...others,
     ...(cleanPodPolicy && { cleanPodPolicy: CLEAN_POD_POLICY[cleanPodPolicy] }),
@@ -66,6 +66,7 @@ function runPolicyToProto(policy: SentRunPolicy): Init<typeof RunPolicySchema> {
     ...(restartScope && { restartScope: RESTART_SCOPE[restartScope] }),
     ...(activeDeadlineSeconds !== undefined && { activeDeadlineSeconds: BigInt(activeDeadlineSeconds) }),
     ...(maxRuntimeMs !== undefined && { maxRuntime: durationFromMs(maxRuntimeMs) }),
+    ...(moveAfterMs !== undefined && { moveAfter: durationFromMs(moveAfterMs) }),
     ...(schedulingPolicy && { schedulingPolicy: schedulingToProto(schedulingPolicy) }),
   };
 }

@@ -1,3 +1,4 @@
+import type { OnClusterLost } from "../job/spec.ts";
 import { BASELINE_DEFAULT, type PodPolicy, type PodPolicyDefault } from "../pods/policy/pod-policy.ts";
 import type { ChangeOutcome } from "./change-outcome.ts";
 
@@ -9,6 +10,8 @@ export type NamespaceRecord = {
   readonly podPolicy: PodPolicy | null;
   /** Whether the last lines of containers that fail are kept with their jobs. */
   readonly keepFailureLogs: boolean;
+  /** What becomes of gangs that ran in a cluster that is lost. */
+  readonly onClusterLost: OnClusterLost;
   readonly version: number;
   readonly createTimeMs: number;
 };
@@ -19,6 +22,8 @@ export type NamespaceSettings = Pick<NamespaceRecord, "name" | "project" | "defa
   readonly podPolicy?: PodPolicy;
   /** Omitted: true for a new namespace; an update leaves it as it is. */
   readonly keepFailureLogs?: boolean;
+  /** Omitted: `MOVE` for a new namespace; an update leaves it as it is. */
+  readonly onClusterLost?: OnClusterLost;
 };
 
 /** The settings that a change asks for. */

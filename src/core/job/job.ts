@@ -77,6 +77,11 @@ export function shrinksTo({
   return shrink !== undefined && shrink.admission === liveAdmission({ admissions })?.number ? shrink.keeps : null;
 }
 
+/** True if the job's live admission is in a lost cluster, and the gang is to run elsewhere once it fits there. */
+export function isMoving({ status, admissions }: Pick<Job, "status" | "admissions">): boolean {
+  return status.move !== undefined && status.move.admission === liveAdmission({ admissions })?.number;
+}
+
 /** True while a job that has not ended must have no pods. */
 export function isSuspended({ spec }: Job): boolean {
   return spec.runPolicy.suspend === true;

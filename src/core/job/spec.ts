@@ -76,12 +76,21 @@ export type RunPolicy = {
   readonly interruptible?: boolean;
   /** Ends the job this long after its admission, whatever its pods do. Omitted: never. */
   readonly maxRuntimeMs?: number;
+  /**
+   * The gang leaves a lost cluster that has not answered for this long, once it fits elsewhere. 0: never. Omitted: as
+   * its namespace says.
+   */
+  readonly moveAfterMs?: number;
   /** True: a reservation may take the job's room back at once. Omitted: false. */
   readonly backfill?: boolean;
   /** The job reuses the result of a succeeded job of the namespace with the same key and payload. Omitted: it runs. */
   readonly cacheKey?: string;
   readonly schedulingPolicy: SchedulingPolicy;
 };
+
+/** What a namespace says of its gangs whose cluster is lost. `WAIT`: they stay, whatever becomes of the cluster. */
+export const ON_CLUSTER_LOST = ["WAIT", "MOVE"] as const;
+export type OnClusterLost = (typeof ON_CLUSTER_LOST)[number];
 
 /** The clusters and flavors that a gang may use. Empty lists and maps have no effect. */
 type Placement = {

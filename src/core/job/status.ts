@@ -233,6 +233,12 @@ export type Shrink = {
   readonly keeps: Readonly<Record<string, number>>;
 };
 
+/**
+ * A request to the planner that a gang whose cluster is lost runs elsewhere. Its admission stays as it is until another
+ * one is recorded.
+ */
+export type Move = { readonly admission: number; readonly sinceMs: number };
+
 /** More about a pod than its phase. Omitted members: an empty text, false, or 0. */
 export type PodFacts = {
   readonly node?: string;
@@ -293,6 +299,8 @@ export type JobStatus = {
   readonly eviction?: Eviction;
   /** Counts only while that admission is live. Omitted: no members are given up. */
   readonly shrink?: Shrink;
+  /** Counts only while that admission is live. Omitted: the gang stays where it is. */
+  readonly move?: Move;
   /** Counts only while the job waits: see `nominationOf`. Omitted: no gang is preempted for it. */
   readonly nomination?: Nomination;
   /** The digest of its tree when it was preempted last. Omitted: never, or before this was recorded. */

@@ -170,10 +170,16 @@ export class LiveFleet implements Fleet {
     if (cluster !== undefined) this.requeue.syncCapacity(cluster, this.quota);
   }
 
-  /** The tokens that a waiting gang holds for the admission that it would get now, by pool. Null: none. */
+  /**
+   * The tokens that a gang holds for the admission that it would get now, by pool: a nominee, or one that moves. Null:
+   * none.
+   */
   holdsOf(uid: string): GangHolds["amounts"] | null {
     const holds = this.#holds.get(uid);
-    const gang = this.queues.gangs.get(uid)?.facts;
+    const record = this.queues.gangs.get(uid);
+    const gang = record?.facts;
+    const live = record === undefined || gang?.moves !== true ? null : liveAdmission(record.facts);
+    if (record !== undefined && live !== null) return Object.fromEntries(this.usesOf(record, live));
     return holds !== undefined && gang?.waits && holds.admission === gang.lastAdmission + 1 ? holds.amounts : null;
   }
 

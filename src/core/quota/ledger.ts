@@ -40,6 +40,11 @@ export type LedgerGrant = {
    * it does not need are released. Omitted: the grant is not for a new admission.
    */
   readonly needs?: readonly Allocation[];
+  /**
+   * For a new admission of a gang that moves: the admission of the same job that it takes the place of. What its
+   * members hold is turned over as far as `needs` has it, and all else that it holds is released. Omitted: none.
+   */
+  readonly movesFrom?: number;
 } & Pick<RequestedBy, "lease">;
 
 export type CommitOutcome =

@@ -208,7 +208,7 @@ function settle(draft: Draft, inputs: Inputs, admission: Admission): void {
   const settledAtMs = (admission.belowMinSinceMs ?? Number.NEGATIVE_INFINITY) + OUTSTANDING_MS;
   const remains = remainsOf(seen, inputs).find(({ number }) => number === admission.number);
   // Nothing of a lost cluster is known, and only a gang that left it gives its tokens back.
-  if (seen.lostFence !== undefined && admission.abandonedMs === undefined) return;
+  if (seen.loss !== undefined && admission.abandonedMs === undefined) return;
   const released = releaseTimeMs(draft, inputs, { admission, settledAtMs, remains });
   const empty = isEmpty(seen, { admission, remains });
   const gone = released === null || !empty ? null : (admission.goneMs ?? inputs.nowMs);
@@ -223,10 +223,10 @@ function settle(draft: Draft, inputs: Inputs, admission: Admission): void {
 
 /** True if nothing of an admission is left. What a lost cluster has is not known, so that stays as it is recorded. */
 function isEmpty(
-  { lostFence }: ObservedCluster,
+  { loss }: ObservedCluster,
   { admission, remains }: { readonly admission: Admission; readonly remains: Remains | undefined },
 ): boolean {
-  if (lostFence !== undefined) return admission.goneMs !== null;
+  if (loss !== undefined) return admission.goneMs !== null;
   return remains === undefined || countOf(remains) === 0;
 }
 

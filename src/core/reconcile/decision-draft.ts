@@ -22,6 +22,8 @@ export type ReconcileConfig = {
   readonly build: BuildConfig;
   /** How long pods may be stuck before they start. Omitted: `PENDING_LIMITS`. */
   readonly pending?: PendingLimits;
+  /** Gangs that move leave a lost cluster after so much silence. Omitted: `MOVE_AFTER_MS`. */
+  readonly moveAfterMs?: number;
 };
 
 /** What a decision reads beside the record, the objects and the time. */

@@ -1,3 +1,4 @@
+import type { OnClusterLost } from "../job/spec.ts";
 import type { GangScheduler } from "../pods/build/pod-group.ts";
 import type { PodView } from "../pods/read/pod-view.ts";
 
@@ -17,16 +18,23 @@ export type ConfigMapView = ObjectView & { readonly data: string };
 /** A PodGroup of a job: the phase that its scheduler reports, and the spec that we requested, as canonical JSON. */
 export type PodGroupView = ObjectView & { readonly phase: string; readonly requestedSpec: string };
 
+/** What a job needs to know of a cluster that counts as lost. */
+export type Loss = {
+  /** The fence of the last admission before that; later ones were made after its return. */
+  readonly fence: string;
+  /** For how long its observer has asked it in vain, in milliseconds. */
+  readonly silenceMs: number;
+  /** What the namespace of the job says of gangs that ran there. */
+  readonly policy: OnClusterLost;
+};
+
 /** The objects of one job in one cluster, as a worker's reflectors have them; as stale as the cluster's watch. */
 export type ObservedCluster = {
   readonly cluster: string;
   /** True: the cluster was given up, so nothing of it will be seen any more. Omitted: false. */
   readonly forgotten?: true;
-  /**
-   * The cluster counts as lost: nothing is known of its objects, and they may exist. The fence of the last admission
-   * before that; later ones were made after its return. Omitted: it is not lost.
-   */
-  readonly lostFence?: string;
+  /** The cluster counts as lost: nothing is known of its objects, and they may exist. Omitted: it is not lost. */
+  readonly loss?: Loss;
   /** Pods with the job's uid, and foreign pods that have the name of one of its pods. */
   readonly pods: readonly PodView[];
   /** The last state of pods that the platform has just removed. Omitted: none. */
@@ -47,6 +55,8 @@ export type Observed = readonly ObservedCluster[];
 /** The job to observe, and where to look for its objects. */
 export type JobToObserve = {
   readonly uid: string;
+  /** Omitted: its gang does not move, whatever becomes of its cluster. */
+  readonly namespace?: string;
   /** The clusters that its admissions name. */
   readonly clusters: readonly string[];
   /**

@@ -27,7 +27,7 @@ import { forgetStartProblem } from "./problems/start-problem.ts";
 import { runGang } from "./run-gang.ts";
 import { forgetShrink } from "./scale-down.ts";
 import { resume, suspend } from "./suspend.ts";
-import { hasLostStart, noteAbandoned, withoutLost } from "./undo/lost-cluster.ts";
+import { forgetMove, hasLostStart, noteAbandoned, requestMove, withoutLost } from "./undo/lost-cluster.ts";
 import { abandon, evict, forgetEviction } from "./undo/wait-again.ts";
 
 /**
@@ -61,6 +61,7 @@ export function reconcile(
     forgetStartProblem(draft);
     forgetEviction(draft);
     forgetShrink(draft);
+    forgetMove(draft);
   }
   runner.abort(draft, inputs);
   runner.finalize(draft, inputs);
@@ -114,7 +115,10 @@ function bringForward(
   const { observed } = inputs;
   if (isGivenUp(observed, live)) abandon(draft, inputs, { admission: live, gone: "ClusterGivenUp" });
   else if (hasLostStart(inputs, live)) abandon(draft, inputs, { admission: live, gone: "ClusterLost" });
-  else runner.handle(draft, { ...inputs, observed: withoutLost(observed) }, live);
+  else {
+    requestMove(draft, inputs, live);
+    runner.handle(draft, { ...inputs, observed: withoutLost(observed) }, live);
+  }
 }
 
 /** True if the cluster of an admission was given up. */

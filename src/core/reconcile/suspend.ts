@@ -1,3 +1,4 @@
+import { RUNNING_CONDITIONS } from "../job/admission/undone.ts";
 import { isConditionTrue } from "../job/conditions.ts";
 import { liveAdmission } from "../job/job.ts";
 import { withoutNomination } from "../job/nomination.ts";
@@ -12,8 +13,6 @@ import {
   reasonOf,
 } from "./decision-draft.ts";
 import { stopAdmission } from "./finish-job.ts";
-
-const RUNNING_CONDITIONS = ["QuotaReserved", "Admitted", "PodsReady", "Running", "Restarting"] as const;
 
 /**
  * Takes the job out of its queue, or off its cluster. All objects of its live admission are deleted under every

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { admitted } from "../../../src/core/job/admitted.ts";
+import { admitted } from "../../../src/core/job/admission/admitted.ts";
 import { BUCKETS, bucketOf } from "../../../src/core/job/bucket.ts";
 import { isInterruptible } from "../../../src/core/job/interruptible.ts";
 import type { Job } from "../../../src/core/job/job.ts";

@@ -22,6 +22,7 @@ const runPolicy = {
   suspend: true,
   interruptible: false,
   maxRuntime: "1h30m",
+  moveAfter: "0s",
   backfill: true,
   cacheKey: "k",
   schedulingPolicy: {
@@ -46,8 +47,8 @@ const spec = {
 const full: JsonObject = { apiVersion: "gangway.dev/v1", kind: "PyTorchJob", metadata, spec };
 
 test("a manifest with every field is read as it is, and a duration as milliseconds", () => {
-  const { maxRuntime: _text, ...asIs } = runPolicy;
-  const readPolicy = { ...asIs, maxRuntimeMs: 5_400_000 };
+  const { maxRuntime: _text, moveAfter: _never, ...asIs } = runPolicy;
+  const readPolicy = { ...asIs, maxRuntimeMs: 5_400_000, moveAfterMs: 0 };
   const manifest = { metadata, spec: { kind: "PyTorchJob", ...spec, runPolicy: readPolicy } };
   const read = { kind: "read", manifest: { ...manifest, sources: new Map(), notes: [], warnings: [] } };
   assert.deepEqual(fromManifest(full, SERVED), read);

@@ -65,6 +65,10 @@ export class Truth {
   readonly #ofTenants: Draw;
   readonly #ofEnds: Draw | null;
   readonly #ofLevels: Draw | null;
+  /** Draws of gangs that are to leave their clusters, which may well take gangs. Null: none is. */
+  readonly #ofMoves: Draw | null;
+  /** How many gangs have left their clusters. */
+  moved = 0;
   readonly #hasTenants: boolean;
   nowMs = NOW;
   /** How many members gave their tokens back. */
@@ -86,6 +90,7 @@ export class Truth {
     this.#ofEnds = of.ends ? new Draw(seed + 2 * OTHER_SEEDS) : null;
     this.#ofTenants = new Draw(seed + OTHER_SEEDS);
     this.#ofLevels = seed % 4 === 1 ? new Draw(seed + 3 * OTHER_SEEDS) : null;
+    this.#ofMoves = seed % 3 === 2 ? new Draw(seed + 5 * OTHER_SEEDS) : null;
     this.#ofTypes = of.types ? new Draw(seed + 4 * OTHER_SEEDS) : null;
     this.#hasTenants = seed % 5 === 0;
     this.#alike = of.alike;
@@ -111,6 +116,8 @@ export class Truth {
   change(): readonly Change[] {
     const { draw } = this;
     if (this.#hasTenants && this.#ofTenants.chance(0.1)) return this.#changeTenant(this.#ofTenants.of(TENANTS));
+    const moving = this.#ofMoves?.chance(0.15) ? this.#toggleMove(this.#ofMoves) : [];
+    if (moving.length > 0) return moving;
     const ended = this.#ofEnds?.chance(0.15) ? this.#endMember(this.#ofEnds) : [];
     if (ended.length > 0) return ended;
     const of = draw.upTo(20);
@@ -138,7 +145,11 @@ export class Truth {
     const { admission: number, cluster, members, flavors, flavorLabels } = planned;
     const ends = { state: "live", tokensReleasedMs: null, goneMs: null };
     const live = { number, admitTimeMs: this.nowMs, cluster, members, flavors, flavorLabels, ...ends };
-    const others = gang.admissions.filter((old) => old.number !== number);
+    const others = gang.admissions.flatMap((old): PlanGang["admissions"] => {
+      if (old.number === number) return [];
+      return old.number === planned.movesFrom ? [{ ...old, state: "undone", tokensReleasedMs: this.nowMs }] : [old];
+    });
+    if (planned.movesFrom !== undefined) this.moved += 1;
     const admissions = [...others, live as PlanGang["admissions"][number]];
     const lastAdmission = Math.max(gang.lastAdmission, number);
     const sums = planned.allocations.flatMap(({ pool, amount, project, namespace, queue }) => [
@@ -149,7 +160,7 @@ export class Truth {
     ]);
     const record = this.#others.get(`cluster ${cluster}`);
     const counted = record?.kind === "cluster" && record.facts !== null ? this.#count(record.facts) : [];
-    const { nomination: _, ...rest } = gang;
+    const { nomination: _, moves: __, ...rest } = gang;
     return [...this.#setGang({ ...rest, waits: false, admissions, lastAdmission }), ...sums, ...counted];
   }
 
@@ -189,6 +200,17 @@ export class Truth {
 
   #count(facts: ClusterFacts): readonly Change[] {
     return this.#setCluster({ ...facts, admissionCounter: facts.admissionCounter + 1 });
+  }
+
+  /** Asks that a running gang runs elsewhere, or that it stays. Returns nothing if none runs. */
+  #toggleMove(draw: Draw): readonly Change[] {
+    const lives = [...this.#gangs.values()].filter(({ admissions }) =>
+      admissions.some(({ state }) => state === "live"),
+    );
+    const gang = lives.length === 0 ? undefined : draw.of(lives);
+    if (gang === undefined) return [];
+    const { moves, ...rest } = gang;
+    return this.#setGang(moves === true ? rest : { ...rest, moves: true });
   }
 
   /** A member of a running gang has ended and gives its tokens back. Returns nothing if there is none. */
@@ -267,7 +289,7 @@ export class Truth {
       old.number === number ? { ...old, state: "undone" as const } : old,
     );
     const backoff = { undone: 1, notBeforeMs: this.nowMs + this.draw.upTo(4), lastCluster: this.draw.of(CLUSTERS) };
-    const { evicted: _, ...rest } = gang;
+    const { evicted: _, moves: __, ...rest } = gang;
     const waitsSinceMs = this.nowMs;
     return this.#setGang({
       ...rest,

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import { admitted } from "../../../src/core/job/admitted.ts";
+import { admitted } from "../../../src/core/job/admission/admitted.ts";
 import { isConditionTrue } from "../../../src/core/job/conditions.ts";
 import type { Job } from "../../../src/core/job/job.ts";
 import type { SentSpec } from "../../../src/core/job/request/sent.ts";

@@ -1,23 +1,25 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { OUTSTANDING_MS } from "../../../src/core/reconcile/decision-draft.ts";
+import type { Loss } from "../../../src/core/reconcile/observed.ts";
+import { MOVE_AFTER_MS } from "../../../src/core/reconcile/undo/lost-cluster.ts";
 import { pytorch, Scene } from "./scene.ts";
 
 /** A gang in a cluster that counts as lost, and may return. */
 class Lost extends Scene {
-  lostFence: string | null = null;
+  loss: Loss | null = null;
 
   override observe() {
-    if (this.lostFence === null) return super.observe();
-    return [{ cluster: "c1", lostFence: this.lostFence, pods: [], services: [], configMaps: [] } as const];
+    if (this.loss === null) return super.observe();
+    return [{ cluster: "c1", loss: this.loss, pods: [], services: [], configMaps: [] } as const];
   }
 
-  loses() {
-    this.lostFence = "99";
+  loses(loss: Partial<Loss> = {}) {
+    this.loss = { fence: "99", silenceMs: 60_000, policy: "WAIT", ...loss };
   }
 
   returns() {
-    this.lostFence = null;
+    this.loss = null;
   }
 }
 
@@ -138,3 +140,75 @@ test("an admission made after the cluster's return stays, although this worker h
     assert.equal(one.job.status.phase, phase);
   }
 });
+
+const MINUTE_MS = 60_000;
+
+/** When a gang that ran asks for another place: its own time, what its namespace says, and the silence. */
+const moves: readonly (readonly [
+  own: number | undefined,
+  policy: Loss["policy"],
+  silenceMs: number,
+  moves: boolean,
+])[] = [
+  [undefined, "WAIT", 1e9, false],
+  [undefined, "MOVE", MOVE_AFTER_MS - 1, false],
+  [undefined, "MOVE", MOVE_AFTER_MS, true],
+  [0, "MOVE", 1e9, false],
+  [2 * MINUTE_MS, "WAIT", 2 * MINUTE_MS - 1, false],
+  [2 * MINUTE_MS, "WAIT", 2 * MINUTE_MS, true],
+  [20 * MINUTE_MS, "MOVE", MOVE_AFTER_MS, false],
+];
+
+for (const [own, policy, silenceMs, isMoving] of moves) {
+  test(`a job with moveAfter ${own} and ${policy} ${isMoving ? "moves" : "stays"} after ${silenceMs} ms`, () => {
+    for (const before of Object.values(ran)) {
+      const scene = new Lost(pytorch(own === undefined ? {} : { moveAfterMs: own }));
+      before(scene);
+      const { admissions } = scene.job;
+      scene.loses({ policy, silenceMs });
+      const { actions, recheckAtMs } = scene.step();
+      assert.deepEqual(actions, []);
+      assert.equal(scene.job.status.move?.admission, isMoving ? 1 : undefined);
+      assert.deepEqual(scene.job.admissions, admissions, "it keeps its admission until another one is recorded");
+      const waits = policy === "MOVE" ? (own ?? MOVE_AFTER_MS) : (own ?? 0);
+      if (!isMoving && waits > 0) assert.ok((recheckAtMs ?? 0) <= scene.nowMs + waits - silenceMs + 1000);
+    }
+  });
+}
+
+test("a gang that was to move stays once its cluster answers, or once it is to wait after all", () => {
+  for (const change of [(scene: Lost) => scene.returns(), (scene: Lost) => scene.loses({ silenceMs: 1e9 })]) {
+    const scene = new Lost(pytorch());
+    scene.start();
+    const { job } = scene;
+    scene.loses({ policy: "MOVE", silenceMs: 1e9 });
+    scene.step();
+    assert.equal(scene.job.status.move?.admission, 1);
+    scene.step();
+    change(scene);
+    scene.rest();
+    assert.equal(scene.job.status.move, undefined);
+    assert.deepEqual(scene.job.admissions, job.admissions);
+    assert.deepEqual([scene.job.status.phase, scene.job.status.attempts], [job.status.phase, job.status.attempts]);
+  }
+});
+
+for (const [what, end] of Object.entries(ends)) {
+  test(`the tokens of a gang that was to move are free once it ends: ${what}`, () => {
+    for (const before of Object.values(ran)) {
+      const scene = new Lost(pytorch());
+      before(scene);
+      scene.loses({ policy: "MOVE", silenceMs: 1e9 });
+      scene.step();
+      end(scene);
+      for (let at = 0; at < 4; at += 1) {
+        scene.step();
+        scene.nowMs += OUTSTANDING_MS;
+      }
+      const [left] = scene.job.admissions;
+      assert.notEqual(left?.state, "live");
+      assert.notEqual(left?.tokensReleasedMs, null);
+      assert.equal(left?.goneMs, null);
+    }
+  });
+}

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
+import { admitted } from "../../../src/core/job/admission/admitted.ts";
 import { holdsForFewer } from "../../../src/core/job/admission-changes.ts";
-import { admitted } from "../../../src/core/job/admitted.ts";
 import { isConditionTrue } from "../../../src/core/job/conditions.ts";
 import { type Job, liveAdmission } from "../../../src/core/job/job.ts";
 import { LABEL } from "../../../src/core/job/labels.ts";

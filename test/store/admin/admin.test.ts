@@ -141,7 +141,14 @@ onEachDatabase((openDb) => {
     const made = await store.admin.createNamespace(namespace);
     assert.deepEqual(made, {
       kind: "done",
-      record: { ...namespace, podPolicy: null, keepFailureLogs: true, version: 1, createTimeMs: NOW },
+      record: {
+        ...namespace,
+        podPolicy: null,
+        keepFailureLogs: true,
+        onClusterLost: "MOVE",
+        version: 1,
+        createTimeMs: NOW,
+      },
     });
     assert.equal((await store.admin.createNamespace(namespace)).kind, "exists");
     const changed = await store.admin.updateNamespace({ ...namespace, project: "speech", version: 1 });

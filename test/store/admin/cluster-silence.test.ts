@@ -154,7 +154,7 @@ onEachDatabase((openDb) => {
     await db.query("select nextval('admission_fences') from generate_series(1, 3)");
     await falls("east");
     await store.admin.declareLost("east");
-    const lostNow = (await store.clusters.listCredentials()).lost.get("east") ?? "";
+    const lostNow = (await store.clusters.listCredentials()).lost.get("east")?.fence ?? "";
     assert.ok(BigInt(lostNow) > BigInt(first?.fence ?? "0"), `${lostNow} after ${first?.fence}`);
   });
 });

@@ -21,7 +21,14 @@ onEachDatabase((openDb) => {
 
   const CREDENTIALS = { kind: "sealed", text: "first" };
   const FLAVORS = [{ name: FLAVOR, resource: "nvidia.com/gpu", nodeLabels: { "gangway.dev/gpu": "h100" } }];
-  const UNREGISTERED = { registered: [], simulated: ["east", "west"], lost: new Map(), returning: [], silent: [] };
+  const UNREGISTERED = {
+    registered: [],
+    simulated: ["east", "west"],
+    lost: new Map(),
+    moving: new Set(),
+    returning: [],
+    silent: [],
+  };
   const SOUTH = { name: "south", labels: { zone: "a" }, flavors: FLAVORS, credentials: CREDENTIALS };
 
   test("a registered cluster is listed, planned for and connected; no record shows its credentials", async () => {
@@ -36,6 +43,7 @@ onEachDatabase((openDb) => {
       simulated: ["east", "west"],
       forgotten: [],
       lost: new Map(),
+      moving: new Set(),
       returning: [],
       silent: [],
     });
@@ -144,6 +152,7 @@ onEachDatabase((openDb) => {
       registered: [{ name: "south", credentials: CREDENTIALS, gangScheduler: "none" }],
       forgotten: [],
       lost: new Map(),
+      moving: new Set(),
       returning: [],
       silent: [],
     });

@@ -1,4 +1,4 @@
-import { admitted } from "../../../src/core/job/admitted.ts";
+import { admitted } from "../../../src/core/job/admission/admitted.ts";
 import type { Job } from "../../../src/core/job/job.ts";
 import { LABEL } from "../../../src/core/job/labels.ts";
 import { anchorName } from "../../../src/core/job/names.ts";

@@ -13,7 +13,7 @@ import { keepQueue } from "./queues.ts";
 
 const COLUMNS = `
 name, project, default_queue as "defaultQueue", pod_policy as "podPolicy",
-keep_failure_logs as "keepFailureLogs", version, create_ms as "createTimeMs"`;
+keep_failure_logs as "keepFailureLogs", on_cluster_lost as "onClusterLost", version, create_ms as "createTimeMs"`;
 
 /**
  * Creates a namespace. `exists`: the name is taken, and the namespace stays as it is. `full`: there are `max`
@@ -24,8 +24,8 @@ export async function ensureNamespace(
   namespace: NamespaceSettings,
   { max, nowMs }: { readonly max: number; readonly nowMs: number },
 ): Promise<"made" | "exists" | "full"> {
-  const { name, project, defaultQueue } = namespace;
-  const params = [name, project, defaultQueue, nowMs, max, policyJson(namespace), namespace.keepFailureLogs ?? true];
+  const { name, project, defaultQueue, keepFailureLogs, onClusterLost } = { ...NEW_NAMESPACE, ...namespace };
+  const params = [name, project, defaultQueue, nowMs, max, policyJson(namespace), keepFailureLogs, onClusterLost];
   for (let attempt = 0; attempt < ATTEMPTS_MAX; attempt++) {
     if ((await executor.query(ENSURE_NAMESPACE, params)).length === 1) return "made";
     // A statement of its own also sees a namespace whose creation the first one has waited for.
@@ -35,6 +35,9 @@ export async function ensureNamespace(
   }
   throw new UnavailableError(`namespace ${name} was deleted ${ATTEMPTS_MAX} times while it was used; retry later`);
 }
+
+/** The settings of a new namespace that sets none. */
+const NEW_NAMESPACE = { podPolicy: null, keepFailureLogs: true, onClusterLost: "MOVE" } as const;
 
 /** How often a namespace is made again that others delete at the same time. */
 const ATTEMPTS_MAX = 5;
@@ -53,8 +56,8 @@ const KEEP_NAMESPACES = prepared(
 const IS_FULL = "select count(*) >= $1::bigint as full from namespaces";
 
 const ENSURE_NAMESPACE = `
-insert into namespaces (name, project, default_queue, create_ms, pod_policy, keep_failure_logs)
-select $1::text, $2::text, $3::text, $4::bigint, $6::jsonb, $7::boolean
+insert into namespaces (name, project, default_queue, create_ms, pod_policy, keep_failure_logs, on_cluster_lost)
+select $1::text, $2::text, $3::text, $4::bigint, $6::jsonb, $7::boolean, $8::text
  where exists (select from namespaces where name = $1::text) or (select count(*) from namespaces) < $5::bigint
 on conflict (name) do nothing
 returning name`;
@@ -71,7 +74,7 @@ export function createNamespace(
     if (!(await keepDefaultQueue(tx, change))) return undo({ kind: "unknownQueue", name: change.defaultQueue });
     if (outcome === "full") return { kind: "full", max: bounds.max };
     if (outcome === "exists") return { kind: "exists" };
-    const record = { podPolicy: null, keepFailureLogs: true, ...namespace, version: 1, createTimeMs: bounds.nowMs };
+    const record = { ...NEW_NAMESPACE, ...namespace, version: 1, createTimeMs: bounds.nowMs };
     await note(tx, { action: "CreateNamespace", before: null, after: record }, bounds.nowMs);
     return { kind: "done", record };
   });
@@ -100,7 +103,8 @@ export function updateNamespace(
     const [before] = await tx.query<NamespaceRecord>(LOCK_NAMESPACE, [name]);
     if (before === undefined) return { kind: "notFound" };
     if (!(await keepDefaultQueue(tx, change))) return { kind: "unknownQueue", name: defaultQueue };
-    const params = [name, project, defaultQueue, version, policyJson(change), change.keepFailureLogs ?? null];
+    const { keepFailureLogs = null, onClusterLost = null } = change;
+    const params = [name, project, defaultQueue, version, policyJson(change), keepFailureLogs, onClusterLost];
     const [record] = await tx.query<NamespaceRecord>(UPDATE_NAMESPACE, params);
     if (record === undefined) return { kind: "stale" };
     if (!record.keepFailureLogs) await tx.query(DELETE_LOGS, [name]);
@@ -114,7 +118,8 @@ const LOCK_NAMESPACE = `select ${COLUMNS} from namespaces where name = $1 for no
 const UPDATE_NAMESPACE = `
 update namespaces
    set project = $2, default_queue = $3, pod_policy = coalesce($5::jsonb, pod_policy),
-       keep_failure_logs = coalesce($6::boolean, keep_failure_logs), version = version + 1
+       keep_failure_logs = coalesce($6::boolean, keep_failure_logs),
+       on_cluster_lost = coalesce($7::text, on_cluster_lost), version = version + 1
  where name = $1 and ($4::bigint = 0 or version = $4)
 returning ${COLUMNS}`;
 

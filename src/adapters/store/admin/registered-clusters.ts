@@ -193,6 +193,14 @@ const COUNT_PLACED = "select count(distinct job_uid)::int as placed from admissi
 
 const COUNT_LIVE = "select count(*)::int as placed from admissions where cluster = $1 and state = 'live'";
 
+/** A cluster that counts as lost. */
+export type LostCluster = {
+  /** The last fence of an admission before that. */
+  readonly fence: string;
+  /** For how long its observer has asked it in vain. */
+  readonly silenceMs: number;
+};
+
 /** The clusters that processes connect to, and the forgotten ones, which count as empty. */
 export async function listCredentials(executor: Executor): Promise<{
   readonly registered: readonly {
@@ -203,8 +211,9 @@ export async function listCredentials(executor: Executor): Promise<{
   /** Only the process that simulates them connects to these. */
   readonly simulated: readonly string[];
   readonly forgotten: readonly string[];
-  /** Those that count as lost, with the last fence of an admission before that. */
-  readonly lost: ReadonlyMap<string, string>;
+  readonly lost: ReadonlyMap<string, LostCluster>;
+  /** The namespaces whose gangs leave lost clusters after a while. Empty if no cluster is lost. */
+  readonly moving: ReadonlySet<string>;
   /** Those that answer again, and may have objects of gangs that have left them. */
   readonly returning: readonly string[];
   /** Those whose observer waits for an answer, and that do not count as lost. */
@@ -212,13 +221,19 @@ export async function listCredentials(executor: Executor): Promise<{
 }> {
   const rows = await executor.query<CredentialsRow>(LIST_CREDENTIALS);
   const without = rows.filter(({ credentials }) => credentials === null);
+  const lost = new Map(
+    rows.flatMap(({ name, lostFence: fence, silenceMs }) =>
+      fence === null ? [] : [[name, { fence, silenceMs }] as const],
+    ),
+  );
   return {
     registered: rows.flatMap(({ name, credentials, gangScheduler }) =>
       credentials === null ? [] : [{ name, credentials, gangScheduler }],
     ),
     simulated: without.filter(({ isForgotten }) => !isForgotten).map(({ name }) => name),
     forgotten: without.filter(({ isForgotten }) => isForgotten).map(({ name }) => name),
-    lost: new Map(rows.flatMap(({ name, lostFence }) => (lostFence === null ? [] : [[name, lostFence] as const]))),
+    lost,
+    moving: new Set(lost.size === 0 ? [] : await movingNamespaces(executor)),
     returning: rows.filter(({ isReturning }) => isReturning).map(({ name }) => name),
     silent: rows.filter(({ isSilent }) => isSilent).map(({ name }) => name),
   };
@@ -230,6 +245,7 @@ type CredentialsRow = {
   readonly gangScheduler: GangSchedulerName;
   readonly isForgotten: boolean;
   readonly lostFence: string | null;
+  readonly silenceMs: number;
   readonly isReturning: boolean;
   readonly isSilent: boolean;
 };
@@ -237,8 +253,14 @@ type CredentialsRow = {
 const LIST_CREDENTIALS = `
 select name, credentials, gang_scheduler as "gangScheduler", forgotten_ms is not null as "isForgotten",
        case when lost_ms is not null then coalesce(lost_fence, '0') end as "lostFence",
+       silence_ms as "silenceMs",
        reachable and returning_ms is not null as "isReturning", silence_ms > 0 and lost_ms is null as "isSilent"
   from clusters where credentials is not null or simulated or forgotten_ms is not null order by name`;
+
+async function movingNamespaces(executor: Executor): Promise<readonly string[]> {
+  const rows = await executor.query<{ name: string }>("select name from namespaces where on_cluster_lost = 'MOVE'");
+  return rows.map(({ name }) => name);
+}
 
 /** The stored credentials of one cluster. Null: there is no such cluster, or it has none. */
 export async function credentialsOf(executor: Executor, name: string): Promise<JsonObject | null> {

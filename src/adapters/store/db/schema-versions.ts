@@ -72,6 +72,7 @@ export const SCHEMA_VERSIONS: SchemaVersions = [
     "0040_unusable-clusters",
     "0041_admission-fences",
     "0042_lost-clusters",
+    "0043_cluster-moves",
   ],
 ];
 

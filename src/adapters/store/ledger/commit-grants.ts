@@ -57,8 +57,10 @@ async function decideGrants(
   { domain, epoch, grants, nowMs }: CommitRequest,
   bounds: LimitBounds,
 ): Promise<{ readonly outcomes: readonly CommitOutcome[]; readonly written: Promise<unknown> }> {
+  const left = await poolsLeft(tx, grants);
   const counts = await takeLeases(tx, grants);
-  const pools = [...new Set(grants.flatMap(({ allocations, needs = [] }) => [...allocations, ...needs]).map(poolOf))];
+  const asked = grants.flatMap(({ allocations, needs = [] }) => [...allocations, ...needs]).map(poolOf);
+  const pools = [...new Set([...asked, ...left])];
   const [taken, , facts] = await Promise.all([
     takeDomain(tx, domain),
     takePools(tx, pools),
@@ -116,7 +118,28 @@ function coversNeeds({ allocations, needs = [] }: LedgerGrant, holds: readonly H
   return needs.every(({ pool, amount }) => has(pool) >= amount);
 }
 
-/** The holds of nominees. With its admission, a nominee is none any more: its holds are allocations like others. */
+/** The pools of which gangs that move hold something. */
+async function poolsLeft(tx: Executor, grants: readonly LedgerGrant[]): Promise<readonly string[]> {
+  const moving = grants.flatMap(({ holder, movesFrom }) =>
+    holder.kind === "admission" && movesFrom !== undefined ? [{ jobUid: holder.jobUid, movesFrom }] : [],
+  );
+  if (moving.length === 0) return [];
+  const rows = await tx.query<{ pool: string }>(POOLS_LEFT, [
+    moving.map(({ jobUid }) => jobUid),
+    moving.map(({ movesFrom }) => movesFrom),
+  ]);
+  return rows.map(poolOf);
+}
+
+const POOLS_LEFT = `
+select distinct a.pool
+  from unnest($1::uuid[], $2::int[]) as m (job_uid, admission)
+  join allocations a on a.job_uid = m.job_uid and a.admission = m.admission and a.released_ms is null`;
+
+/**
+ * The holds of nominees, and what gangs that move hold in the place that they leave. With its admission, a nominee is
+ * none any more: its holds are allocations like others.
+ */
 class HoldBook {
   readonly #byJob = new Map<string, HoldRow[]>();
   readonly boarded: HoldRow[] = [];
@@ -131,21 +154,56 @@ class HoldBook {
   }
 
   /** The holds of a new admission. They are its own from the beginning. */
-  of({ holder, needs }: LedgerGrant): readonly HoldRow[] {
+  of(grant: LedgerGrant): readonly HoldRow[] {
+    const members = this.#left(grant).filter((token) => isOfMembers(grant, token));
+    return [...this.#holds(grant), ...members];
+  }
+
+  #holds({ holder, needs }: LedgerGrant): readonly HoldRow[] {
     return needs === undefined ? [] : (this.#byJob.get(holderKey(holder)) ?? []);
+  }
+
+  /** Everything that a gang holds in the place that it leaves, also what its plugin has requested. */
+  #left({ holder, movesFrom }: LedgerGrant): readonly HoldRow[] {
+    if (holder.kind !== "admission" || movesFrom === undefined) return [];
+    return this.#byJob.get(holderKey({ ...holder, admission: movesFrom })) ?? [];
   }
 
   /** Gives the holds to their admission, the oldest first, up to what its grant leaves out. */
   board(grant: LedgerGrant): void {
     const left = new Map(grant.needs?.map(({ pool, amount }) => [pool, amount]));
     for (const { pool, amount } of grant.allocations) left.set(pool, (left.get(pool) ?? 0) - amount);
-    for (const hold of this.of(grant)) {
-      const kept = Math.max(0, Math.min(hold.amount, left.get(hold.pool) ?? 0));
-      left.set(hold.pool, (left.get(hold.pool) ?? 0) - kept);
+    const take = ({ pool, amount }: HoldRow) => {
+      const kept = Math.max(0, Math.min(amount, left.get(pool) ?? 0));
+      left.set(pool, (left.get(pool) ?? 0) - kept);
+      return kept;
+    };
+    for (const hold of this.#holds(grant)) {
+      const kept = take(hold);
       this.boarded.push(hold);
       if (kept < hold.amount) this.unused.push({ row: hold.row, kept, reason: "released" });
     }
+    for (const token of this.#left(grant)) {
+      this.unused.push(turnedOver(grant, token, isOfMembers(grant, token) ? take(token) : 0));
+    }
   }
+}
+
+/** True for a token that the members of a grant's job hold: others are of its plugin. */
+function isOfMembers({ holder }: LedgerGrant, { token }: HoldRow): boolean {
+  return holder.kind === "admission" && token.startsWith(`job/${holder.jobUid}/`);
+}
+
+/** The end of a token of the admission that a gang moves from. Its new one gets some of it, and the rest goes free. */
+function turnedOver({ holder, needs = [] }: LedgerGrant, { row }: HoldRow, amount: number): Reduction {
+  const of = needs.find(({ pool }) => pool === row.pool);
+  if (holder.kind !== "admission" || of === undefined || amount === 0) {
+    return { row: { ...row, heirs: [] }, kept: 0, reason: "released" };
+  }
+  const { pool, queue, project, namespace } = of;
+  const { jobUid, admission } = holder;
+  const heir = { id: -row.id, jobUid, admission, pool, queue: queue ?? "", project, namespace, lacks: amount };
+  return { row: { ...row, heirs: [heir] }, kept: 0, reason: "released", boards: true };
 }
 
 /** The tombstones of the grants' tokens. Each refuses one grant. */

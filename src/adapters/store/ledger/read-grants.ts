@@ -21,11 +21,11 @@ export type GrantFacts = {
   readonly sums: readonly RecordedSum[];
   /** The tombstones of the grants' tokens. */
   readonly tombstones: readonly Tombstone[];
-  /** The holds of the jobs whose new admissions the grants are for, oldest first. */
+  /** The holds of the jobs whose new admissions the grants are for, and what those that move hold, oldest first. */
   readonly holds: readonly HoldRow[];
 };
 
-/** A live hold of a nominee. */
+/** A live hold of a nominee, or a token of the admission that a gang moves from. */
 export type HoldRow = LedgerRow & { readonly row: Reducible };
 
 /**
@@ -46,14 +46,18 @@ export async function readGrantFacts(
   const refs = allocations.map(refText);
   const charged = [...allocations, ...grants.flatMap(({ needs = [] }) => needs)];
   const scopes = charged.flatMap(recordedScopes).map(sumKey);
+  const admitted = grants.flatMap(({ needs, holder, movesFrom = 0 }) =>
+    needs !== undefined && holder.kind === "admission" ? [{ jobUid: holder.jobUid, movesFrom }] : [],
+  );
   const found = onlyRow(
     await tx.query<FactsRow>(READ_FACTS, [
       ...limitsParams(domain, pools),
       json(refs),
       json(scopes.filter(({ scope }) => scope === "project" || scope === "namespace")),
       refs.map(({ token }) => token),
-      grants.flatMap(({ needs, holder }) => (needs !== undefined && holder.kind === "admission" ? holder.jobUid : [])),
+      admitted.map(({ jobUid }) => jobUid),
       of.nowMs,
+      admitted.map(({ movesFrom }) => movesFrom),
     ]),
   );
   return {
@@ -120,9 +124,10 @@ select (select row_to_json(limits) from (${readLimitsSql("$8::bigint", `name = a
          select json_agg(hold order by id)
            from (
              select ${LEDGER_COLUMNS}, ${REDUCIBLE_TOO}
-               from unnest(${unseenArray("$7", "uuid")}) as j (uid)
+               from unnest(${unseenArray("$7", "uuid")}, ${unseenArray("$9", "int")}) as j (uid, moves_from)
               cross join lateral (
-                select * from allocations l where l.job_uid = j.uid and l.hold and l.released_ms is null offset 0
+                select * from allocations l
+                 where l.job_uid = j.uid and (l.hold or l.admission = j.moves_from) and l.released_ms is null offset 0
               ) a
               where a.pool = any(${POOLS})
            ) hold

@@ -44,6 +44,8 @@ export type Reduction = {
   readonly reason: ReleaseRequest["reason"];
   /** True: a nominee's hold, which it lacks again, so that what is released to it later makes up for it. */
   readonly isCeded?: boolean;
+  /** True: what heirs get are allocations of their admissions. Omitted: they are holds. */
+  readonly boards?: boolean;
 };
 
 /**
@@ -70,7 +72,8 @@ export async function reduceAllocations(
 }
 
 function cutColumns(reductions: readonly Reduction[]) {
-  return cutsOf(reductions.map(({ row, kept }) => ({ ...row, kept }))).map(({ line, heir, amount, kept }) => ({
+  const lines = reductions.map(({ row, kept, boards = false }) => ({ ...row, kept, boards }));
+  return cutsOf(lines).map(({ line, heir, amount, kept }) => ({
     heir: heir.id,
     pool: line.pool,
     fence: line.fence,
@@ -82,6 +85,7 @@ function cutColumns(reductions: readonly Reduction[]) {
     amount,
     job_uid: heir.jobUid,
     admission: heir.admission,
+    hold: !line.boards,
   }));
 }
 
@@ -94,7 +98,9 @@ const REDUCE = prepared(`
 with line as (
   select * from unnest($1::bigint[], $5::bigint[], $6::text[], $7::boolean[]) as l (id, kept, reason, ceded)
 ), cut as (
-  select * from json_to_recordset($4::json) as c (${NEW_ROW_TYPES}, heir bigint, cut_token text, cut_kept bigint)
+  select *
+    from json_to_recordset($4::json)
+      as c (${NEW_ROW_TYPES}, heir bigint, cut_token text, cut_kept bigint, hold boolean)
 ), share as (
   select c.pool, c.scope, c.name, sum(c.amount)::bigint as amount
     from (
@@ -142,7 +148,7 @@ with line as (
   insert into allocations (${NEW_ROW}, granted_ms, cut_token, cut_kept, cut_amount, hold, untold)
   select c.pool, 'job/' || c.job_uid || '/hold/' || gen_random_uuid(), c.queue, c.project, c.namespace, c.amount,
          c.fence, c.job_uid, c.admission, null, null, $2::bigint, c.cut_token, c.cut_kept,
-         c.amount, true, true
+         c.amount, c.hold, true
     from cut c
    order by c.cut_token, c.cut_kept desc
 ), reduced as (

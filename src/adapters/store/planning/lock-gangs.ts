@@ -74,24 +74,40 @@ select ${JOB_READING.BASIC.columns},
        ${LIVE_PLACEMENT}
   from jobs j where j.uid = any($1::uuid[])`;
 
+/** Clusters that are locked until the transaction ends. */
+export type LockedClusters = {
+  /** Those that take admissions. Null: a job without pods enters no cluster. */
+  readonly open: ReadonlySet<string | null>;
+  /** Those that count as lost, among the ones that gangs are to leave. */
+  readonly lost: ReadonlySet<string>;
+};
+
+export const NO_CLUSTERS: LockedClusters = { open: new Set(), lost: new Set() };
+
 /**
- * Locks the clusters that still have these counters, and returns their names. A cluster is left out if it is cordoned
- * or retired by now, or if an admission that the plan did not know came first. So a registration that commits first, or
- * waits for these rows, leaves no later admission to a simulated cluster.
+ * Locks the clusters that still have these counters, and those that gangs are to leave. A cluster is not open if it is
+ * cordoned or retired by now, or if an admission that the plan did not know came first. So a registration that commits
+ * first, or waits for these rows, leaves no later admission to a simulated cluster, and none leaves a cluster that has
+ * returned.
  */
 export async function lockClusters(
   tx: Executor,
   counters: ReadonlyMap<string, number>,
-): Promise<ReadonlySet<string | null>> {
-  const rows = await tx.query<{ name: string }>(LOCK_CLUSTERS, [[...counters.keys()], [...counters.values()]]);
-  // A job without pods enters no cluster.
-  return new Set([null, ...rows.map(({ name }) => name)]);
+  left: readonly string[],
+): Promise<LockedClusters> {
+  const rows = await tx.query<ClusterRow>(LOCK_CLUSTERS, [[...counters.keys(), ...left]]);
+  const open = rows.filter(({ name, counter, closed }) => !closed && counters.get(name) === counter);
+  const lost = rows.filter((row) => row.lost);
+  return { open: new Set([null, ...open.map(({ name }) => name)]), lost: new Set(lost.map(({ name }) => name)) };
 }
 
+type ClusterRow = {
+  readonly name: string;
+  readonly counter: number;
+  readonly closed: boolean;
+  readonly lost: boolean;
+};
+
 const LOCK_CLUSTERS = `
-select c.name
-  from clusters c
-  join unnest($1::text[], $2::bigint[]) as g (name, counter) on g.name = c.name and g.counter = c.admission_counter
- where not c.cordoned and not ${IS_RETIRED}
- order by c.name
-   for no key update of c`;
+select name, admission_counter as counter, cordoned or ${IS_RETIRED} as closed, lost_ms is not null as lost
+  from clusters where name = any ($1::text[]) order by name for no key update`;

@@ -16,7 +16,7 @@ import { takeFences } from "../ledger/admission-fences.ts";
 import { commitGrantsIn } from "../ledger/commit-grants.ts";
 import { QUEUES_DOMAIN } from "../ledger/quota-domains.ts";
 import type { LimitBounds } from "../ledger/quota-limits.ts";
-import { type LockedGang, lockClusters, lockGangs } from "./lock-gangs.ts";
+import { type LockedClusters, type LockedGang, lockClusters, lockGangs, NO_CLUSTERS } from "./lock-gangs.ts";
 import { lockQueues } from "./lock-queues.ts";
 
 /** How often a batch is tried, each time without the gangs that the ledger has refused before. */
@@ -60,7 +60,8 @@ async function recordBut(
   const isLeading = await holdsLease(tx, { name: PLANNER_LEASE, epoch: plannerEpoch });
   const open = isLeading ? await inOpenQueues(tx, batch.records) : [];
   const gangs = open.length > 0 ? await lockGangs(tx, open) : new Map<string, LockedGang>();
-  const clusters = gangs.size > 0 ? await lockClusters(tx, batch.counters) : new Set<string>();
+  const left = leftClusters(batch.records, gangs);
+  const clusters = gangs.size > 0 ? await lockClusters(tx, batch.counters, left) : NO_CLUSTERS;
   const fences = gangs.size > 0 ? await fencesOf(tx, batch.records) : new Map<AdmissionRecord, string>();
   const { outcomes, applied } = decide(batch, refused, { gangs, clusters, kinds, fences });
   if (applied.length === 0) return { kind: "recorded", outcomes };
@@ -71,7 +72,10 @@ async function recordBut(
   );
   await writeAdmissions(
     tx,
-    applied.map(({ after, admission, placement }) => ({ jobUid: after.uid, admission, placement })),
+    applied.flatMap(({ after: { uid: jobUid }, admission, placement, left }) => [
+      ...(left === undefined ? [] : [{ jobUid, admission: left.admission }]),
+      { jobUid, admission, placement },
+    ]),
   );
   await enterClusters(
     tx,
@@ -79,7 +83,9 @@ async function recordBut(
   );
   await appendChanges(
     tx,
-    applied.map(({ before, after, event }) => ({ before, after, events: [event] })),
+    applied.map(({ before, after, event, left }) => {
+      return { before, after, events: left === undefined ? [event] : [left.event, event] };
+    }),
     nowMs,
   );
   const failed = await commit(tx, { ...batch, records: applied.map(({ record }) => record) }, bounds);
@@ -121,7 +127,7 @@ function decide(
   refused: ReadonlyMap<AdmissionRecord, AdmitOutcome>,
   locked: {
     readonly gangs: ReadonlyMap<string, LockedGang>;
-    readonly clusters: ReadonlySet<string | null>;
+    readonly clusters: LockedClusters;
     readonly kinds: Registry;
     readonly fences: ReadonlyMap<AdmissionRecord, string>;
   },
@@ -134,8 +140,8 @@ function decide(
     const known = refused.get(record);
     if (known !== undefined) return known;
     const { planned } = record;
-    const gang = locked.clusters.has(planned.cluster) ? gangs.get(planned.jobUid) : undefined;
-    if (gang === undefined || isTooLate(record, gang)) return "stale";
+    const gang = locked.clusters.open.has(planned.cluster) ? gangs.get(planned.jobUid) : undefined;
+    if (gang === undefined || isTooLate(record, gang) || hasReturned(record, gang, locked.clusters)) return "stale";
     const admitted = applyAdmission(gang.job, planned, {
       kinds: locked.kinds,
       nowMs,
@@ -167,6 +173,20 @@ function isTooLate({ planned }: AdmissionRecord, { lastAdmission, entered, place
   if (planned.kind === "repair") return placement?.version !== planned.repairs;
   if (planned.kind === "grow") return false;
   return lastAdmission >= planned.admission || entered.includes(planned.cluster ?? "");
+}
+
+/** The clusters that gangs of a batch are to leave because they are lost. */
+function leftClusters(records: readonly AdmissionRecord[], gangs: ReadonlyMap<string, LockedGang>): readonly string[] {
+  return records.flatMap(({ planned }) => leftCluster(planned, gangs.get(planned.jobUid)) ?? []);
+}
+
+function leftCluster({ movesFrom }: PlannedAdmission, gang: LockedGang | undefined): string | null {
+  return gang?.job.admissions.find(({ number }) => number === movesFrom)?.cluster ?? null;
+}
+
+/** True if the cluster that a gang is to leave is not lost any more: the gang stays there. */
+function hasReturned({ planned }: AdmissionRecord, gang: LockedGang, { lost }: LockedClusters): boolean {
+  return planned.movesFrom !== undefined && !lost.has(leftCluster(planned, gang) ?? "");
 }
 
 /**
@@ -206,7 +226,7 @@ async function commit(
   { records, quotaEpoch, nowMs }: AdmissionBatch,
   bounds: LimitBounds,
 ): Promise<ReadonlyMap<AdmissionRecord, AdmitOutcome>> {
-  const granted = records.filter(({ planned }) => planned.allocations.length > 0);
+  const granted = records.filter(({ planned }) => planned.allocations.length > 0 || planned.movesFrom !== undefined);
   if (granted.length === 0) return new Map();
   const request = { domain: QUEUES_DOMAIN, epoch: quotaEpoch, grants: granted.map(grantOf), nowMs };
   const outcomes = await commitGrantsIn(tx, request, bounds);
@@ -228,5 +248,6 @@ function grantOf({ planned, allocations, fence }: AdmissionRecord): LedgerGrant 
   const grant = { allocations, holder: { kind: "admission", jobUid, admission } as const, fence: fence ?? 0n };
   if (kind !== "admit") return grant;
   const unnamed = { token: "", caps: { project: null, namespace: null }, leaseMs: null };
-  return { ...grant, needs: planned.allocations.map((one) => ({ ...one, ...unnamed })) };
+  const moves = planned.movesFrom === undefined ? {} : { movesFrom: planned.movesFrom };
+  return { ...grant, needs: planned.allocations.map((one) => ({ ...one, ...unnamed })), ...moves };
 }

@@ -2,7 +2,7 @@
  * Problems and pending ends of a job that its phase does not show: its cluster does not answer or cannot be used, or
  * its end was requested. It serves users who would take such a job for a healthy one.
  */
-import { currentAdmission, type Job } from "../job.ts";
+import { currentAdmission, isMoving, type Job } from "../job.ts";
 import { isTerminal } from "../status.ts";
 
 /** A cluster of whose pods nothing is heard. */
@@ -55,9 +55,19 @@ function silences(job: Job, silent: SilentClusters): readonly Concern[] {
     if (silence === undefined) return [];
     const holds = cluster === current?.cluster ? "" : ", where pods of an earlier admission may still run,";
     const reason = silenceReason(silence);
-    const message = `cluster ${cluster}${holds} ${silenceText(silence)}`;
+    const stays = cluster === current?.cluster && typeof silence.lostMs === "number" ? stayText(job) : "";
+    const message = `cluster ${cluster}${holds} ${silenceText(silence)}${stays}`;
     return [{ reason, message, cluster, sinceMs: silence.sinceMs }];
   });
+}
+
+/** What becomes of a gang that ran in a lost cluster, as far as its own record says it. */
+function stayText(job: Job): string {
+  if (isMoving(job)) return "; the gang runs elsewhere once it fits there";
+  const { moveAfterMs } = job.spec.runPolicy;
+  if (moveAfterMs === undefined) return "";
+  if (moveAfterMs === 0) return "; the gang waits for the cluster, as its job says";
+  return `; the gang runs elsewhere once the cluster has not answered for ${moveAfterMs / 1000} s`;
 }
 
 function silenceReason({ unusable, lostMs }: Silence): string {

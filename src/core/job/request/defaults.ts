@@ -70,9 +70,11 @@ function defaultReplica(replica: SentReplicaSpec, defaults: KindDefaults): Repli
 }
 
 /** Keeps omitted members omitted, as in older records. */
-function interruptions({ interruptible, interruptibleFailureThreshold, maxRuntimeMs, backfill }: SentRunPolicy) {
+function interruptions(sent: SentRunPolicy) {
+  const { interruptible, interruptibleFailureThreshold, maxRuntimeMs, moveAfterMs, backfill } = sent;
   return {
     ...(maxRuntimeMs === undefined ? {} : { maxRuntimeMs }),
+    ...(moveAfterMs === undefined ? {} : { moveAfterMs }),
     ...(backfill ? { backfill } : {}),
     ...(interruptible ? { interruptible } : {}),
     ...(interruptibleFailureThreshold === undefined ? {} : { interruptibleFailureThreshold }),

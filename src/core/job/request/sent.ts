@@ -31,6 +31,7 @@ export type SentRunPolicy = {
   readonly suspend?: boolean;
   readonly interruptible?: boolean;
   readonly maxRuntimeMs?: number;
+  readonly moveAfterMs?: number;
   readonly backfill?: boolean;
   readonly cacheKey?: string;
   readonly schedulingPolicy?: SentSchedulingPolicy;

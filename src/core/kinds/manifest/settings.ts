@@ -102,6 +102,12 @@ export const SETTINGS: readonly Setting[] = [
     help: "end the job this long after its admission, e.g. 90m or 12h",
   },
   {
+    name: "move-after",
+    field: "runPolicy.moveAfter",
+    type: { of: "duration" },
+    help: "leave a lost cluster that has not answered for so long, e.g. 5m; 0s: never; the namespace may say it",
+  },
+  {
     name: "backfill",
     field: "runPolicy.backfill",
     type: { of: "flag" },

@@ -1,7 +1,8 @@
-import { admitted } from "../../job/admitted.ts";
+import { admitted } from "../../job/admission/admitted.ts";
+import { CLUSTER_LOST, undone } from "../../job/admission/undone.ts";
 import { clusterWords } from "../../job/cluster-text.ts";
 import type { JobEvent } from "../../job/event.ts";
-import { isDraining, isEvicted, isSuspended, type Job, liveAdmission, shrinksTo } from "../../job/job.ts";
+import { isDraining, isEvicted, isMoving, isSuspended, type Job, liveAdmission, shrinksTo } from "../../job/job.ts";
 import type { PlannedRun } from "../../job/placement/placement.ts";
 import { memberCount, replicaKey } from "../../job/roles.ts";
 import { isSetAside } from "../../job/set-aside.ts";
@@ -15,12 +16,16 @@ import { recordedMessage } from "./recorded-message.ts";
 /** A job before and after a part of a plan was applied to it, and the event that says so. */
 type AppliedPlan = { readonly before: Job; readonly after: Job; readonly event: JobEvent };
 
-export type AppliedAdmission = AppliedPlan & { readonly admission: Admission };
+export type AppliedAdmission = AppliedPlan & {
+  readonly admission: Admission;
+  /** Of a gang that moves: the admission that this one takes the place of, as it is now, and the event about it. */
+  readonly left?: { readonly admission: Admission; readonly event: JobEvent };
+};
 
 /**
  * Applies a planned admission, growth, or repair to the job as it is now. Null if it is too late: for an admission, if
- * the job no longer waits, is set aside, or an older admission still holds tokens; for the others, if that admission is
- * no longer live, or the job is set aside.
+ * the job no longer waits, is set aside, or an older admission still holds tokens; for one of a gang that moves, if it
+ * is to stay where it is; for the others, if that admission is no longer live, or the job is set aside.
  */
 export function applyAdmission(job: Job, planned: PlannedAdmission, at: AppliedAt): AppliedAdmission | null {
   switch (planned.kind) {
@@ -40,8 +45,37 @@ type AppliedAt = {
   readonly fence?: string | undefined;
 };
 
-function admit(job: Job, planned: PlannedAdmission, { kinds, nowMs, fence }: AppliedAt) {
-  if (job.status.phase !== "WAITING" || isSuspended(job) || isSetAside(job) || isDraining(job)) return null;
+function admit(before: Job, planned: PlannedAdmission, at: AppliedAt) {
+  const { movesFrom } = planned;
+  if (movesFrom === undefined) return before.status.phase === "WAITING" ? enter(before, before, planned, at) : null;
+  const left = leave(before, movesFrom, at.nowMs);
+  const entered = left === null ? null : enter(before, left.after, planned, at);
+  return left === null || entered === null ? null : { ...entered, left };
+}
+
+/** Undoes the live admission of a gang that moves. It has left its tokens and its pods. Null: it stays there. */
+function leave(job: Job, number: number, nowMs: number) {
+  const live = liveAdmission(job);
+  if (live?.number !== number || !isMoving(job) || isEvicted(job)) return null;
+  const where = clusterWords({ ...live, name: live.cluster ?? "" });
+  const message = `Admission ${number} to ${where} is undone: the cluster counts as lost, and the gang runs elsewhere.`;
+  const { ended: _over, lastEndMs: _past, ...stopped } = live;
+  // The tokens are those of the next admission. Pods may have been created until now.
+  const times = { abandonedMs: nowMs, tokensReleasedMs: nowMs, belowMinSinceMs: nowMs };
+  const admission: Admission = { ...stopped, state: "undone", ...times };
+  const { move: _moved, shrink: _shrunk, podProblems: _shown, startProblem: _known, ...status } = job.status;
+  const after = {
+    ...job,
+    status: undone(status, { reason: CLUSTER_LOST, message }, nowMs),
+    admissions: job.admissions.map((one) => (one === live ? admission : one)),
+  };
+  const event: JobEvent = { type: "Warning", reason: `${job.spec.kind}${CLUSTER_LOST}`, message };
+  return { after, admission, event };
+}
+
+/** Gives a job an admission. */
+function enter(before: Job, job: Job, planned: PlannedAdmission, { kinds, nowMs, fence }: AppliedAt) {
+  if (isSuspended(job) || isSetAside(job) || isDraining(job)) return null;
   const admission: Admission = {
     number: planned.admission,
     cluster: planned.cluster,
@@ -59,7 +93,7 @@ function admit(job: Job, planned: PlannedAdmission, { kinds, nowMs, fence }: App
   };
   const { status, event } = admitted(job, admission, nowMs);
   const after = { ...job, status, admissions: [...job.admissions, admission], version: job.version + 1 };
-  return { before: job, after, admission, event };
+  return { before, after, admission, event };
 }
 
 /** The rule for a gang that is not elastic and is admitted without some of its members. */

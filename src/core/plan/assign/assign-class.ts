@@ -7,10 +7,11 @@ import { FindCapacity, type Placed } from "../fit/find-capacity.ts";
 import { type FlavorChoices, flavorChoices } from "../fit/flavor-choices.ts";
 import { type Flavors, flavorsIn } from "../fit/flavors.ts";
 import type { Fleet } from "../fit/fleet.ts";
-import { largestPart } from "../fit/part-of-gang.ts";
+import { largestPart, partWith } from "../fit/part-of-gang.ts";
 import { requestsOf } from "../fit/requests.ts";
 import { keyWithout } from "../fit/reserved.ts";
 import type { FlavorChoice } from "../model/flavors.ts";
+import type { MemberCounts } from "../model/gang.ts";
 import type { PlaceInLine, PlannedAdmission } from "../model/plan-types.ts";
 import type { PlannedPreemption } from "../model/preemption.ts";
 import type { PlanQueue } from "../model/snapshot.ts";
@@ -90,6 +91,19 @@ export class DecideClass {
     for (const sized of new Set([gangClass.shape.all, named])) {
       const found = this.#fitting(gangClass, this.#round.requestOf(gangClass, sized, flavors));
       const planned = found === null ? null : this.take(gangClass, gang, found);
+      if (planned !== null) return planned;
+    }
+    return null;
+  }
+
+  /** Admits a gang that runs where all its members fit now, or else those that it has. Null: they fit nowhere. */
+  takeElsewhere(gangClass: GangClass, gang: GangRecord, members: MemberCounts): PlannedAdmission | null {
+    const queue = this.#queueOf(gangClass);
+    if (queue === undefined) return null;
+    const { shape } = gangClass;
+    for (const sized of new Set([shape.all, partWith(shape, members) ?? shape.all])) {
+      const found = this.#tryMembers(gangClass, gang, { sized, queue, search: "none" });
+      const planned = "kind" in found && found.kind === "fits" ? this.take(gangClass, gang, found) : null;
       if (planned !== null) return planned;
     }
     return null;

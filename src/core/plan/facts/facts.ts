@@ -140,8 +140,8 @@ function gangText({ ask: _ask, admissions, backoff, ...facts }: PlanGang): strin
   const nominated = nomination === undefined ? "" : canonicalJson(nomination);
   const { maxRuntimeMs, backfill } = facts;
   const bounded = maxRuntimeMs === undefined && backfill === undefined ? "" : `${maxRuntimeMs} ${backfill}`;
-  const { setAside, growsNoMore } = facts;
-  const held = [...(setAside === undefined ? [] : [setAside]), ...(growsNoMore === undefined ? [] : [growsNoMore])];
+  const { setAside, growsNoMore, moves } = facts;
+  const held = [setAside, growsNoMore, ...(moves === undefined ? [] : [{ moves }])].filter((one) => one !== undefined);
   const parts = [named, later, counted, bounded, ...held];
   return JSON.stringify(parts) + (admissions.length === 0 ? "" : canonicalJson(admissions)) + nominated;
 }

@@ -1,6 +1,15 @@
 import { canonicalJson } from "../../../runtime/json.ts";
 import { isInterruptible } from "../../job/interruptible.ts";
-import { awaitsResult, isEvicted, isHistory, isSuspended, type Job, liveAdmission, shrinksTo } from "../../job/job.ts";
+import {
+  awaitsResult,
+  isEvicted,
+  isHistory,
+  isMoving,
+  isSuspended,
+  type Job,
+  liveAdmission,
+  shrinksTo,
+} from "../../job/job.ts";
 import { nominationOf } from "../../job/nomination.ts";
 import type { Placement } from "../../job/placement/placement.ts";
 import type { Nomination } from "../../job/preemption.ts";
@@ -24,6 +33,8 @@ export type DocumentedFacts = {
   readonly evicted?: true;
   /** The members that it keeps once it has given up others. Omitted: it keeps all. */
   readonly shrinksTo?: MemberCounts;
+  /** True: its cluster is lost, and it runs elsewhere once it fits there. Omitted: it stays where it is. */
+  readonly moves?: true;
   /** True: it would restart as a whole if it grew, and members gave their tokens back. Omitted: it may grow. */
   readonly growsNoMore?: true;
   /** True: no other gang is preempted for it. Omitted: the policies of its queue hold. */
@@ -175,15 +186,13 @@ export function documentedFacts(job: Job): DocumentedFacts {
   const { maxPreemptions } = job.spec.runPolicy.schedulingPolicy;
   const { maxRuntimeMs, backfill } = job.spec.runPolicy;
   const nomination = nominationOf(job);
-  const keeps = shrinksTo(job);
   const looked = waiting?.reason === "WaitingForCache" ? waiting.message : "earlier results are looked for";
   return {
     ...heldFacts(job),
     awaitsResult: awaitsResult(job) ? looked : null,
     backoff,
     waitsSinceMs: conditions.find(({ type }) => type === "Admitted")?.lastTransitionMs ?? job.createTimeMs,
-    ...(isEvicted(job) ? { evicted: true as const } : {}),
-    ...(keeps === null ? {} : { shrinksTo: keeps }),
+    ...leavingFacts(job),
     ...(job.spec.preemptionPolicy === "NEVER" ? { neverPreempts: true as const } : {}),
     ...(preemptions === 0 ? {} : { preemptions }),
     ...(preemptedIn === undefined ? {} : { preemptedIn }),
@@ -191,6 +200,16 @@ export function documentedFacts(job: Job): DocumentedFacts {
     ...(maxRuntimeMs === undefined ? {} : { maxRuntimeMs }),
     ...(backfill === true ? { backfill } : {}),
     ...(nomination === null ? {} : { nomination }),
+  };
+}
+
+/** What of its live admission a gang is to leave. */
+function leavingFacts(job: Job): Pick<DocumentedFacts, "evicted" | "shrinksTo" | "moves"> {
+  const keeps = shrinksTo(job);
+  return {
+    ...(isEvicted(job) ? { evicted: true as const } : {}),
+    ...(keeps === null ? {} : { shrinksTo: keeps }),
+    ...(isMoving(job) ? { moves: true as const } : {}),
   };
 }
 

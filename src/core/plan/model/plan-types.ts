@@ -22,6 +22,11 @@ export type PlannedAdmission = {
   readonly generation: number;
   /** The number of the new admission, or of the live one that grows. */
   readonly admission: number;
+  /**
+   * The live admission in a lost cluster that ends with the record of this one, which takes over its tokens. Omitted:
+   * the gang waits.
+   */
+  readonly movesFrom?: number;
   /** Null for a job without pods, which enters no cluster. */
   readonly cluster: string | null;
   /** The cluster is a simulated one. Omitted: it is not. */

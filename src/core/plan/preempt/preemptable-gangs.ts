@@ -73,8 +73,11 @@ export class PreemptableGangs {
     return (gang: RunningGang) => preemptorLeaf !== null && judge(gang as RunningAdmission, preemptorLeaf);
   }
 
+  /** What is in a cluster that does not answer comes when it does, or never. */
   #isPreemptable(gang: RunningAdmission): boolean {
-    return !this.#chosen.has(gang.gang) && this.#leafOf(gang) !== null;
+    if (this.#chosen.has(gang.gang) || this.#leafOf(gang) === null) return false;
+    const { cluster } = gang.admission;
+    return cluster === null || this.#fleet.clusters.get(cluster)?.facts?.reachable !== false;
   }
 
   /** Records that the search for a gang has skipped a protected gang, and when that one may be preempted. */

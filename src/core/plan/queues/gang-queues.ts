@@ -29,6 +29,8 @@ export class GangQueues {
   readonly leaving = new Set<GangRecord>();
   /** Running gangs with members that wait for other nodes. */
   readonly offPlan = new Set<GangRecord>();
+  /** Running gangs whose clusters are lost, and that run elsewhere once they fit there. */
+  readonly moving = new Set<GangRecord>();
   /** Gangs that wait for a time. */
   readonly timed = new Set<GangRecord>();
   readonly reevaluated = new Set<GangClass>();
@@ -176,6 +178,7 @@ export class GangQueues {
     this.digests.note(gang, 1);
     if (hasLeaving(gang)) this.leaving.add(queued);
     if (gang.admissions.some((admission) => repairOf(admission) !== null)) this.offPlan.add(queued);
+    if (gang.moves === true) this.moving.add(queued);
     if (liveAdmission(gang) !== null) {
       written(gangQueue).running.add(queued);
       noteAdmissions(gangQueue, null);
@@ -225,6 +228,7 @@ export class GangQueues {
     this.digests.note(facts, -1);
     this.leaving.delete(gang);
     this.offPlan.delete(gang);
+    this.moving.delete(gang);
     this.#shapes.drop(gang.shape);
     this.fresh.delete(gang);
     this.timed.delete(gang);

@@ -30,6 +30,7 @@ import { borrowingLevel } from "../usage/branch-use.ts";
 import { type CycleHead, type CycleSlot, newSlot, nextGrowing, type WaitingHead } from "./cycle-slots.ts";
 import { DecideInPlace } from "./decide-in-place.ts";
 import { HeadOrder } from "./head-order.ts";
+import { planMoves } from "./moves.ts";
 import { decideContested, decideNominees, isKept } from "./nominees.ts";
 import { planRepairs } from "./repairs.ts";
 
@@ -83,8 +84,13 @@ export class Cycles {
   run(): RoundResult {
     append(this.#admissions, planRepairs(this.#fleet));
     this.#admitNominees();
-    // Inactive gang classes do not get the capacity and quota that are kept for nominees.
-    if (this.#fleet.queues.nominees.size > 0) this.#decide.closeCandidates();
+    append(
+      this.#admissions,
+      planMoves(this.#round, this.#decide, (planned) => this.#isFull(planned)),
+    );
+    // Inactive gang classes do not get the capacity and quota that are kept for nominees and gangs that move.
+    const { nominees, moving } = this.#fleet.queues;
+    if (nominees.size + moving.size > 0) this.#decide.closeCandidates();
     this.#gather();
     const { requeue: due, searchesLeft: left } = this.#round;
     const { queues } = this.#fleet;
@@ -177,8 +183,9 @@ export class Cycles {
     return all;
   }
 
-  #isFull(): boolean {
-    return this.#admissions.length + this.#preemptions.length >= this.#bounds.admissionsMax;
+  /** `planned`: beside those that are counted already. */
+  #isFull(planned = 0): boolean {
+    return this.#admissions.length + this.#preemptions.length + planned >= this.#bounds.admissionsMax;
   }
 
   /** Decides about heads in their order. If that changes nothing, another cycle would not either. */

@@ -1,22 +1,73 @@
 /**
- * Decides about a gang whose cluster counts as lost. Nobody can know whether its pods run, so a gang of which a pod was
- * seen running waits for the cluster; any other goes elsewhere.
+ * Decides about a gang whose cluster counts as lost. Nobody can know whether its pods run. A gang of which no pod was
+ * seen running goes elsewhere at once. Any other one waits for the cluster, or moves after a while, as its job or its
+ * namespace says.
  */
-import type { Job } from "../../job/job.ts";
+
+import { CLUSTER_LOST } from "../../job/admission/undone.ts";
+import { clusterWords } from "../../job/cluster-text.ts";
+import { isMoving, type Job } from "../../job/job.ts";
 import type { Admission } from "../../job/status.ts";
-import { changeAdmission, type Draft, type Inputs } from "../decision-draft.ts";
-import type { Observed } from "../observed.ts";
+import { changeAdmission, type Draft, type Inputs, reasonOf } from "../decision-draft.ts";
+import type { Loss, Observed } from "../observed.ts";
 
 /** True if the cluster of a live admission is lost, and was before any of the gang's pods was seen running. */
 export function hasLostStart({ job, observed }: Pick<Inputs, "job" | "observed">, live: Admission): boolean {
-  return isLost(observed, live) && !hasRun(job);
+  return lossOf(observed, live) !== null && !hasRun(job);
 }
 
-/** An admission that was made after the cluster's return has a higher fence, whatever is known of the return here. */
-function isLost(observed: Observed, { cluster: of, fence = "0" }: Admission): boolean {
-  const lostFence = observed.find(({ cluster }) => cluster === of)?.lostFence;
-  return lostFence !== undefined && BigInt(fence) <= BigInt(lostFence);
+/**
+ * The loss of an admission's cluster. Null: it is not lost. An admission that was made after the cluster's return has a
+ * higher fence, whatever is known of the return here.
+ */
+function lossOf(observed: Observed, { cluster: of, fence = "0" }: Admission): Loss | null {
+  const loss = observed.find(({ cluster }) => cluster === of)?.loss;
+  return loss !== undefined && BigInt(fence) <= BigInt(loss.fence) ? loss : null;
 }
+
+/**
+ * Requests that the planner finds a gang another place once its cluster has not answered for long enough. The gang
+ * keeps its admission until then. Takes the request back if the cluster answers, or if the gang is to wait after all.
+ */
+export function requestMove(draft: Draft, inputs: Inputs, live: Admission): void {
+  const { job, observed, nowMs } = inputs;
+  const leftMs = untilMove(lossOf(observed, live), inputs);
+  if (leftMs !== null && leftMs > 0) draft.recheckAtMs.push(nowMs + Math.max(LEAST_MS, leftMs));
+  const isDue = leftMs !== null && leftMs <= 0;
+  if (isDue === isMoving(job)) return;
+  const where = clusterWords({ ...live, name: live.cluster ?? "" });
+  if (!isDue) {
+    forgetMove(draft);
+    const message = `${job.spec.kind} ${job.name} stays in ${where}: its admission ${live.number} goes on.`;
+    draft.events.push({ type: "Normal", reason: reasonOf(job, "Stays"), message });
+    return;
+  }
+  draft.status = { ...draft.status, move: { admission: live.number, sinceMs: nowMs } };
+  const message =
+    `The ${where} counts as lost, so ${job.spec.kind} ${job.name} runs elsewhere once it fits there. ` +
+    `Admission ${live.number} goes on until then.`;
+  draft.events.push({ type: "Warning", reason: reasonOf(job, CLUSTER_LOST), message });
+}
+
+/** Forgets a request to run a gang elsewhere. */
+export function forgetMove(draft: Draft): void {
+  const { move, ...status } = draft.status;
+  if (move !== undefined) draft.status = status;
+}
+
+/** What is counted of a cluster's silence is read every few seconds. */
+const LEAST_MS = 1000;
+
+/** How long a cluster has still to be silent before a gang that ran there moves. Null: it does not. */
+function untilMove(loss: Loss | null, { job, config }: Pick<Inputs, "job" | "config">): number | null {
+  const { moveAfterMs: own } = job.spec.runPolicy;
+  if (loss === null || own === 0 || (own === undefined && loss.policy === "WAIT")) return null;
+  const afterMs = own ?? config.moveAfterMs ?? MOVE_AFTER_MS;
+  return afterMs - loss.silenceMs;
+}
+
+/** As in MultiKueue. */
+export const MOVE_AFTER_MS = 15 * 60_000;
 
 /**
  * Notes that an admission which this decision stops left a lost cluster. Its tokens are free then, since nobody waits
@@ -24,7 +75,7 @@ function isLost(observed: Observed, { cluster: of, fence = "0" }: Admission): bo
  */
 export function noteAbandoned(draft: Draft, inputs: Inputs, live: Admission): void {
   const stopped = draft.admissions.find(({ number, state }) => number === live.number && state !== "live");
-  if (stopped === undefined || !hasLostStart(inputs, live)) return;
+  if (stopped === undefined || !(hasLostStart(inputs, live) || isMoving(inputs.job))) return;
   changeAdmission(draft, { ...stopped, abandonedMs: inputs.nowMs });
 }
 
@@ -37,5 +88,5 @@ function hasRun({ status }: Pick<Job, "status">): boolean {
 
 /** The clusters of which something is known. */
 export function withoutLost(observed: Observed): Observed {
-  return observed.filter(({ lostFence }) => lostFence === undefined);
+  return observed.filter(({ loss }) => loss === undefined);
 }

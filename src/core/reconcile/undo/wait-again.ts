@@ -1,18 +1,10 @@
+import { undone } from "../../job/admission/undone.ts";
 import { clusterWords } from "../../job/cluster-text.ts";
 import type { Admission, Eviction, JobStatus } from "../../job/status.ts";
 import { type Arrangement, arrangeGang } from "../arrange-gang.ts";
-import {
-  changeAdmission,
-  changeCondition,
-  clearConditions,
-  type Draft,
-  type Inputs,
-  reasonOf,
-} from "../decision-draft.ts";
+import { changeAdmission, changeCondition, type Draft, type Inputs, reasonOf } from "../decision-draft.ts";
 import { stopAdmission } from "../finish-job.ts";
 import { afterPreemption } from "./admission-backoff.ts";
-
-const RUNNING_CONDITIONS = ["QuotaReserved", "Admitted", "PodsReady", "Running", "Restarting"] as const;
 
 /** Why an admission is undone. */
 type Undone = {
@@ -35,15 +27,11 @@ export function waitAgain(
 ): void {
   const { job, nowMs } = inputs;
   const { admission, reason, waitsFor, message, arranged, backoff } = of;
-  clearConditions(draft, { types: RUNNING_CONDITIONS, reason, message }, nowMs);
   draft.status = {
-    ...draft.status,
+    ...undone(draft.status, { reason, message }, nowMs),
     phase: "WAITING",
-    startTimeMs: null,
-    replicaStatuses: {},
     waiting: { reason: waitsFor, message, sinceMs: nowMs },
     backoff,
-    attempts: { ...draft.status.attempts, restartsSeen: {} },
   };
   changeAdmission(draft, stopAdmission(admission, { state: "undone", arranged, nowMs }));
   draft.events.push({ type: "Warning", reason: reasonOf(job, reason), message });
@@ -60,8 +48,8 @@ export function evict(draft: Draft, inputs: Inputs, admission: Admission): void 
   const where = name === null ? "its service" : clusterWords({ ...admission, name });
   const message = `Admission ${admission.number} to ${where} is undone: ${why}.`;
   const { backoff } = draft.status;
-  const undone = { admission, reason, waitsFor: reason, message, arranged: arrangeGang(inputs, admission), backoff };
-  waitAgain(draft, inputs, { ...undone, ...notePreemption(draft, eviction, { message, nowMs: inputs.nowMs }) });
+  const of = { admission, reason, waitsFor: reason, message, arranged: arrangeGang(inputs, admission), backoff };
+  waitAgain(draft, inputs, { ...of, ...notePreemption(draft, eviction, { message, nowMs: inputs.nowMs }) });
 }
 
 /** Undoes the live admission at once because its cluster is gone. It costs the job no failure and no backoff. */

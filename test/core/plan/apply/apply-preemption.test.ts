@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { admitted } from "../../../../src/core/job/admitted.ts";
+import { admitted } from "../../../../src/core/job/admission/admitted.ts";
 import type { Job } from "../../../../src/core/job/job.ts";
 import { nominationOf } from "../../../../src/core/job/nomination.ts";
 import { applyCancel, applyDelete } from "../../../../src/core/job/request/create-and-end.ts";

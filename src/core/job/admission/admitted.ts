@@ -1,10 +1,10 @@
-import { clusterWords } from "./cluster-text.ts";
-import { isConditionTrue, setCondition } from "./conditions.ts";
-import type { JobEvent } from "./event.ts";
-import { flavorWords } from "./flavor-labels.ts";
-import type { Job } from "./job.ts";
-import { withoutNomination } from "./nomination.ts";
-import type { Admission, Condition, JobStatus } from "./status.ts";
+import { clusterWords } from "../cluster-text.ts";
+import { isConditionTrue, setCondition } from "../conditions.ts";
+import type { JobEvent } from "../event.ts";
+import { flavorWords } from "../flavor-labels.ts";
+import type { Job } from "../job.ts";
+import { withoutNomination } from "../nomination.ts";
+import type { Admission, Condition, JobStatus } from "../status.ts";
 
 /** The status of a job after its admission, and the event about it. Attempts and replica statuses stay. */
 export function admitted(job: Job, admission: Admission, nowMs: number): { status: JobStatus; event: JobEvent } {
