@@ -24,6 +24,7 @@ import type {
 import type { KeyRecord, RotationOutcome } from "../core/admin/credential-keys.ts";
 import type { NamespaceChange, NamespaceOutcome, NamespaceRecord } from "../core/admin/namespace.ts";
 import type { NodePage, NodeQuery } from "../core/admin/nodes/node-page.ts";
+import type { PlacedGang } from "../core/admin/placed-gangs.ts";
 import type {
   PriorityClassChange,
   PriorityClassOutcome,
@@ -201,6 +202,8 @@ export type Admin = {
   readonly setCordoned: (name: string, cordoned: boolean) => Promise<ChangeOutcome<ClusterRecord>>;
   /** Counts a cluster that does not answer as lost. */
   readonly declareLost: (name: string) => Promise<LossOutcome>;
+  /** The gangs with a live admission in a cluster, by name. */
+  readonly placedGangs: (cluster: string) => Promise<readonly PlacedGang[]>;
 };
 
 /** Priority classes of jobs. Changes name the caller that makes them. */

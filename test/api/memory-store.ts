@@ -9,7 +9,7 @@ import type { QueueRecord } from "../../src/core/admin/queue.ts";
 import type { QuotaGrant } from "../../src/core/admin/quota-grant.ts";
 import type { ShownEvent } from "../../src/core/job/event.ts";
 import type { KeptLogs } from "../../src/core/job/failure-logs/kept-logs.ts";
-import type { Job } from "../../src/core/job/job.ts";
+import { type Job, liveAdmission } from "../../src/core/job/job.ts";
 import type { PlannedNodes } from "../../src/core/job/placement/pod-places.ts";
 import type { Silence } from "../../src/core/job/request/concerns.ts";
 import { type JobFilter, matchesFilter } from "../../src/core/job/request/filter.ts";
@@ -458,6 +458,8 @@ export class MemoryStore {
       const there = this.clusters.get(name);
       return there === undefined ? { kind: "notFound" } : keep(this.clusters, { ...there, cordoned });
     },
+    placedGangs: async (cluster) =>
+      [...this.jobs.values()].flatMap(({ job }) => (liveAdmission(job)?.cluster === cluster ? [job] : [])),
     declareLost: async (name) => {
       const there = this.clusters.get(name);
       if (there === undefined) return { kind: "notFound" };
@@ -485,7 +487,7 @@ function drop<T>(map: Map<string, T>, name: string): ChangeOutcome<T> {
 
 export function queueRecord(name: string): QueueRecord {
   const times = { createTimeMs: 1000, updateTimeMs: 1000 };
-  const use = { used: {}, borrowed: {}, lent: {}, share: 0, waiting: 0, admitted: 0 };
+  const use = { used: {}, borrowed: {}, lent: {}, share: 0, waiting: 0, admitted: 0, lost: {} };
   const limits = { maxRunningJobs: null, maxWaitingJobs: null };
   const stop = { stopPolicy: "NONE" as const, stoppedBy: null, freeze: null, frozenBy: null };
   return {

@@ -1,9 +1,15 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { ClusterCheck_Severity, ClusterService, GangScheduler } from "../../src/gen/gangway/v1/cluster_service_pb.ts";
+import {
+  ClusterCheck_Severity,
+  ClusterService,
+  ClusterState,
+  GangScheduler,
+} from "../../src/gen/gangway/v1/cluster_service_pb.ts";
 import { startFixture } from "./fixture.ts";
 
-const { registerCluster, updateCluster, checkCluster, deleteCluster, getCluster } = ClusterService.method;
+const { registerCluster, updateCluster, checkCluster, declareClusterLost, deleteCluster, getCluster } =
+  ClusterService.method;
 const flavors = [{ name: "gpu/h100", resource: "nvidia.com/gpu", nodeLabels: { product: "h100" } }];
 const credentials = { kubeconfig: { case: "text", value: "kind: Config" } } as const;
 const cluster = { name: "east", labels: { zone: "a" }, flavors };
@@ -143,6 +149,22 @@ test("refuses a cluster in use, a taken name, a missing key and bad credentials,
     byPath.error?.fields.map(({ field }) => field),
     ["credentials.kubeconfig"],
   );
+});
+
+test("a dry run of forgetting needs no confirmation, changes nothing, and is for forgetting alone", async (t) => {
+  const { call } = await startFixture(t);
+  await call(registerCluster, { cluster: { ...cluster, name: "busy" }, credentials });
+  const ahead = await call(deleteCluster, { name: "busy", forget: true, dryRun: true });
+  assert.deepEqual([ahead.error, ahead.ok?.gangs?.leaving, ahead.ok?.gangs?.staying], [null, 0, 0]);
+  assert.equal((await call(getCluster, { name: "busy" })).error, null, "it is still there");
+  const plain = await call(deleteCluster, { name: "busy", dryRun: true });
+  assert.deepEqual(
+    plain.error?.fields.map(({ field }) => field),
+    ["dry_run"],
+  );
+  assert.equal((await call(deleteCluster, { name: "none", forget: true, dryRun: true })).error?.code, "NOT_FOUND");
+  const silent = await call(declareClusterLost, { name: "busy", dryRun: true });
+  assert.equal(silent.ok?.cluster?.state, ClusterState.UNREACHABLE, "it has not answered yet, and is not lost by that");
 });
 
 test("all wrong fields are named at once", async (t) => {

@@ -145,10 +145,15 @@ test("a gang that ran runs elsewhere once it fits there, keeps its tokens, and l
   const asked = /the gang runs elsewhere once it fits there/;
   await until(async () => asked.test(await ok("explain moves")), "it is to move");
   assert.deepEqual([await clusterOf("moves"), await tokensHeld()], ["east", 8], "it fits nowhere yet");
+  assert.equal(await ok("cluster declare-lost east --dry-run"), "0 gangs would leave, 2 would stay\n");
+  const given = "2 gangs would leave, 0 would stay\n  default/moves\n  default/waits\n";
+  assert.equal(await ok("cluster remove east --forget --dry-run"), given);
+  assert.deepEqual([await stateOf("east"), await tokensHeld()], ["CLUSTER_STATE_LOST", 8], "dry runs change nothing");
   await ok("cluster uncordon west");
   await until(async () => (await clusterOf("moves")) === "west", "it moves");
   await until(async () => (await phaseOf("moves")).endsWith("RUNNING"), "it runs there");
   assert.deepEqual([await clusterOf("waits"), await tokensHeld()], ["east", 8]);
+  assert.match(await ok("queue tree"), /gpu\/h100 8\/\d+ \(4 lost\)/);
   assert.match(await ok("events moves"), /JobClusterLost/);
 
   treat = () => "pass";

@@ -34,6 +34,7 @@ import { type FreezeChange, freezeQueue } from "./admin/freezes.ts";
 import { intakeRow } from "./admin/intake-facts.ts";
 import * as namespaces from "./admin/namespaces.ts";
 import { rememberedResources } from "./admin/node-resources.ts";
+import { placedGangs } from "./admin/placed-gangs.ts";
 import type { PoolBounds } from "./admin/pools.ts";
 import * as classes from "./admin/priority-classes.ts";
 import * as queues from "./admin/queues.ts";
@@ -320,6 +321,7 @@ function admin(db: Db, options: StoreOptions) {
     listClusters: () => clusters.listClusters(db),
     listNodes: nodeLister(db, clock),
     declareLost: (name: string) => silence.declareLost(db, name, clock.nowMs()),
+    placedGangs: (cluster: string) => placedGangs(db, cluster),
     setCordoned: (name: string, cordoned: boolean) =>
       clusters.setCordoned(db, name, { cordoned, nowMs: clock.nowMs() }),
     /** Creates a queue. If the name is taken, that queue stays as it is. */

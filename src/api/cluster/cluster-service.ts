@@ -1,4 +1,4 @@
-import type { ClusterRecord, ClusterStateName } from "../../core/admin/cluster.ts";
+import { type ClusterRecord, type ClusterStateName, clusterState } from "../../core/admin/cluster.ts";
 import type { Registry } from "../../core/kinds/registry.ts";
 import type { ClusterService } from "../../gen/gangway/v1/cluster_service_pb.ts";
 import type { Admin, ClusterAdmin } from "../ports.ts";
@@ -8,6 +8,7 @@ import type { ServiceHandlers } from "../rpc/handler.ts";
 import { failedPrecondition, invalidFields, type RpcError } from "../rpc/rpc-error.ts";
 import { clusterRef, toProtoCluster } from "./convert-cluster.ts";
 import { keyHandlers } from "./credential-keys.ts";
+import { clusterGangs } from "./dry-run.ts";
 import { getCapacity } from "./get-capacity.ts";
 import { registration, wordsFor } from "./register-cluster.ts";
 
@@ -40,6 +41,13 @@ export function clusterService(ports: ClusterPorts): ServiceHandlers<typeof Clus
     wakePlanner();
     return { cluster: shown(record, context) };
   };
+  const lossAhead = async (name: string, context: CallContext) => {
+    const record = existingRecord(await admin.getCluster(name), clusterRef(name));
+    const state = clusterState(record);
+    if (state !== "UNREACHABLE" && state !== "LOST") throw answers(name, state);
+    const gangs = clusterGangs(await admin.placedGangs(name), "lost", context.access);
+    return { cluster: shown(record, context), gangs };
+  };
   return {
     ...registration(ports),
     ...keyHandlers(ports.clusters),
@@ -53,7 +61,8 @@ export function clusterService(ports: ClusterPorts): ServiceHandlers<typeof Clus
     },
     cordonCluster: ({ name }, context) => setCordoned(name, true, context),
     uncordonCluster: ({ name }, context) => setCordoned(name, false, context),
-    declareClusterLost: async ({ name, confirm }, context) => {
+    declareClusterLost: async ({ name, confirm, dryRun }, context) => {
+      if (dryRun) return lossAhead(name, context);
       if (confirm !== name) throw invalidFields([{ field: "confirm", message: UNCONFIRMED }]);
       const outcome = await admin.declareLost(name);
       if (outcome.kind === "answers") throw answers(name, outcome.state);

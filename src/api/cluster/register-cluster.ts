@@ -15,8 +15,8 @@ import type {
   ClusterService,
   ClusterFlavor as ProtoFlavor,
 } from "../../gen/gangway/v1/cluster_service_pb.ts";
-import type { ClusterAdmin } from "../ports.ts";
-import { changedRecord } from "../rpc/admin-outcome.ts";
+import type { Admin, ClusterAdmin } from "../ports.ts";
+import { changedRecord, existingRecord } from "../rpc/admin-outcome.ts";
 import type { CallAccess } from "../rpc/call-access.ts";
 import type { ServiceHandlers } from "../rpc/handler.ts";
 import { alreadyExists, failedPrecondition, invalidFields, notFound } from "../rpc/rpc-error.ts";
@@ -27,6 +27,7 @@ import {
   toProtoCluster,
   topologyFromProto,
 } from "./convert-cluster.ts";
+import { clusterGangs } from "./dry-run.ts";
 
 type Registration = Pick<
   ServiceHandlers<typeof ClusterService>,
@@ -35,11 +36,12 @@ type Registration = Pick<
 
 /** Registers, changes, checks and deletes clusters while the service runs. */
 export function registration(ports: {
+  readonly admin: Pick<Admin, "getCluster" | "placedGangs">;
   readonly clusters: ClusterAdmin;
   readonly limitsChanged: () => Promise<void>;
   readonly wakePlanner: () => void;
 }): Registration {
-  const { clusters, limitsChanged, wakePlanner } = ports;
+  const { admin, clusters, limitsChanged, wakePlanner } = ports;
   return {
     registerCluster: async ({ cluster, credentials, validateOnly }, { access }) => {
       const sent = sentCluster(cluster);
@@ -65,7 +67,12 @@ export function registration(ports: {
       if (check === "notFound") throw notFound(clusterRef(name));
       return { check: shownCheck(check, wordsFor(access)) };
     },
-    deleteCluster: async ({ name, forget, confirm }, { access }) => {
+    deleteCluster: async ({ name, forget, confirm, dryRun }, { access }) => {
+      if (dryRun && !forget) throw invalidFields([{ field: "dry_run", message: "is only for forget" }]);
+      if (dryRun) {
+        existingRecord(await admin.getCluster(name), clusterRef(name));
+        return { gangs: clusterGangs(await admin.placedGangs(name), "forgotten", access) };
+      }
       if (forget && confirm !== name) throw invalidFields([{ field: "confirm", message: UNCONFIRMED }]);
       const outcome = await clusters.remove(name, forget);
       const told = outcome.kind === "inUse" ? { ...outcome, by: wordsFor(access)(outcome.by) } : outcome;

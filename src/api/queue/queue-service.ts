@@ -175,7 +175,7 @@ function quotaNotes(
 }
 
 function toProtoQueue(record: QueueRecord): MessageInitShape<typeof QueueSchema> {
-  const { used, borrowed, lent, share, waiting, admitted } = record;
+  const { used, borrowed, lent, share, waiting, admitted, lost } = record;
   return {
     name: record.name,
     strategy: STRATEGY[record.strategy],
@@ -203,7 +203,7 @@ function toProtoQueue(record: QueueRecord): MessageInitShape<typeof QueueSchema>
     updateTime: timestampFromMs(record.updateTimeMs),
     use: {
       ...{ used: toAmounts(used), borrowed: toAmounts(borrowed), lent: toAmounts(lent), share },
-      ...{ waitingJobs: waiting, admittedJobs: admitted },
+      ...{ waitingJobs: waiting, admittedJobs: admitted, lost: toAmounts(lost) },
     },
   };
 }

@@ -2,6 +2,7 @@ import { create } from "@bufbuild/protobuf";
 import {
   type Cluster,
   type ClusterFlavor,
+  type ClusterGangs,
   ClusterSchema,
   ClusterService,
   ListClustersResponseSchema,
@@ -64,19 +65,38 @@ export function registerCluster(registrar: Registrar): void {
   registerRemove(group);
 }
 
+type LossOptions = { readonly confirm?: string; readonly dryRun?: boolean };
+
+const DRY_RUN = "change nothing, and say what would become of the gangs there";
+
 function registerDeclareLost(registrar: Registrar): void {
   const command = registrar.program
     .command("declare-lost")
     .description("Say that a cluster that does not answer is lost: gangs that never ran there go elsewhere at once")
     .argument("<name>", "name of the cluster")
     .option("--confirm <name>", "the cluster's name once more, since gangs that go elsewhere do not come back")
-    .addHelpText("after", examples("gangway cluster declare-lost east --confirm east"));
-  onRun<{ confirm?: string }>(registrar, command, async (run, [name = ""], { confirm = "" }) => {
-    if (confirm !== name) throw usageFailure(unconfirmedLoss(name));
-    await run.client.call(ClusterService.method.declareClusterLost, { name, confirm });
-    printLines(run, [`cluster/${name} declared lost`]);
+    .option("--dry-run", DRY_RUN)
+    .addHelpText(
+      "after",
+      examples("gangway cluster declare-lost east --dry-run", "gangway cluster declare-lost east --confirm east"),
+    );
+  onRun<LossOptions>(registrar, command, async (run, [name = ""], { confirm = "", dryRun = false }) => {
+    if (!dryRun && confirm !== name) throw usageFailure(unconfirmedLoss(name));
+    const { gangs } = await run.client.call(ClusterService.method.declareClusterLost, { name, confirm, dryRun });
+    printLines(run, dryRun ? gangLines(gangs) : [`cluster/${name} declared lost`]);
     return EXIT.ok;
   });
+}
+
+/** What a dry run says: `2 gangs would leave, 5 would stay`, then the names of the first ones. */
+function gangLines(gangs: ClusterGangs | undefined): readonly string[] {
+  const { leaving = 0, staying = 0, firstLeaving = [] } = gangs ?? {};
+  const more = leaving - firstLeaving.length;
+  return [
+    `${leaving} ${leaving === 1 ? "gang" : "gangs"} would leave, ${staying} would stay`,
+    ...firstLeaving.map((name) => `  ${name}`),
+    ...(more > 0 ? [`  and ${more} more`] : []),
+  ];
 }
 
 function unconfirmedLoss(name: string): string {
@@ -93,15 +113,21 @@ function registerRemove(registrar: Registrar): void {
     .argument("<name>", "name of the cluster")
     .option("--forget", "the cluster is lost for good: its pods count as gone, and its gangs run elsewhere at once")
     .option("--confirm <name>", "with --forget: the cluster's name once more, since nothing takes this back")
+    .option("--dry-run", `with --forget: ${DRY_RUN}`)
     .addHelpText(
       "after",
-      examples("gangway cluster remove east", "gangway cluster remove east --forget --confirm east"),
+      examples(
+        "gangway cluster remove east",
+        "gangway cluster remove east --forget --dry-run",
+        "gangway cluster remove east --forget --confirm east",
+      ),
     );
-  onRun<{ forget?: boolean; confirm?: string }>(registrar, command, async (run, [name = ""], options) => {
-    const { forget = false, confirm = "" } = options;
-    if (forget && confirm !== name) throw usageFailure(unconfirmed(name));
-    await run.client.call(ClusterService.method.deleteCluster, { name, forget, confirm });
-    printLines(run, [`cluster/${name} ${forget ? "forgotten" : "removed"}`]);
+  onRun<LossOptions & { forget?: boolean }>(registrar, command, async (run, [name = ""], options) => {
+    const { forget = false, confirm = "", dryRun = false } = options;
+    if (dryRun && !forget) throw usageFailure("--dry-run is only for --forget");
+    if (forget && !dryRun && confirm !== name) throw usageFailure(unconfirmed(name));
+    const { gangs } = await run.client.call(ClusterService.method.deleteCluster, { name, forget, confirm, dryRun });
+    printLines(run, dryRun ? gangLines(gangs) : [`cluster/${name} ${forget ? "forgotten" : "removed"}`]);
     return EXIT.ok;
   });
 }

@@ -14,10 +14,10 @@ export function registerTree(registrar: Registrar): void {
     .summary("Show the trees of queues, and what each queue uses, borrows and lends")
     .description(
       "Show the trees of queues. For each flavor: how much the queue uses of its own quota, also through the queues " +
-        "below it; how much it has borrowed from other queues, and how much others have borrowed from it. A child " +
-        "counts with its use above its guarantee (quota minus lending limit). So the root shows less than its tree " +
-        "uses where queues may not lend all. The share is 1000 times the borrowed part of the lendable quota of the " +
-        "tree, divided by the weight.",
+        "below it; how much it has borrowed from other queues, and how much others have borrowed from it; and how " +
+        "much its own jobs hold in lost clusters. A child counts with its use above its guarantee (quota minus " +
+        "lending limit). So the root shows less than its tree uses where queues may not lend all. The share is 1000 " +
+        "times the borrowed part of the lendable quota of the tree, divided by the weight.",
     )
     .argument("[name]", "only this queue and the queues below it")
     .addOption(outputOption())
@@ -92,18 +92,19 @@ function rowOf({ queue, depth }: QueueInTree): readonly string[] {
   ];
 }
 
+/** Of the use of a flavor, in the order in which they are shown. */
+const PARTS = ["borrowed", "lent", "lost"] as const;
+
 /** `gpu/h100 6/4 (2 borrowed)`, for each flavor of which the queue has a quota or uses something. */
 function flavorsOf({ quotas, use }: Queue): readonly string[] {
   const own = new Map(quotas.map((quota) => [quota.flavor, quota]));
   const flavors = new Set([...own.keys(), ...Object.keys(use?.used ?? {}).sort()]);
   return [...flavors].map((flavor) => {
-    const borrowed = use?.borrowed[flavor] ?? 0n;
-    const lent = use?.lent[flavor] ?? 0n;
     const { nominal = 0n, granted = 0n, grantedUntil } = own.get(flavor) ?? {};
+    const parts = PARTS.map((part) => [use?.[part][flavor] ?? 0n, part] as const).filter(([amount]) => amount > 0n);
     const more = [
       ...(grantedUntil === undefined ? [] : [`${granted} granted until ${timeText({ until: grantedUntil })}`]),
-      ...(borrowed > 0n ? [`${borrowed} borrowed`] : []),
-      ...(lent > 0n ? [`${lent} lent`] : []),
+      ...parts.map(([amount, part]) => `${amount} ${part}`),
     ];
     const text = `${flavor} ${use?.used[flavor] ?? 0n}/${nominal + granted}`;
     return more.length === 0 ? text : `${text} (${more.join(", ")})`;

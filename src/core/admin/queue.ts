@@ -38,6 +38,8 @@ export type QueueRecord = {
   readonly waiting: number;
   /** How many jobs of the queue are admitted. Computed when read. */
   readonly admitted: number;
+  /** By pool: what the queue's own jobs hold in clusters that count as lost. Computed when read. */
+  readonly lost: Readonly<Record<string, number>>;
 };
 
 /** The part of a queue that administrators set. */

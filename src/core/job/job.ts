@@ -77,6 +77,12 @@ export function shrinksTo({
   return shrink !== undefined && shrink.admission === liveAdmission({ admissions })?.number ? shrink.keeps : null;
 }
 
+/** True if some pod of a job's live admission was seen running or ended, as the record has it. */
+export function hasRun({ phase, replicaStatuses }: Pick<JobStatus, "phase" | "replicaStatuses">): boolean {
+  if (phase !== "ADMITTED" && phase !== "STARTING") return true;
+  return Object.values(replicaStatuses).some(({ active, succeeded, failed }) => active + succeeded + failed > 0);
+}
+
 /** True if the job's live admission is in a lost cluster, and the gang is to run elsewhere once it fits there. */
 export function isMoving({ status, admissions }: Pick<Job, "status" | "admissions">): boolean {
   return status.move !== undefined && status.move.admission === liveAdmission({ admissions })?.number;

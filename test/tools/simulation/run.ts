@@ -1,7 +1,7 @@
 /**
- * `npm run simulate -- [--histories N] [--seed S] [--processes one|several] [--laws | --clocks | --losses] [--postgres]`:
- * random histories of the whole service. `--laws`: of worlds that are made for a law each. `--clocks`: all clocks step.
- * `--losses`: clusters fall silent and return. Prints the seed of a history that breaks a law.
+ * `npm run simulate -- [--histories N] [--seed S] [--processes one|several] [--laws | --clocks | --losses]
+ * [--postgres]`: random histories of the whole service. `--laws`: of worlds that are made for a law each. `--clocks`:
+ * all clocks step. `--losses`: clusters fall silent and return. Prints the seed of a history that breaks a law.
  */
 import { parseArgs } from "node:util";
 import { openPglite } from "../../../src/adapters/store/db/pglite.ts";

@@ -242,13 +242,27 @@ type QueueRows = {
   readonly sums: readonly QueueSum[];
 };
 
+/** What gangs hold in clusters that count as lost, by queue. */
+const LOST_BY_QUEUE = `
+select queue, json_object_agg(pool, amount) as lost
+  from (
+    select a.queue, a.pool, sum(a.amount)::bigint as amount
+      from clusters c
+      join admissions d on d.cluster = c.name and d.tokens_released_ms is null
+      join allocations a on a.job_uid = d.job_uid and a.admission = d.number and a.released_ms is null
+     where c.lost_ms is not null
+     group by a.queue, a.pool
+  ) held
+ group by queue`;
+
 const SELECT_QUEUES = `
 select ${QUEUE_SETTINGS}, q.frozen as "freeze",
        q.version, q.create_ms as "createTimeMs", q.update_ms as "updateTimeMs",
        (select count(*) from jobs where queue = q.name and phase = 'WAITING') as waiting,
        (select count(*) from admissions a join jobs j on j.uid = a.job_uid where a.state = 'live' and j.queue = q.name)
-         as admitted
-  from queues q
+         as admitted,
+       coalesce(l.lost, '{}') as lost
+  from queues q left join (${LOST_BY_QUEUE}) l on l.queue = q.name
  where $1::text is null or q.name = $1
  order by q.name`;
 

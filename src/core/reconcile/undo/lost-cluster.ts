@@ -6,14 +6,14 @@
 
 import { CLUSTER_LOST } from "../../job/admission/undone.ts";
 import { clusterWords } from "../../job/cluster-text.ts";
-import { isMoving, type Job } from "../../job/job.ts";
+import { hasRun, isMoving } from "../../job/job.ts";
 import type { Admission } from "../../job/status.ts";
 import { changeAdmission, type Draft, type Inputs, reasonOf } from "../decision-draft.ts";
 import type { Loss, Observed } from "../observed.ts";
 
 /** True if the cluster of a live admission is lost, and was before any of the gang's pods was seen running. */
 export function hasLostStart({ job, observed }: Pick<Inputs, "job" | "observed">, live: Admission): boolean {
-  return lossOf(observed, live) !== null && !hasRun(job);
+  return lossOf(observed, live) !== null && !hasRun(job.status);
 }
 
 /**
@@ -77,13 +77,6 @@ export function noteAbandoned(draft: Draft, inputs: Inputs, live: Admission): vo
   const stopped = draft.admissions.find(({ number, state }) => number === live.number && state !== "live");
   if (stopped === undefined || !(hasLostStart(inputs, live) || isMoving(inputs.job))) return;
   changeAdmission(draft, { ...stopped, abandonedMs: inputs.nowMs });
-}
-
-/** True if some pod of the live admission was seen running or ended, as the record has it. */
-function hasRun({ status }: Pick<Job, "status">): boolean {
-  if (status.phase !== "ADMITTED" && status.phase !== "STARTING") return true;
-  const counts = Object.values(status.replicaStatuses);
-  return counts.some(({ active, succeeded, failed }) => active + succeeded + failed > 0);
 }
 
 /** The clusters of which something is known. */

@@ -1,0 +1,19 @@
+import { create } from "@bufbuild/protobuf";
+import { gangsOfCluster, type PlacedGang } from "../../core/admin/placed-gangs.ts";
+import { type ClusterGangs, ClusterGangsSchema } from "../../gen/gangway/v1/cluster_service_pb.ts";
+import { type CallAccess, namespacePlace } from "../rpc/call-access.ts";
+
+/** So many names are told. */
+const NAMES_MAX = 100;
+
+/** What becomes of the gangs of a cluster. Names only those that the caller may see. */
+export function clusterGangs(
+  gangs: readonly PlacedGang[],
+  becomes: "lost" | "forgotten",
+  access: Pick<CallAccess, "may">,
+): ClusterGangs {
+  const { leaving, staying } = gangsOfCluster(gangs, becomes);
+  const seen = leaving.filter(({ namespace }) => access.may("jobs.get", namespacePlace(namespace)));
+  const names = seen.slice(0, NAMES_MAX).map(({ namespace, name }) => `${namespace}/${name}`);
+  return create(ClusterGangsSchema, { leaving: leaving.length, staying, firstLeaving: names });
+}
