@@ -5,7 +5,7 @@
 import { cleanPodPolicyOf } from "../../core/job/clean-pod-policy.ts";
 import { clusterWords } from "../../core/job/cluster-text.ts";
 import { newestAttempts } from "../../core/job/failure-logs/kept-logs.ts";
-import { currentAdmission, type Job } from "../../core/job/job.ts";
+import { currentAdmission, isMoving, type Job } from "../../core/job/job.ts";
 import { problemsText } from "../../core/job/pod-problems.ts";
 import { type Concern, concernsOf, isSilence } from "../../core/job/request/concerns.ts";
 import type { ShownJob } from "../../core/job/request/list.ts";
@@ -30,6 +30,7 @@ import { toProtoProblem } from "./convert-pods.ts";
 import { toProtoClusterRefusal, toProtoQuotaRefusal } from "./convert-refusal.ts";
 import { namespaceOf } from "./convert-sent.ts";
 import { growthText } from "./explain-growth.ts";
+import { moveText } from "./explain-move.ts";
 import { placementText } from "./explain-placement.ts";
 import { shownFailureLogs } from "./failure-logs.ts";
 import { ownOf, refusalTo, sightOf, withoutOthers } from "./hide-others.ts";
@@ -58,9 +59,8 @@ export async function explainJob(
   const refusal = found === null ? null : refusalTo(access, found.refusal, ownOf(job));
   const admission = currentAdmission(job);
   const kind = kinds.kindOf(job.spec.kind);
-  const growth = await growthText(shown.job, { simulate, kind, access, signal });
-  const placement = await placementText(reads, shown.job);
-  const facts = { hasNoPods: isService(kind), growth, placement, nowMs: clock.nowMs() };
+  const beside = await besideTexts(shown.job, { reads, simulate, kind, access, signal });
+  const facts = { hasNoPods: isService(kind), ...beside, nowMs: clock.nowMs() };
   const failureLogs = await shownFailureLogs(reads, job, { access, choose: newestAttempts });
   return {
     summary: summaryOf({ ...shown, job, concerns }, refusal, facts),
@@ -78,6 +78,15 @@ export async function explainJob(
     draining: job.admissions.filter(needsCleanUp).map((undone) => toProtoAdmission(undone, [])),
     ...failureLogs,
   };
+}
+
+/** What an admitted job says beside its phase: each text is empty if there is nothing of its kind. */
+async function besideTexts(
+  job: Job,
+  of: Pick<ExplainPorts, "reads"> & Parameters<typeof growthText>[1],
+): Promise<Pick<SummaryFacts, "growth" | "move" | "placement">> {
+  const growth = isMoving(job) ? "" : await growthText(job, of);
+  return { growth, move: await moveText(job, of), placement: await placementText(of.reads, job) };
 }
 
 function placeOf({ job, position, effectivePriority }: ShownJob) {
@@ -134,6 +143,8 @@ function hasSilentNode({ status }: Job): boolean {
 type SummaryFacts = {
   readonly hasNoPods: boolean;
   readonly growth: string;
+  /** Why it has not left a lost cluster. Empty: it is not to leave one. */
+  readonly move: string;
   /** About pods that are not on their planned nodes. Empty: all are. */
   readonly placement: string;
   readonly nowMs: number;
@@ -145,7 +156,7 @@ function summaryOf(shown: ShownJob, refusal: Refusal | null, facts: SummaryFacts
   const name = `${job.namespace}/${job.name}`;
   const still = stillText(job);
   const said = predicate(shown, refusal, facts);
-  const concerned = [...concerns.map(({ message }) => message), facts.placement]
+  const concerned = [...concerns.map(({ message }) => message), facts.move, facts.placement]
     .filter((text) => text !== "")
     .map((text) => `; ${text}`)
     .join("");

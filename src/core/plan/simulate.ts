@@ -4,7 +4,7 @@
  */
 
 import { invariant } from "../../runtime/assert.ts";
-import type { Job } from "../job/job.ts";
+import { isMoving, type Job } from "../job/job.ts";
 import type { Registry } from "../kinds/registry.ts";
 import { type AloneAnswers, judgeAlone } from "./explain/judge-alone.ts";
 import { RefusalMessages } from "./explain/refusal-messages.ts";
@@ -34,14 +34,20 @@ export const SIMULATED_VERSION = Number.MAX_SAFE_INTEGER;
 
 /**
  * Judges a job as if it were submitted now, and not suspended. The state's waiting jobs come before it, except one of
- * its name: the user asks about that one. Leaves the state as it was.
+ * its name: the user asks about that one. A job that is to leave its cluster has the tokens that it has. Leaves the
+ * state as it was.
  */
 export function simulate(state: FleetState, submitted: Job, at: SimulateAt): Simulation {
   const gang = waitingGang(submitted, hashedAsk(submitted, at.kinds));
+  const amounts = isMoving(submitted) ? state.parts.holdsOf(submitted.uid) : null;
   const mark = state.mark();
   try {
     for (const one of at.waiting ?? []) addWaiting(state, one);
     addInPlace(state, gang);
+    if (amounts !== null) {
+      const holds = { admission: gang.lastAdmission + 1, amounts };
+      state.apply({ kind: "holds", uid: gang.uid, version: SIMULATED_VERSION, holds });
+    }
     const now = judgeNow(state, gang, at);
     const queued = state.parts.queues.gangs.get(gang.uid);
     invariant(queued !== undefined, "the state has the gang that was added");

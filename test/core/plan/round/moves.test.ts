@@ -4,7 +4,7 @@ import { test } from "node:test";
 import type { PlanGang } from "../../../../src/core/plan/model/plan-gang.ts";
 import { DEFAULT_POLICY } from "../../../../src/core/plan/model/queue-policy.ts";
 import type { NodeCapacity, PlanQueue } from "../../../../src/core/plan/model/snapshot.ts";
-import { stateOf } from "../../../support/load-snapshot.ts";
+import { plannerOf, stateOf } from "../../../support/load-snapshot.ts";
 import { plan } from "../../../support/plan.ts";
 import { AT, admission, amounts, cluster, job, NOW, node, planGang, queue, snapshot } from "../plan-world.ts";
 
@@ -148,4 +148,18 @@ test("what a gang in a silent cluster holds is nothing that others could get by 
     return preemptions.flatMap(({ victims }) => victims.map(({ jobUid }) => jobUid));
   };
   assert.deepEqual([victimsOf(true), victimsOf(false)], [["uid-m"], []]);
+});
+
+/** What SimulateJob says of the moving gang in a world, as `explain` asks it. */
+function judged(nodes: readonly NodeCapacity[]) {
+  const live = admission({ cluster: "west", members: { Worker: 4 }, flavors: { "nvidia.com/gpu": "gpu/h100" } });
+  const of = { ...job({ name: "m", roles: { Worker: { replicas: 4, gpus: 2 } } }), admissions: [live] };
+  const moving = { ...of, status: { ...of.status, phase: "RUNNING" as const, move: { admission: 1, sinceMs: NOW } } };
+  return plannerOf(worldOf({ nodes })).simulate(moving, { ...AT, callers: [] });
+}
+
+test("what is in the way of a gang that moves is told with the tokens that it has", () => {
+  assert.equal(judged([free("a", 8)]).verdict, "FITS_NOW");
+  const { verdict, reason } = judged([free("a", 6)]);
+  assert.deepEqual([verdict, reason], ["WAITS", "NoCapacity"], "its own tokens are not in its way");
 });
