@@ -16,8 +16,21 @@ export function hasRealCluster(): boolean {
 
 /** The first Python of the PATH, or the system's own, that has grpcio and protobuf; null where none has. */
 export function pythonWithGrpc(): string | null {
-  const imports = ["-c", "import grpc, google.protobuf"];
-  return ["python3", "/usr/bin/python3"].find((python) => runs(python, imports)) ?? null;
+  return pythonWith("grpc, google.protobuf");
+}
+
+/** The first one that has what all tests of the client in Python need; null where none has. */
+export function pythonOfClient(): string | null {
+  return pythonWith("grpc, google.protobuf, yaml");
+}
+
+/** True where that Python can check types. */
+export function hasMypy(): boolean {
+  return runs(pythonOfClient() ?? "", ["-m", "mypy", "--version"]);
+}
+
+function pythonWith(packages: string): string | null {
+  return ["python3", "/usr/bin/python3"].find((python) => runs(python, ["-c", `import ${packages}`])) ?? null;
 }
 
 /** True where protos can be compiled by protoc. */
@@ -31,5 +44,5 @@ export function hasPython(): boolean {
 }
 
 function runs(program: string, args: readonly string[]): boolean {
-  return spawnSync(program, args).status === 0;
+  return program !== "" && spawnSync(program, args).status === 0;
 }
