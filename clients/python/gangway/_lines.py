@@ -18,6 +18,9 @@ PING_MS = 20_000
 """A connection that is silent for so long is asked whether it answers: its process may hang."""
 PING_WAIT_MS = 10_000
 CONNECT_MS = 5_000
+"""How long a connection may take."""
+RECONNECT_MS_MAX = 2_000
+"""The longest pause between connections. The pauses between calls come on top."""
 VERSION = "0.1.0"
 
 
@@ -55,12 +58,9 @@ class Lines:
         with self._lock:
             if self._is_closed:
                 raise ValueError("the client is closed")
-            address = self._config.addresses[self._current % len(self._config.addresses)]
+            address, channel = self._open()
             found = self._methods.get((address, rpc.path))
             if found is None:
-                channel = self._channels.get(address)
-                if channel is None:
-                    channel = self._channels[address] = self._channel(address)
                 make = channel.unary_stream if rpc.is_stream else channel.unary_unary
                 found = make(
                     rpc.path,
@@ -69,6 +69,18 @@ class Lines:
                 )
                 self._methods[(address, rpc.path)] = found
             return found, address
+
+    def channel(self) -> Any:
+        """The channel to the current address. None: the client is closed."""
+        with self._lock:
+            return None if self._is_closed else self._open()[1]
+
+    def _open(self) -> tuple[str, Any]:
+        address = self._config.addresses[self._current % len(self._config.addresses)]
+        channel = self._channels.get(address)
+        if channel is None:
+            channel = self._channels[address] = self._new_channel(address)
+        return address, channel
 
     def failed(self, address: str) -> None:
         """Takes note that an address did not answer."""
@@ -91,7 +103,7 @@ class Lines:
             self._methods.clear()
             return channels
 
-    def _channel(self, address: str) -> Any:
+    def _new_channel(self, address: str) -> Any:
         options: list[tuple[str, Any]] = [
             ("grpc.primary_user_agent", f"gangway-python/{VERSION}"),
             ("grpc.max_send_message_length", SENT_BYTES_MAX),
@@ -101,7 +113,7 @@ class Lines:
             ("grpc.http2.max_pings_without_data", 0),
             ("grpc.initial_reconnect_backoff_ms", 100),
             ("grpc.min_reconnect_backoff_ms", CONNECT_MS),
-            ("grpc.max_reconnect_backoff_ms", CONNECT_MS),
+            ("grpc.max_reconnect_backoff_ms", RECONNECT_MS_MAX),
             # This client repeats calls itself, since it knows which may be repeated and for how long.
             ("grpc.enable_retries", 0),
             # Another client in the process must not decide when this one connects again.

@@ -336,6 +336,11 @@ class AsyncHeldToken:
         """Why the token is lost. Empty: it is held."""
         return "" if self._grant is None else self._grant.lease.why_lost(self._client._env.now())
 
+    @property
+    def left(self) -> float | None:
+        """Seconds until the lease is over by this machine's clock. None: the token does not lapse."""
+        return None if self._grant is None else self._grant.lease.left(self._client._env.now())
+
     def check(self) -> None:
         """Raises TokenLost if the token is lost: the service said so, or the lease is over by this machine's clock."""
         lost = self.lost

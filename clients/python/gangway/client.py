@@ -390,6 +390,11 @@ class HeldToken:
         """Why the token is lost. Empty: it is held."""
         return "" if self._grant is None else self._grant.lease.why_lost(self._client._env.now())
 
+    @property
+    def left(self) -> float | None:
+        """Seconds until the lease is over by this machine's clock. None: the token does not lapse."""
+        return None if self._grant is None else self._grant.lease.left(self._client._env.now())
+
     def check(self) -> None:
         """Raises TokenLost if the token is lost: the service said so, or the lease is over by this machine's clock."""
         lost = self.lost
@@ -455,6 +460,7 @@ class _Run:
         self._stop = stop or _Stop()
         self._stream: Any = None
         self._address = ""
+        self._is_unreached = False
 
     def result(self, flow: Flow[T]) -> T:
         try:
@@ -504,8 +510,23 @@ class _Run:
         if isinstance(effect, Next):
             return self._next()
         if isinstance(effect, Pause):
-            return self._stop.pause(effect.seconds)
+            return self._pause(effect.seconds)
         raise AssertionError(effect)
+
+    def _pause(self, seconds: float) -> None:
+        """Waits. grpcio makes progress only while a thread asks it for something, so a lost connection is watched."""
+        channel = self._lines.channel() if self._is_unreached else None
+        if channel is None:
+            return self._stop.pause(seconds)
+
+        def ignore(_: Any) -> None:
+            pass
+
+        channel.subscribe(ignore, try_to_connect=True)
+        try:
+            self._stop.pause(seconds)
+        finally:
+            channel.unsubscribe(ignore)
 
     def _call(self, effect: Call) -> Any:
         method, address = self._lines.method(effect.rpc)
@@ -530,7 +551,8 @@ class _Run:
 
     def _failure(self, error: grpc.RpcError, address: str) -> CallError:
         failure = error_of_rpc(error)
-        if failure.code in UNREACHED:
+        self._is_unreached = failure.code in UNREACHED
+        if self._is_unreached:
             self._lines.failed(address)
         return failure
 
