@@ -118,7 +118,7 @@ const conditional: readonly { readonly name: string; readonly available: () => b
   {
     name: "whether protoc takes the protos for clients",
     available: hasProtoc,
-    enable: "put protoc on the PATH (Debian's package is protobuf-compiler)",
+    enable: "put protoc on the PATH (Debian's packages are protobuf-compiler and libprotobuf-dev)",
   },
   {
     name: "the checkpoints in Python of docs/checkpoints.md",
