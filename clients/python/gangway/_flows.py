@@ -67,6 +67,7 @@ def call(env: Env, name: str, request: Any, timeout: float | None = None) -> Flo
 
 
 def call_rpc(env: Env, rpc: Rpc, request: Any, timeout: float | None = None) -> Flow[Any]:
+    request = _with_request_ids(request)
     retry = CallRetry(env.now() + (CALL_S if timeout is None else timeout), Backoff(env.random))
     is_first = True
     while True:
@@ -80,6 +81,18 @@ def call_rpc(env: Env, rpc: Rpc, request: Any, timeout: float | None = None) -> 
                 LOG.warning("%s/%s: %s; trying again", rpc.service, rpc.name, error)
         is_first = False
         yield Pause(pause)
+
+
+def _with_request_ids(request: Any) -> Any:
+    """The request, in which each job to create has a request id: a call that is repeated creates nothing twice."""
+    is_batch = isinstance(request, v1.BatchCreateJobsRequest)
+    if not is_batch and not isinstance(request, v1.CreateJobRequest):
+        return request
+    copy: Any = type(request)()
+    copy.CopyFrom(request)
+    for one in copy.requests if is_batch else [copy]:
+        one.request_id = one.request_id or uuid.uuid4().hex
+    return copy
 
 
 def stream(rpc: Rpc, request: Any, timeout: float | None) -> Flow[None]:
@@ -111,10 +124,8 @@ def pages(env: Env, name: str, request: Any, field: str, timeout: float | None) 
 def create(
     env: Env, job: v1.Job, *, request_id: str | None, validate_only: bool, strict: bool, timeout: float | None
 ) -> Flow[v1.CreateJobResponse]:
-    """Creates one job. A request id makes sure that a repeated call creates nothing more."""
-    request = v1.CreateJobRequest(
-        job=job, request_id=request_id or uuid.uuid4().hex, validate_only=validate_only, strict=strict
-    )
+    """Creates one job."""
+    request = v1.CreateJobRequest(job=job, request_id=request_id or "", validate_only=validate_only, strict=strict)
     answer: v1.CreateJobResponse = yield from call(env, "JobService/CreateJob", request, timeout)
     _log_warnings(answer)
     return answer
@@ -124,7 +135,7 @@ def create_all(
     env: Env, jobs: Sequence[v1.Job], *, request_ids: Sequence[str] | None, strict: bool, timeout: float | None
 ) -> Flow[list[v1.Job | CallError]]:
     """Creates jobs by as few calls as they fit into. Each has its own outcome."""
-    ids = list(request_ids) if request_ids is not None else [uuid.uuid4().hex for _ in jobs]
+    ids = list(request_ids) if request_ids is not None else [""] * len(jobs)
     if len(ids) != len(jobs):
         raise ValueError(f"there are {len(jobs)} jobs and {len(ids)} request ids")
     requests = [v1.CreateJobRequest(job=job, request_id=one, strict=strict) for job, one in zip(jobs, ids)]

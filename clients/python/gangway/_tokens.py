@@ -9,9 +9,9 @@ from . import v1
 from ._flow import LOG, Call, Emit, Env, Flow, Next, Open, Pause
 from ._flows import call
 from ._lease import Lease
-from ._retry import Backoff, CallRetry, CALL_S, StreamRetry
+from ._retry import CALL_S, RETRIED, Backoff, CallRetry, StreamRetry
 from ._services import RPCS
-from .errors import CallError, TokenRefused, WaitTimeout
+from .errors import CallError, TokenRefused, WaitTimeout, call_error
 
 RELEASE_S = 15.0
 """How long a release is tried. After it, the lease ends the token."""
@@ -45,14 +45,21 @@ def acquire(env: Env, request: v1.WaitForResourceRequest, *, wait: float | None)
                 return Grant(answer.fence, lease)
             # The grant may be older than its answer, so when its lease began is known only from a renewal.
             sent_at = env.now()
-            result = yield from renew_once(env, request, seconds / 2)
+            try:
+                result = yield from renew_once(env, request, seconds / 2)
+            except CallError as error:
+                # Joins the line again, which returns the grant at once if it is still held.
+                if wait != 0 and error.code in RETRIED:
+                    continue
+                raise
             if result.outcome == v1.RenewResult.OUTCOME_RENEWED:
                 lease.renewed(sent_at)
                 return Grant(result.fence, lease)
             if result.outcome != v1.RenewResult.OUTCOME_LOST:
-                raise RuntimeError(f"pool {request.resource_namespace}: the token cannot be renewed: {_word(result)}")
+                why = f"pool {request.resource_namespace}: the token cannot be renewed: {_word(result)}"
+                raise call_error("PERMISSION_DENIED", why)
     except (CallError, TokenRefused) as error:
-        if isinstance(error, CallError) and error.code in ("UNAVAILABLE", "DEADLINE_EXCEEDED"):
+        if isinstance(error, CallError) and error.code in RETRIED:
             yield from release(env, request, timeout=1.0)
         raise
     except BaseException:

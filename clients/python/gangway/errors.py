@@ -204,7 +204,10 @@ class JobFailed(Error):
         self.code = failure.code
         self.message = failure.message
         self.container = failure.container
-        self.exit_code: int | None = failure.exit_code if failure.HasField("exit_code") else None
+        # A limit that ended the job has no exit code of its own: its last failure has one.
+        last = status.attempts.last_failure
+        found = failure if failure.HasField("exit_code") or last.container != failure.container else last
+        self.exit_code: int | None = found.exit_code if found.HasField("exit_code") else None
         is_system = failure.kind == v1.FAILURE_KIND_SYSTEM
         self.is_system = is_system
         """True: the platform caused the failure, not the job's program."""

@@ -123,6 +123,14 @@ spec:
             Client("127.0.0.1:1").jobs.ListKinds(v1.ListKindsRequest(), timeout=0.3)
 
 
+    def test_an_address_that_does_not_answer_is_passed(self) -> None:
+        with Heard(), Client(f"127.0.0.1:1,{self.client.addresses[0]}") as client:
+            self.assertEqual(client.submit(job("python-address"), validate_only=True).metadata.name, "python-address")
+            client.close()
+            with self.assertRaisesRegex(ValueError, "closed"):
+                client.get("python-address")
+
+
 class Tokens(Live):
     def test_a_pool_that_is_used_up_refuses_or_lets_wait(self) -> None:
         with self.client.token(POOL, amount=2, lease=600) as held:
@@ -253,8 +261,9 @@ class Asynchronous(unittest.IsolatedAsyncioTestCase):
             self.assertEqual(done.status.phase, v1.JOB_PHASE_SUCCEEDED)
             self.assertTrue(lines[-1].endswith("ended with exit code 0"), lines)
             self.assertIn("python-async", [one.metadata.name async for one in client.list(phases=["succeeded"])])
-            with self.assertRaises(gangway.NotFound):
+            with self.assertRaises(gangway.NotFound) as missing:
                 await client.get("python-missing")
+            self.assertEqual(missing.exception.reason, "JOB_NOT_FOUND")
             async for event in client.watch(names=["python-async"]):
                 self.assertEqual(event.type, "ADDED")
                 break

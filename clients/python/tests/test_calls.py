@@ -59,6 +59,15 @@ class Calls(unittest.TestCase):
         self.assertEqual(first, second)
         self.assertGreaterEqual(len(first), 32)
 
+    def test_requests_of_the_caller_stay_as_they_are_and_each_job_of_a_batch_has_a_request_id(self) -> None:
+        given = v1.BatchCreateJobsRequest(requests=[v1.CreateJobRequest(job=job("a"), request_id="mine")])
+        given.requests.add()
+        service = Scripted(v1.BatchCreateJobsResponse())
+        service.run(call(service.env, "JobService/BatchCreateJobs", given))
+        mine, own = service.calls[0].request.requests
+        self.assertEqual((mine.request_id, len(own.request_id)), ("mine", 32))
+        self.assertEqual(given.requests[1].request_id, "")
+
     def test_a_repeated_delete_that_finds_nothing_has_succeeded(self) -> None:
         service = Scripted(unavailable(), errors.call_error("NOT_FOUND", ""))
         service.run(delete(service.env, "default", "a", None))

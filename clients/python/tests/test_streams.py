@@ -98,6 +98,10 @@ class Waits(unittest.TestCase):
             self.waited([added("", failed)])
         error = caught.exception
         self.assertEqual((error.code, error.exit_code, error.container), ("ExitCode", 3, "pytorch"))
+        failed.status.failure.ClearField("exit_code")
+        self.assertIsNone(errors.JobFailed(failed).exit_code)
+        failed.status.attempts.last_failure.container, failed.status.attempts.last_failure.exit_code = "pytorch", 4
+        self.assertEqual(errors.JobFailed(failed).exit_code, 4)
         with self.assertRaises(errors.JobCancelled):
             self.waited([added("", job(v1.JOB_PHASE_CANCELLED))])
 

@@ -61,6 +61,17 @@ class Acquiring(unittest.TestCase):
         service = Scripted(first, renewed(R.OUTCOME_LOST), second)
         self.assertEqual(self.acquired(service, wait=0).fence, 8)
 
+    def test_a_service_that_goes_away_after_the_grant_is_asked_again(self) -> None:
+        grant = v1.WaitForResourceResponse(granted=granted(7))
+        # The renewal has half of the lease: six tries with their pauses.
+        service = Scripted([grant], *[AWAY] * 6, [grant], renewed())
+        self.assertEqual(self.acquired(service, wait=None).fence, 7)
+        self.assertEqual(methods(service).count("WaitForResource"), 2)
+
+    def test_a_token_of_another_holder_is_denied(self) -> None:
+        with self.assertRaises(errors.PermissionDenied):
+            self.acquired(Scripted(granted(7, held=True), renewed(R.OUTCOME_OTHER_HOLDER)), wait=0)
+
     def test_a_pool_that_is_used_up_refuses_or_times_out(self) -> None:
         full = v1.AllocateResourceResponse(status=v1.ALLOCATION_STATUS_EXHAUSTED)
         with self.assertRaises(errors.TokenRefused) as caught:
