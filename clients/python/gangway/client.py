@@ -533,7 +533,9 @@ class _Run:
         future = method.future(effect.request, timeout=effect.timeout, metadata=self._lines.metadata())
         self._stop.begins(future)
         try:
-            return future.result()
+            answer = future.result()
+            self._is_unreached = False
+            return answer
         except grpc.FutureCancelledError:
             self._stop.check()
             raise
@@ -545,7 +547,9 @@ class _Run:
 
     def _next(self) -> Any:
         try:
-            return next(self._stream, None)
+            message = next(self._stream, None)
+            self._is_unreached = False
+            return message
         except grpc.RpcError as error:
             raise self._failure(error, self._address) from None
 

@@ -119,7 +119,7 @@ spec:
             self.client.submit(job("python-taken", "2s"))
         self.assertEqual(taken.exception.reason, "JOB_NAME_TAKEN")
         self.client.delete("python-taken")
-        with self.assertRaises(gangway.Unavailable), Heard():
+        with self.assertRaises((gangway.Unavailable, gangway.DeadlineExceeded)), Heard():
             Client("127.0.0.1:1").jobs.ListKinds(v1.ListKindsRequest(), timeout=0.3)
 
 

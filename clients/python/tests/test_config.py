@@ -13,6 +13,11 @@ from typing import Any
 from gangway import errors
 from gangway._config import Config, Security, TokenSource, read_config
 
+try:
+    import yaml
+except ImportError:
+    yaml = None
+
 CONTEXTS = {
     "current": "east",
     "contexts": {
@@ -44,6 +49,19 @@ class Configs(unittest.TestCase):
         self.assertEqual(self.config(context="here").addresses, ("127.0.0.1:1", "127.0.0.1:2"))
         with self.assertRaisesRegex(errors.ConfigError, "there are east, here"):
             self.config(context="west")
+
+    @unittest.skipIf(yaml is None, "needs PyYAML")
+    def test_the_file_is_yaml_as_the_command_line_writes_it(self) -> None:
+        text = "current: here\ncontexts:\n  here:\n    addresses:\n      - 127.0.0.1:7444\n    namespace: team\n"
+        text += "    tls: true\n"
+        (self.folder / "config.yaml").write_text(text, encoding="utf-8")
+        config = self.config()
+        self.assertEqual((config.addresses, config.namespace), (("127.0.0.1:7444",), "team"))
+        self.assertTrue(config.security.is_encrypted)
+        for wrong in ("contexts: [", "contexts: [a]", "current: a\ncontexts: {a: {tls: maybe}}", "- a"):
+            (self.folder / "config.yaml").write_text(wrong, encoding="utf-8")
+            with self.assertRaises(errors.ConfigError, msg=wrong):
+                self.config()
 
     def test_what_a_context_says_of_security_holds_for_its_own_addresses_alone(self) -> None:
         config = self.config("other:1,another:2")
