@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import uuid
 from dataclasses import dataclass
 from datetime import datetime, timezone
@@ -190,6 +191,12 @@ def delete(env: Env, namespace: str, name: str, timeout: float | None) -> Flow[N
         yield Pause(pause)
 
 
+def log_break(name: str, failure: CallError | None, retry: StreamRetry) -> None:
+    """Warns once of a stream that broke and is opened again."""
+    level = logging.WARNING if retry.tries == 1 else logging.INFO
+    LOG.log(level, "%s: %s; opening it again", name, failure or "the stream ended")
+
+
 class WatchState:
     """Where a watch is, and what a new stream must say. It makes no call."""
 
@@ -229,18 +236,19 @@ def watch(
     """Emits events of jobs, and continues after a lost connection. Ends after the timeout."""
     state = WatchState(cursor)
     ends_at = None if timeout is None else env.now() + timeout
-    retry = StreamRetry(Backoff(env.random), env.now(), also=("RESOURCE_EXHAUSTED",))
+    retry = StreamRetry(Backoff(env.random), also=("RESOURCE_EXHAUSTED",))
     while True:
         failure: CallError | None = None
         try:
             left = None if ends_at is None else max(0.001, ends_at - env.now())
             request = v1.WatchJobsRequest(filter=job_filter, cursor=state.cursor, view=view)
+            retry.opened(env.now())
             yield Open(RPCS["JobService/WatchJobs"], request, left)
             while True:
                 message = yield Next()
                 if message is None:
                     break
-                retry.heard(env.now())
+                retry.heard()
                 event = state.take(message)
                 yield Emit(event)
                 state.handled(event)
@@ -251,7 +259,7 @@ def watch(
         pause = retry.pause_after(failure, env.now())
         if pause is None and failure is not None:
             raise failure
-        LOG.info("WatchJobs: %s; continuing", failure or "the stream ended")
+        log_break("WatchJobs", failure, retry)
         yield Pause(pause or 0.0)
         gap = state.broken(failure)
         if gap is not None:
@@ -387,7 +395,7 @@ class ShownLines:
 def logs(env: Env, request: v1.StreamJobLogsRequest, *, timestamps: bool) -> Flow[None]:
     """Emits the lines of a log. With ``follow`` it continues after a lost connection, with no line twice."""
     shown = ShownLines()
-    retry = StreamRetry(Backoff(env.random), env.now())
+    retry = StreamRetry(Backoff(env.random))
     # Times tell which lines a new stream repeats.
     request.timestamps = timestamps or request.follow
     while True:
@@ -396,12 +404,13 @@ def logs(env: Env, request: v1.StreamJobLogsRequest, *, timestamps: bool) -> Flo
         try:
             asked = v1.StreamJobLogsRequest()
             asked.CopyFrom(request)
+            retry.opened(env.now())
             yield Open(RPCS["JobService/StreamJobLogs"], asked, None)
             while True:
                 message = yield Next()
                 if message is None:
                     return
-                retry.heard(env.now())
+                retry.heard()
                 for line in shown.take(message, timestamps):
                     yield Emit(line)
         except CallError as error:
@@ -413,5 +422,5 @@ def logs(env: Env, request: v1.StreamJobLogsRequest, *, timestamps: bool) -> Flo
             raise failure
         if shown.any:
             request.ClearField("tail_lines")
-        LOG.info("StreamJobLogs: %s; continuing", failure)
+        log_break("StreamJobLogs", failure, retry)
         yield Pause(pause)

@@ -16,7 +16,9 @@ CALL_S = 60.0
 TRY_S_MAX = 30.0
 """How long one try may take: a process that hangs does not answer, and another one may."""
 OUTAGE_S_MAX = 600.0
-"""How long a stream is repeated without one message in between. A restart and a move of the database take less."""
+"""How long a stream that does not work is opened again. A restart and a move of the database take less."""
+STEADY_S = 60.0
+"""A stream that was open for longer has worked. A connection that does not answer is closed sooner."""
 
 RETRIED = ("UNAVAILABLE", "DEADLINE_EXCEEDED")
 """Codes of calls that change nothing twice when they are repeated as they are."""
@@ -63,18 +65,30 @@ class CallRetry:
 
 
 class StreamRetry:
-    """The tries of one stream, which continues where it broke. Times are of a monotonic clock, in seconds."""
+    """The tries of one stream, which continues where it broke. Times are of a monotonic clock, in seconds.
 
-    def __init__(self, backoff: Backoff, now: float, also: tuple[str, ...] = ()) -> None:
+    A stream works if it has a message, or stays open for long: one that waits for a change may be silent for hours.
+    """
+
+    def __init__(self, backoff: Backoff, also: tuple[str, ...] = ()) -> None:
         self._backoff = backoff
         self._codes = (*STREAM_RETRIED, *also)
-        self._heard_at = now
+        self._opened_at = 0.0
         self._has_worked = False
+        # When the first of the tries that did not work ended. None: the last one worked.
+        self._broken_at: float | None = None
+        self.tries = 0
+        """How many tries have not worked since the last one that did. Callers warn of the first."""
 
-    def heard(self, now: float) -> None:
+    def opened(self, now: float) -> None:
+        """Takes note that the stream is opened now."""
+        self._opened_at = now
+
+    def heard(self) -> None:
         """Takes note of a message."""
-        self._heard_at = now
         self._has_worked = True
+        self._broken_at = None
+        self.tries = 0
         self._backoff.reset()
 
     def pause_after(self, error: CallError | None, now: float) -> float | None:
@@ -83,11 +97,16 @@ class StreamRetry:
         ``error`` is None if the stream ended without one. After UNAUTHENTICATED a stream that has worked is opened once
         more, because the file of the token may have a new one.
         """
+        if now - self._opened_at > STEADY_S:
+            self.heard()
+        if self._broken_at is None:
+            self._broken_at = now
         if error is not None:
             is_old_token = error.code == "UNAUTHENTICATED" and self._has_worked
             if error.code not in self._codes and not is_old_token:
                 return None
-            if now - self._heard_at > OUTAGE_S_MAX:
+            if now - self._broken_at > OUTAGE_S_MAX:
                 return None
         self._has_worked = False
+        self.tries += 1
         return self._backoff.pause(None if error is None else error.retry_after)

@@ -7,7 +7,7 @@ from typing import Any, Callable
 
 from . import v1
 from ._flow import LOG, Call, Emit, Env, Flow, Next, Open, Pause
-from ._flows import call
+from ._flows import call, log_break
 from ._lease import Lease
 from ._retry import CALL_S, RETRIED, Backoff, CallRetry, StreamRetry
 from ._services import RPCS
@@ -91,13 +91,14 @@ def _wait_in_line(
     env: Env, request: v1.WaitForResourceRequest, ends_at: float | None, wait: float | None
 ) -> Flow[tuple[v1.AllocateResourceResponse, float]]:
     """Joins the line again after a lost connection. Raises WaitTimeout."""
-    retry = StreamRetry(Backoff(env.random), env.now())
+    retry = StreamRetry(Backoff(env.random))
     position: v1.LinePosition | None = None
     while True:
         failure: CallError | None = None
         sent_at = env.now()
         try:
             left = None if ends_at is None else max(0.001, ends_at - sent_at)
+            retry.opened(env.now())
             yield Open(RPCS["ResourceManager/WaitForResource"], request, left)
             while True:
                 message = yield Next()
@@ -105,7 +106,7 @@ def _wait_in_line(
                     break
                 if message.WhichOneof("update") == "granted":
                     return message.granted, sent_at
-                retry.heard(env.now())
+                retry.heard()
                 position = message.position
         except CallError as error:
             failure = error
@@ -114,6 +115,7 @@ def _wait_in_line(
         pause = retry.pause_after(failure, env.now())
         if pause is None and failure is not None:
             raise failure
+        log_break("WaitForResource", failure, retry)
         yield Pause(pause or 0.0)
 
 

@@ -6,7 +6,7 @@ import unittest
 
 from gangway import errors, v1
 from gangway._flows import batches, call, create, create_all, delete, pages
-from gangway._retry import BACKOFF_S_MAX, OUTAGE_S_MAX, Backoff, StreamRetry
+from gangway._retry import BACKOFF_S_MAX, BACKOFF_S_MIN, OUTAGE_S_MAX, Backoff, StreamRetry
 from scripted import Scripted
 
 
@@ -112,17 +112,27 @@ class Retries(unittest.TestCase):
         self.assertLessEqual(Backoff(lambda: 0.0).pause(10_000.0), 60.0)
 
     def test_a_stream_gives_up_after_a_long_outage_and_not_before(self) -> None:
-        retry = StreamRetry(Backoff(lambda: 1.0), 0.0)
-        self.assertIsNotNone(retry.pause_after(unavailable(), OUTAGE_S_MAX))
+        retry = StreamRetry(Backoff(lambda: 1.0))
+        for at in (0.0, 300.0, OUTAGE_S_MAX):
+            retry.opened(at)
+            self.assertIsNotNone(retry.pause_after(unavailable(), at))
+        retry.opened(OUTAGE_S_MAX)
         self.assertIsNone(retry.pause_after(unavailable(), OUTAGE_S_MAX + 1))
-        retry.heard(OUTAGE_S_MAX)
-        self.assertIsNotNone(retry.pause_after(unavailable(), OUTAGE_S_MAX + 1))
+        retry.heard()
+        self.assertIsNotNone(retry.pause_after(unavailable(), OUTAGE_S_MAX + 2))
+
+    def test_a_stream_that_was_silent_for_long_has_worked(self) -> None:
+        retry = StreamRetry(Backoff(lambda: 1.0))
+        retry.opened(0.0)
+        self.assertEqual(retry.pause_after(unavailable(), 10 * OUTAGE_S_MAX), BACKOFF_S_MIN)
+        retry.opened(10 * OUTAGE_S_MAX)
+        self.assertEqual(retry.pause_after(None, 20 * OUTAGE_S_MAX), BACKOFF_S_MIN)
 
     def test_a_stream_that_has_worked_tries_a_new_token_once(self) -> None:
         old = errors.call_error("UNAUTHENTICATED", "")
-        retry = StreamRetry(Backoff(lambda: 1.0), 0.0)
+        retry = StreamRetry(Backoff(lambda: 1.0))
         self.assertIsNone(retry.pause_after(old, 0.0))
-        retry.heard(0.0)
+        retry.heard()
         self.assertIsNotNone(retry.pause_after(old, 0.0))
         self.assertIsNone(retry.pause_after(old, 0.0))
 
