@@ -29,7 +29,8 @@ class JobEvent:
     """A change of a job, or of what is known of jobs.
 
     ``type``: ``ADDED``, ``MODIFIED``, ``DELETED``: the job after the change, or before it if it was deleted.
-    ``BOOKMARK``: all jobs that existed at the start were sent. ``GAP``: forget all jobs; they are sent again.
+    ``BOOKMARK``: the cursor is newer; the first one says that all jobs that existed at the start were sent.
+    ``GAP``: forget all jobs; they are sent again.
     """
 
     type: str
