@@ -1,7 +1,8 @@
 /**
  * Writes `src/gen` from `proto`: TypeScript for every message and service, and `gangway.binpb`, the self-contained
  * descriptors with comments. Protos that are not ours come from the registries into the git-ignored `proto/vendor`.
- * The table of limits in `docs/api.md` is made from them too, and `clients/proto`, the protos for clients.
+ * The table of limits in `docs/api.md` is made from them too, and `clients/proto`, the protos for clients, with what
+ * `clients/python` has of them.
  * Changes that break clients of `proto/landed.binpb` are refused; with `--land` the new descriptors then take its
  * place: do that when clients may begin to use what was added.
  */
@@ -24,7 +25,13 @@ if (existsSync(landed)) buf("breaking", "--path", "gangway", "--against", landed
 buf("generate");
 const served = ["gangway", "vendor/grpc", "vendor/google/rpc"].flatMap((path) => ["--path", path]);
 buf("build", ...served, "-o", join(root, "src/gen/gangway.binpb"));
-for (const script of ["limits-table.ts", "judged-table.ts", "settings-table.ts", "client-protos.ts"]) {
+for (const script of [
+  "limits-table.ts",
+  "judged-table.ts",
+  "settings-table.ts",
+  "client-protos.ts",
+  "client-python.ts",
+]) {
   execFileSync(process.execPath, [join(protoDir, script)], { stdio: "inherit" });
 }
 if (values.land) buf("build", "--path", "gangway", "--exclude-source-info", "-o", landed);

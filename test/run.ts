@@ -9,7 +9,15 @@ import { dirname, join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 import { bringDeveloperPackages } from "../deploy/developer-packages.ts";
-import { hasProtoc, hasPython, hasRealCluster, hasStores, pythonWithGrpc } from "./docs/needs.ts";
+import {
+  hasMypy,
+  hasProtoc,
+  hasPython,
+  hasRealCluster,
+  hasStores,
+  pythonOfClient,
+  pythonWithGrpc,
+} from "./docs/needs.ts";
 import { controlPlaneBuilt } from "./kube/build.ts";
 import { objectServerBuilt } from "./objects/build.ts";
 import { hasOpenssl } from "./support/certificates.ts";
@@ -110,7 +118,7 @@ const conditional: readonly { readonly name: string; readonly available: () => b
   {
     name: "whether protoc takes the protos for clients",
     available: hasProtoc,
-    enable: "put protoc on the PATH (Debian's package is protobuf-compiler)",
+    enable: "put protoc on the PATH (Debian's packages are protobuf-compiler and libprotobuf-dev)",
   },
   {
     name: "the checkpoints in Python of docs/checkpoints.md",
@@ -121,6 +129,16 @@ const conditional: readonly { readonly name: string; readonly available: () => b
     name: "the client in Python of docs/api.md",
     available: () => pythonWithGrpc() !== null,
     enable: "install grpcio and protobuf for python3 (on Debian: python3-grpcio)",
+  },
+  {
+    name: "the package for Python of clients/python",
+    available: () => pythonOfClient() !== null,
+    enable: "install grpcio, protobuf and PyYAML for python3 (on Debian: python3-grpcio python3-protobuf python3-yaml)",
+  },
+  {
+    name: "the types of clients/python",
+    available: hasMypy,
+    enable: "install mypy for the same python3 (on Debian: python3-mypy)",
   },
 ];
 

@@ -1,7 +1,9 @@
 /** Says whether this machine has what some commands and clients of the pages need besides Node and npm. */
 import { spawnSync } from "node:child_process";
+import { join } from "node:path";
 import { controlPlaneBuilt } from "../kube/build.ts";
 import { hasRedisServer } from "../support/redis-server.ts";
+import { root } from "./pages.ts";
 
 /** True where a page can set up PostgreSQL and Redis, dump the database and restore it. */
 export function hasStores(postgres: string | null): boolean {
@@ -16,13 +18,27 @@ export function hasRealCluster(): boolean {
 
 /** The first Python of the PATH, or the system's own, that has grpcio and protobuf; null where none has. */
 export function pythonWithGrpc(): string | null {
-  const imports = ["-c", "import grpc, google.protobuf"];
-  return ["python3", "/usr/bin/python3"].find((python) => runs(python, imports)) ?? null;
+  return pythonWith("grpc, google.protobuf");
 }
 
-/** True where protos can be compiled by protoc. */
+/** The first one that has what all tests of the client in Python need; null where none has. */
+export function pythonOfClient(): string | null {
+  return pythonWith("grpc, google.protobuf, yaml");
+}
+
+/** True where that Python can check types. */
+export function hasMypy(): boolean {
+  return runs(pythonOfClient() ?? "", ["-m", "mypy", "--version"]);
+}
+
+function pythonWith(packages: string): string | null {
+  return ["python3", "/usr/bin/python3"].find((python) => runs(python, ["-c", `import ${packages}`])) ?? null;
+}
+
+/** True where protos can be compiled by protoc: some packages of it lack the protos of Google that ours import. */
 export function hasProtoc(): boolean {
-  return runs("protoc", ["--version"]);
+  const protos = join(root, "clients/proto");
+  return runs("protoc", ["-I", protos, "--descriptor_set_out=/dev/null", "gangway/v1/freeze.proto"]);
 }
 
 /** True where examples in Python that need no packages can run. */
@@ -31,5 +47,5 @@ export function hasPython(): boolean {
 }
 
 function runs(program: string, args: readonly string[]): boolean {
-  return spawnSync(program, args).status === 0;
+  return program !== "" && spawnSync(program, args).status === 0;
 }

@@ -28,6 +28,7 @@ const OTHER_PAGES = [
   "test/README.md",
   "src/core/life.md",
   "deploy/METRICS.md",
+  "clients/python/README.md",
 ];
 
 export function page(path: string): Page {

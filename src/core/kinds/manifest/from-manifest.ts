@@ -316,7 +316,8 @@ function readRunPolicy(reader: SentReader, policy: JsonObject): SentRunPolicy {
   });
 }
 
-const SCHEDULING_FIELDS = [
+/** The members of a scheduling policy in a manifest. */
+export const SCHEDULING_FIELDS = [
   "minAvailable",
   "queue",
   "minResources",
