@@ -143,6 +143,45 @@ test("--wait joins the waiting line again after the service was unavailable", as
   );
 });
 
+test("--wait outlives a restart after hours in which its position did not change, and no longer outage", async (t) => {
+  for (const [openMs, waits] of [
+    [7_200_000, true],
+    [0, false],
+  ] as const) {
+    let passedMs = 0;
+    const printed = Promise.withResolvers<void>();
+    class Restarting extends MemoryResources {
+      tries = 0;
+
+      override async *wait(...of: Parameters<TokenOperations["wait"]>) {
+        this.tries += 1;
+        if (this.tries === 1) for await (const answer of super.wait(...of)) return yield* quiet(answer);
+        if (this.tries < 4) throw away();
+        await this.release([{ pool: POOL, token: "all", holder: "anonymous", project: null, namespace: null }]);
+        yield* super.wait(...of);
+      }
+    }
+    const away = () => new UnavailableError("the service restarts");
+    // The position comes once, then nothing, then the connection is lost; what follows it takes a minute and more.
+    async function* quiet<T>(answer: T) {
+      yield answer;
+      await printed.promise;
+      passedMs += openMs;
+      throw away();
+    }
+    const clock = { ...hurried(), monotonicMs: () => systemClock().monotonicMs() + passedMs };
+    const sleep: typeof clock.sleep = async (ms, signal) => {
+      if (openMs === 0) passedMs += 61_000;
+      await hurried().sleep(ms, signal);
+    };
+    const { gangway } = await served(t, new Restarting());
+    await gangway(`alloc ${POOL} all --amount 4`);
+    const onOutput = () => printed.resolve();
+    const { exitCode } = await gangway(`alloc ${POOL} q1 --wait`, { clock: { ...clock, sleep }, onOutput });
+    assert.equal(exitCode, waits ? 0 : 4);
+  }
+});
+
 /** A clock whose sleeps take at most 20 ms. */
 function hurried() {
   const clock = systemClock();

@@ -811,10 +811,11 @@ class NamespaceService:
     def UpdateNamespace(
         self, request: v1.UpdateNamespaceRequest, *, timeout: float | None = None
     ) -> v1.UpdateNamespaceResponse:
-        """Replaces project, default queue and, if they are given, the pod policy and keep_failure_logs. Jobs
-        that exist keep the project and the queue that they were created with. A new pod policy judges jobs
-        that are created from then on, and jobs that UpdateJob makes larger, resumes, or gives a higher
-        priority. Jobs that were accepted before keep running, and are admitted as they are.
+        """Replaces project, default queue and, if they are given, the pod policy, keep_failure_logs and
+        on_cluster_lost. Jobs that exist keep the project and the queue that they were created with. A new
+        pod policy judges jobs that are created from then on, and jobs that UpdateJob makes larger, resumes,
+        or gives a higher priority. Jobs that were accepted before keep running, and are admitted as they
+        are.
 
         NOT_FOUND (NAMESPACE_NOT_FOUND): the namespace does not exist. ABORTED (STALE_RESOURCE_VERSION): it
         has another version than resource_version. INVALID_ARGUMENT: fields are wrong, or the default queue
@@ -874,10 +875,11 @@ class AsyncNamespaceService:
     async def UpdateNamespace(
         self, request: v1.UpdateNamespaceRequest, *, timeout: float | None = None
     ) -> v1.UpdateNamespaceResponse:
-        """Replaces project, default queue and, if they are given, the pod policy and keep_failure_logs. Jobs
-        that exist keep the project and the queue that they were created with. A new pod policy judges jobs
-        that are created from then on, and jobs that UpdateJob makes larger, resumes, or gives a higher
-        priority. Jobs that were accepted before keep running, and are admitted as they are.
+        """Replaces project, default queue and, if they are given, the pod policy, keep_failure_logs and
+        on_cluster_lost. Jobs that exist keep the project and the queue that they were created with. A new
+        pod policy judges jobs that are created from then on, and jobs that UpdateJob makes larger, resumes,
+        or gives a higher priority. Jobs that were accepted before keep running, and are admitted as they
+        are.
 
         NOT_FOUND (NAMESPACE_NOT_FOUND): the namespace does not exist. ABORTED (STALE_RESOURCE_VERSION): it
         has another version than resource_version. INVALID_ARGUMENT: fields are wrong, or the default queue

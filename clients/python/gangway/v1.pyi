@@ -1262,21 +1262,47 @@ class DeclareClusterLostRequest(Message):
     name: str
     """Required."""
     confirm: str
-    """Required: the name once more. What goes elsewhere does not come back."""
+    """Required, but for a dry run: the name once more. What goes elsewhere does not come back."""
+    dry_run: bool
+    """True: changes nothing, and says what would become of the gangs there."""
     def __init__(
         self,
         *,
         name: str | None = ...,
         confirm: str | None = ...,
+        dry_run: bool | None = ...,
     ) -> None: ...
 
 class DeclareClusterLostResponse(Message):
     @property
     def cluster(self) -> Cluster: ...
+    @property
+    def gangs(self) -> ClusterGangs:
+        """Of a dry run."""
     def __init__(
         self,
         *,
         cluster: Cluster | None = ...,
+        gangs: ClusterGangs | None = ...,
+    ) -> None: ...
+
+class ClusterGangs(Message):
+    """What becomes of the gangs that are placed in a cluster."""
+    leaving: int
+    """How many leave it at once, and wait for another place."""
+    staying: int
+    """How many stay there for now: they ran. They wait for the cluster or move later, as their namespaces and jobs
+    say.
+    """
+    @property
+    def first_leaving(self) -> RepeatedScalar[str]:
+        """The first 100 that leave, as namespace/name in that order, without those that the caller may not see."""
+    def __init__(
+        self,
+        *,
+        leaving: int | None = ...,
+        staying: int | None = ...,
+        first_leaving: Iterable[str] | None = ...,
     ) -> None: ...
 
 class DeleteClusterRequest(Message):
@@ -1287,17 +1313,27 @@ class DeleteClusterRequest(Message):
     wait again at once, and run elsewhere, also if their pods still run there.
     """
     confirm: str
-    """With `forget`: the name once more. Forgetting cannot be taken back."""
+    """With `forget`, but for a dry run: the name once more. Forgetting cannot be taken back."""
+    dry_run: bool
+    """With `forget`. True: changes nothing, and says what would become of the gangs there."""
     def __init__(
         self,
         *,
         name: str | None = ...,
         forget: bool | None = ...,
         confirm: str | None = ...,
+        dry_run: bool | None = ...,
     ) -> None: ...
 
 class DeleteClusterResponse(Message):
-    def __init__(self) -> None: ...
+    @property
+    def gangs(self) -> ClusterGangs:
+        """Of a dry run."""
+    def __init__(
+        self,
+        *,
+        gangs: ClusterGangs | None = ...,
+    ) -> None: ...
 
 class ListCredentialKeysRequest(Message):
     def __init__(self) -> None: ...
@@ -1923,6 +1959,13 @@ class RunPolicy(Message):
     """True: the job may be admitted on what is kept for a reservation, and agrees to be taken back at once for it.
     No minimum run time protects the job then. Omitted: false.
     """
+    @property
+    def move_after(self) -> Duration:
+        """If the cluster of the job counts as lost and has not answered for this long, the job runs elsewhere once
+        it fits there. Nobody can know whether its pods still run in the lost cluster, so programs must be ready
+        for that: see GANGWAY_FENCE. 0: never; the job waits for its cluster. At most 36,500 days. Omitted: as
+        the namespace says, after GANGWAY_CLUSTER_MOVE_SECONDS.
+        """
     cache_key: str
     """Reuses results. If a job of the same namespace with the same key, kind, replica_specs and kind_spec has
     succeeded, this job succeeds without running. While such a job runs or waits, this job waits for it. Empty:
@@ -1945,6 +1988,7 @@ class RunPolicy(Message):
         interruptible: bool | None = ...,
         max_runtime: Duration | None = ...,
         backfill: bool | None = ...,
+        move_after: Duration | None = ...,
         cache_key: str | None = ...,
     ) -> None: ...
 
@@ -3550,6 +3594,25 @@ class Role(Message):
         min_replicas: int | None = ...,
     ) -> None: ...
 
+class OnClusterLost(int):
+    """Nobody can know whether pods still run in a cluster that does not answer."""
+    @classmethod
+    def Name(cls, number: int) -> str: ...
+    @classmethod
+    def Value(cls, name: str) -> OnClusterLost: ...
+    @classmethod
+    def keys(cls) -> list[str]: ...
+    @classmethod
+    def values(cls) -> list[int]: ...
+ON_CLUSTER_LOST_UNSPECIFIED: OnClusterLost
+ON_CLUSTER_LOST_WAIT: OnClusterLost
+"""They keep their admissions and their tokens, and go on once the cluster answers."""
+ON_CLUSTER_LOST_MOVE: OnClusterLost
+"""Once the cluster has not answered for GANGWAY_CLUSTER_MOVE_SECONDS, they run elsewhere as soon as they fit
+there. If the cluster answers before that, they stay. Their programs must be ready for two copies: see
+GANGWAY_FENCE.
+"""
+
 class PodSecurityLevel(int):
     """A level of Kubernetes' Pod Security Standards (of Kubernetes 1.36). Each level forbids what the level
     before it forbids, and more. Limits hold at every level.
@@ -3685,6 +3748,11 @@ class Namespace(Message):
     """Whether the last lines of containers that fail are kept with their jobs. Changing it to false also deletes
     those that are kept. Omitted in CreateNamespace: true. Omitted in UpdateNamespace: it stays as it is.
     """
+    on_cluster_lost: OnClusterLost
+    """What becomes of gangs that ran in a cluster that counts as lost. A job whose run policy sets move_after
+    decides for itself. A change counts at once, also for gangs whose cluster is lost already. Unspecified in
+    CreateNamespace: MOVE; in UpdateNamespace: it stays as it is.
+    """
     def __init__(
         self,
         *,
@@ -3696,6 +3764,7 @@ class Namespace(Message):
         pod_policy: PodPolicy | None = ...,
         effective_pod_policy: PodPolicy | None = ...,
         keep_failure_logs: bool | None = ...,
+        on_cluster_lost: OnClusterLost | None = ...,
     ) -> None: ...
 
 class PodPolicy(Message):
@@ -4412,6 +4481,11 @@ class QueueUse(Message):
     queue's weight, rounded up. The resource with the largest share counts. Infinite for a queue of weight 0
     that borrows. 0 for a root.
     """
+    @property
+    def lost(self) -> ScalarMap[str, int]:
+        """By flavor: how much of `used` jobs of the queue itself hold in clusters that count as lost. Nobody can
+        know whether their pods run. Flavors without such use are omitted.
+        """
     def __init__(
         self,
         *,
@@ -4421,6 +4495,7 @@ class QueueUse(Message):
         borrowed: Mapping[str, int] | None = ...,
         lent: Mapping[str, int] | None = ...,
         share: float | None = ...,
+        lost: Mapping[str, int] | None = ...,
     ) -> None: ...
 
 class CreateQueueRequest(Message):

@@ -12,8 +12,10 @@ import type { Run } from "../run/run-command.ts";
 import { type HeldTokenRequest, releaseToken } from "./hold-token.ts";
 
 const RETRY_MS = 1000;
-/** A restart takes less than this. After a longer silence the wait fails. */
-const SILENCE_MS_MAX = 60_000;
+/** A restart takes less than this. After a longer outage the wait fails. */
+const OUTAGE_MS_MAX = 60_000;
+/** A stream that was open for longer has worked, also if it told nothing: a position is told when it changes. */
+const STEADY_MS = 60_000;
 
 type TokenWaitOutcome =
   | { readonly kind: "granted"; readonly response: AllocateResourceResponse }
@@ -46,19 +48,22 @@ export async function waitForToken(
 async function waitUntilGranted(run: Run, request: HeldTokenRequest, signal: AbortSignal) {
   const { clock } = run.deps;
   const printPosition = positionPrinter(run);
-  let lastMessageMs = Number.NEGATIVE_INFINITY;
+  let workedMs = Number.NEGATIVE_INFINITY;
   const onPosition = (position: LinePosition) => {
-    lastMessageMs = clock.monotonicMs();
+    workedMs = clock.monotonicMs();
     printPosition(position);
   };
   while (!signal.aborted) {
+    const openedMs = clock.monotonicMs();
     try {
       const response = await waitOnce(run, request, { signal, onPosition });
       if (response !== null) return response;
       await clock.sleep(RETRY_MS, signal);
     } catch (error) {
       if (signal.aborted) return null;
-      await clock.sleep(retryPauseMs(error, clock.monotonicMs() - lastMessageMs), signal);
+      const nowMs = clock.monotonicMs();
+      if (nowMs - openedMs > STEADY_MS) workedMs = nowMs;
+      await clock.sleep(retryPauseMs(error, nowMs - workedMs), signal);
     }
   }
   return null;
@@ -77,9 +82,9 @@ async function waitOnce(
   return null;
 }
 
-/** Throws the error if a retry cannot help, or if the service has been silent for too long. */
-function retryPauseMs(error: unknown, silenceMs: number): number {
-  if (!(error instanceof CallError) || error.code !== STATUS.UNAVAILABLE || silenceMs > SILENCE_MS_MAX) throw error;
+/** Throws the error if a retry cannot help, or if the service has been away for too long. */
+function retryPauseMs(error: unknown, outageMs: number): number {
+  if (!(error instanceof CallError) || error.code !== STATUS.UNAVAILABLE || outageMs > OUTAGE_MS_MAX) throw error;
   return retryDelayMs(error) ?? RETRY_MS;
 }
 
