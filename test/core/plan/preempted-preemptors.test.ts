@@ -6,7 +6,7 @@ import {
   type QueuePolicy,
 } from "../../../src/core/plan/model/queue-policy.ts";
 import type { PlanQueue } from "../../../src/core/plan/model/snapshot.ts";
-import { playToRest, RESOURCE, RestFleet } from "./rest-world.ts";
+import { playToRest, RESOURCE, RestFleet, type RestGang } from "./rest-world.ts";
 
 const queueOf = (name: string, parent: string | null, nominal: number, policy: Partial<QueuePolicy>): PlanQueue => ({
   name,
@@ -16,18 +16,17 @@ const queueOf = (name: string, parent: string | null, nominal: number, policy: P
   policy: { ...DEFAULT_POLICY, reserveAfterMs: 0, reclaimWithinTree: "ANY", withinQueue: "LOWER_PRIORITY", ...policy },
 });
 
-/** A queue with quotas of H100 and L4. */
+/** A queue with quotas of H100 and L4, and of A100 if a third one is given. */
 const withFlavors = (
   name: string,
   parent: string | null,
-  [h100, l4]: readonly [number, number],
+  nominals: readonly number[],
   policy: Partial<QueuePolicy> = {},
 ): PlanQueue => ({
   ...queueOf(name, parent, 0, policy),
-  quotas: [
-    { flavor: "gpu/h100", resource: RESOURCE, nominal: h100 },
-    { flavor: "gpu/l4", resource: RESOURCE, nominal: l4 },
-  ],
+  quotas: nominals.map((nominal, at) => {
+    return { flavor: `gpu/${["h100", "l4", "a100"][at]}`, resource: RESOURCE, nominal };
+  }),
 });
 
 const QUEUES = [
@@ -118,4 +117,52 @@ test("without fair sharing it takes no gang that uses only its own quota, althou
   playToRest(fleet);
   assert.deepEqual([playToRest(fleet).fault, fleet.running], [null, "lent:3:gpu/l4 own:3:gpu/h100"]);
   assert.equal(fleet.preempted, 2, "the taker has taken once, and `own` has taken back its quota");
+});
+
+/** Submits gangs, each one once the world is at rest. The last one is answered. */
+function submitInTurn(fleet: RestFleet, gangs: Readonly<Record<string, Omit<RestGang, "uid" | "createTimeMs">>>) {
+  let played = playToRest(fleet);
+  for (const [uid, of] of Object.entries(gangs)) {
+    fleet.submit({ uid, createTimeMs: fleet.gangs.size, ...of });
+    played = playToRest(fleet);
+  }
+  return played;
+}
+
+test("without fair sharing it takes nothing of what a queue owns while its own queue borrows", () => {
+  const fleet = new RestFleet({
+    queues: [
+      queueOf("all", null, 2, { fairSharing: null }),
+      queueOf("low", "all", 3, {}),
+      queueOf("high", "all", 0, { borrowWithin: { policy: "LOWER_PRIORITY", maxPriority: null } }),
+    ],
+  });
+  // `l1` is within the quota of its queue once `l4` is gone, and takes it back.
+  const { fault } = submitInTurn(fleet, {
+    l1: { queue: "low", size: 1, priority: 1 },
+    l4: { queue: "low", size: 4, priority: 2 },
+    h5: { queue: "high", size: 5, priority: 3 },
+  });
+  assert.deepEqual([fault, fleet.running], [null, "l1:1:gpu/h100 l4:4:gpu/h100"]);
+  assert.equal(fleet.preempted, 3, "h5 has taken once, and l1 has taken back");
+});
+
+test("with fair sharing it takes nothing of what a queue above the victim owns", () => {
+  const fleet = new RestFleet({
+    queues: [
+      withFlavors("all", null, [1, 4], { fairSharing: FAIR_SHARING_STRATEGIES }),
+      withFlavors("team", "all", [1, 0]),
+      withFlavors("alpha", "team", [1, 0]),
+      withFlavors("beta", "all", [0, 0]),
+    ],
+  });
+  // Of the two H100 of its team, alpha uses one without `a2`. So `a0` takes back the other one from `b2`.
+  const { fault } = submitInTurn(fleet, {
+    a4: { queue: "alpha", size: 4, priority: 9 },
+    a1: { queue: "alpha", size: 1, priority: 9 },
+    a2: { queue: "alpha", size: 2, priority: 1 },
+    a0: { queue: "alpha", size: 1, priority: 0 },
+    b2: { queue: "beta", size: 2, priority: 0 },
+  });
+  assert.deepEqual([fault, fleet.running], [null, "a1:1:gpu/h100 a2:2:gpu/h100 a4:4:gpu/l4"]);
 });

@@ -4,6 +4,7 @@ import { type Branch, upward } from "../usage/branches.ts";
 import { candidatesOf } from "./candidates.ts";
 import { legalVictims } from "./legal-victims.ts";
 import { candidateOrder, turnOf } from "./order.ts";
+import { leavesQuotaInUse } from "./own-quota.ts";
 import type { Rule } from "./rule.ts";
 import type { Preemptor, RunningGang, Victim, VictimSearch } from "./running-gang.ts";
 import { Taking } from "./taking.ts";
@@ -89,12 +90,16 @@ function attempt(
 }
 
 /** False if the gang's queue, or one above it that the preemptor is not in, is by now within its quota. */
-function stillAboveQuota({ quota }: VictimSearch, preemptor: Preemptor, { gang, leaf, ancestor }: Candidate): boolean {
+function stillAboveQuota(search: VictimSearch, preemptor: Preemptor, candidate: Candidate): boolean {
+  const { gang, leaf, ancestor, claim } = candidate;
   if (ancestor === null) return true;
+  // The victim's queue could take back what it owns, since the preemptor's queue borrows it.
+  const mayTakeBack = preemptor.wasPreempted === true && claim === "reclaimWhileBorrowing";
+  if (mayTakeBack && !leavesQuotaInUse(search, preemptor, candidate)) return false;
   const pools = poolsBorrowed(preemptor, gang);
   for (const branch of upward(leaf)) {
     if (branch === ancestor) return true;
-    if (isWithinQuota(quota, branch, pools)) return false;
+    if (isWithinQuota(search.quota, branch, pools)) return false;
   }
   return true;
 }

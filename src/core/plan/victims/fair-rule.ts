@@ -4,6 +4,7 @@ import { childTowards, commonAncestor, isWithinQuota } from "../usage/branch-use
 import { type Branch, upward } from "../usage/branches.ts";
 import { compareShares, type Share, shareOf } from "../usage/shares.ts";
 import { allows } from "./candidates.ts";
+import { leavesQuotaInUse } from "./own-quota.ts";
 import type { Rule } from "./rule.ts";
 import {
   hasGrowthIn,
@@ -105,7 +106,7 @@ export class FairRule implements Rule {
     if (compareShares(preemptor, target) >= 0) return false;
     const wasPreempted = this.#wasPreempted(gang);
     if (strategy === "LESS_THAN_INITIAL_SHARE" && !wasPreempted) return this.#staysBelow(gang, leaf, target);
-    if (wasPreempted && !this.#keepsItsQuota(gang, leaf)) return false;
+    if (wasPreempted && !this.#leavesQuotaInUse(gang, leaf)) return false;
     return compareShares(preemptor, this.#shareWithout(gang, leaf)) <= 0;
   }
 
@@ -117,13 +118,9 @@ export class FairRule implements Rule {
     return preemptor.wasPreempted === true || (search.wasPreempted?.(gang) ?? false);
   }
 
-  /** True if a queue still uses its own quota of the pools that the preemptor needs once a gang of it is gone. */
-  #keepsItsQuota({ uses }: RunningGang, leaf: Branch): boolean {
-    const { search, preemptor } = this.#asking;
-    return [...preemptor.needed].every((name) => {
-      const pool = leaf.pools.get(name);
-      return pool === undefined || !uses.has(name) || search.quota.usedIn(pool) - (uses.get(name) ?? 0) >= pool.nominal;
-    });
+  #leavesQuotaInUse(gang: RunningGang, leaf: Branch): boolean {
+    const { search, preemptor, preemptorLeaf } = this.#asking;
+    return leavesQuotaInUse(search, preemptor, { gang, leaf, ancestor: commonAncestor(leaf, preemptorLeaf) });
   }
 
   /**
