@@ -166,3 +166,25 @@ test("with fair sharing it takes nothing of what a queue above the victim owns",
   });
   assert.deepEqual([fault, fleet.running], [null, "a1:1:gpu/h100 a2:2:gpu/h100 a4:4:gpu/l4"]);
 });
+
+test("it counts gangs of its own queue in its final share that run again with another flavor", () => {
+  const fleet = new RestFleet({
+    queues: [
+      withFlavors("all", null, [6, 2, 2], { fairSharing: FAIR_SHARING_STRATEGIES }),
+      queueOf("beta", "all", 0, {}),
+      withFlavors("gamma", "all", [0, 0, 0], {
+        fungibility: { whenCanBorrow: "MAY_STOP_SEARCH", whenCanPreempt: "MAY_STOP_SEARCH", preference: null },
+      }),
+    ],
+  });
+  submitInTurn(fleet, {
+    b4: { queue: "beta", size: 4, priority: 2 },
+    c3: { queue: "gamma", size: 2, heads: 1, priority: 2 },
+    c2: { queue: "gamma", size: 2, priority: 0 },
+    b1: { queue: "beta", size: 1, priority: 1 },
+  });
+  assert.equal(fleet.running, "b1:1:gpu/h100 b4:4:gpu/h100 c2:2:gpu/a100 c3:2:gpu/h100+gpu/l4");
+  // `c1` takes `c3`. Without `c2`, `c3` has a final share of 4, as `b1` has. But `c2` would run again, on L4.
+  const { fault } = submitInTurn(fleet, { c1: { queue: "gamma", size: 1, priority: 3 } });
+  assert.deepEqual([fault, fleet.running], [null, "b1:1:gpu/h100 b4:4:gpu/h100 c1:1:gpu/h100 c3:2:gpu/l4+gpu/a100"]);
+});

@@ -79,7 +79,8 @@ export class Preemptors {
   /** A search that knows what waits in the preemptor's queue beside it, also what backs off or drains. */
   searchWithOthers(search: VictimSearch, queued: GangRecord): VictimSearch {
     const wasPreempted = (gang: RunningGang) => this.#noteIfPreempted((gang as RunningAdmission).gang);
-    return { ...search, others: () => this.#othersOf(queued), wasPreempted };
+    const choicesOf = (gang: RunningGang) => this.#choicesOf((gang as RunningAdmission).gang);
+    return { ...search, others: () => this.#othersOf(queued), choicesOf, wasPreempted };
   }
 
   #othersOf(gang: GangRecord): readonly WaitingGangs[] {

@@ -4,9 +4,11 @@ import { childTowards, commonAncestor, isWithinQuota } from "../usage/branch-use
 import { type Branch, upward } from "../usage/branches.ts";
 import { compareShares, type Share, shareOf } from "../usage/shares.ts";
 import { allows } from "./candidates.ts";
+import { inLegalOrder } from "./legal-victims.ts";
 import { leavesQuotaInUse } from "./own-quota.ts";
 import type { Rule } from "./rule.ts";
 import {
+  chargeGangs,
   hasGrowthIn,
   type Preemptor,
   type RunningGang,
@@ -54,6 +56,35 @@ export class FairRule implements Rule {
   readonly isOwn = ({ account }: RunningGang): boolean => account.queue === this.#asking.preemptor.account.queue;
 
   readonly fits = (gone: readonly Victim[]): boolean => this.#taking.fitsWhenAdded(gone);
+
+  /** Otherwise a gang that was preempted takes from a queue whose share is the lower one in the end, and takes back. */
+  readonly lasts = (victims: readonly Victim[]): boolean => {
+    const { search, preemptor, preemptorLeaf } = this.#asking;
+    const { quota } = search;
+    const gangs = victims.map(({ gang }) => gang);
+    const own = gangs.filter(this.isOwn);
+    const others = gangs.filter((gang) => !this.isOwn(gang));
+    if (preemptor.wasPreempted !== true || own.length === 0 || others.length === 0) return true;
+    const { mark } = quota;
+    const again = { leaf: preemptorLeaf, others: this.#waitingAgain(own), freed: preemptorLeaf.pools.keys() };
+    chargeOthers(quota, preemptor, again);
+    chargeGangs(quota, others);
+    const isLegal = inLegalOrder({ quota, rule: this }, others) !== null;
+    quota.undo(mark);
+    return isLegal;
+  };
+
+  /** Victims of the preemptor's queue as they wait once they are gone, in their order. */
+  #waitingAgain(own: readonly RunningGang[]): readonly WaitingGangs[] {
+    return own
+      .filter(({ isGrowth }) => isGrowth !== true)
+      .sort((a, b) => b.priority - a.priority || a.createTimeMs - b.createTimeMs)
+      .map((gang) => {
+        const { priority, createTimeMs } = gang;
+        const choices = this.#asking.search.choicesOf?.(gang) ?? [];
+        return { choices, count: 1, priority, createTimeMs, wasPreempted: true };
+      });
+  }
 
   readonly reasonFor = (gang: RunningGang): PreemptionReason | null => {
     if (this.isOwn(gang)) return "InClusterQueue";
