@@ -188,3 +188,56 @@ test("it counts gangs of its own queue in its final share that run again with an
   const { fault } = submitInTurn(fleet, { c1: { queue: "gamma", size: 1, priority: 3 } });
   assert.deepEqual([fault, fleet.running], [null, "b1:1:gpu/h100 b4:4:gpu/h100 c1:1:gpu/h100 c3:2:gpu/l4+gpu/a100"]);
 });
+
+test("it takes no nodes of what a queue owns, although its own queue stays within its quota", () => {
+  const fleet = new RestFleet(
+    {
+      queues: [
+        queueOf("all", null, 4, { fairSharing: null }),
+        queueOf("alpha", "all", 2, {}),
+        queueOf("beta", "all", 4, {}),
+      ],
+    },
+    { rooms: { east: { h100: 5 } } },
+  );
+  // The quotas promise 6 to two owners, and there are 5.
+  const { fault } = submitInTurn(fleet, {
+    b1: { queue: "beta", size: 1, priority: 1 },
+    a4: { queue: "alpha", size: 4, priority: 3 },
+    a2: { queue: "alpha", size: 2, priority: 2 },
+    b4: { queue: "beta", size: 4, priority: 3 },
+  });
+  assert.deepEqual([fault, fleet.running], [null, "a4:4:gpu/h100 b1:1:gpu/h100"]);
+});
+
+test("with fair sharing it takes no nodes of what a queue owns either", () => {
+  const fleet = new RestFleet(
+    {
+      queues: [
+        withFlavors("all", null, [0, 1], { fairSharing: FAIR_SHARING_STRATEGIES }),
+        withFlavors("team", "all", [0, 3]),
+        ...[
+          withFlavors("one", "team", [1, 0]),
+          withFlavors("two", "team", [2, 0]),
+          withFlavors("four", "team", [4, 2]),
+        ],
+        withFlavors("other", "all", [3, 1]),
+      ],
+    },
+    { rooms: { east: { h100: 8, l4: 6 } } },
+  );
+  const gangs: readonly (readonly [queue: string, size: number, heads: number])[] = [
+    ["two", 1, 2],
+    ["one", 1, 2],
+    ["four", 1, 0],
+    ["other", 3, 2],
+    ["two", 4, 2],
+  ];
+  for (const [at, [queue, size, heads]] of gangs.entries()) {
+    fleet.submit({ uid: `g${at}`, queue, size, heads, priority: 0, createTimeMs: 0 });
+  }
+  const { fault } = submitInTurn(fleet, { last: { queue: "other", size: 1, heads: 2, priority: 0 } });
+  const ran = "g0:1:gpu/h100 g1:1:gpu/h100 g2:1:gpu/h100 g4:4:gpu/l4";
+  assert.deepEqual([fault, fleet.running], [null, ran]);
+  assert.equal(fleet.preempted, 4, "`last` has taken two gangs once, and the team has taken back");
+});

@@ -212,7 +212,8 @@ export class FindVictims {
   #areLegal(asking: AskingGang, victims: FoundVictims["victims"], search: Searching): boolean {
     const lacking = this.shortPools(asking);
     const needed = lacking.size > 0 ? lacking : poolsOf(asking.requested);
-    return areLegal(this.#searchFor(asking, null, search), this.#preemptors.preemptorOf(asking, needed), victims);
+    const preemptor = this.#preemptors.preemptorOf(asking, needed, lacking.size === 0);
+    return areLegal(this.#searchFor(asking, null, search), preemptor, victims);
   }
 
   /** True if a request still fits once its victims, those of others and all that leave are gone. */
@@ -351,7 +352,7 @@ export class FindVictims {
         fitsWithout: (gone: readonly Victim[]) => this.fitsIn(tried, gangsOf(gone)),
         mayFitWithout: (gone: readonly RunningGang[]) => this.#mayFitIn(tried, gone as readonly RunningAdmission[]),
       };
-      const preemptor = this.#preemptors.preemptorOf(asking, pools);
+      const preemptor = this.#preemptors.preemptorOf(asking, pools, true);
       const of = { found: victimsFor(inCluster, preemptor), nowMs: this.#nowMs };
       const victims = cheapestVictims(inCluster, preemptor, of) as FoundVictims["victims"];
       if (victims.length > 0 && (best === null || isCheaper(victims, best.victims, this.#nowMs))) {

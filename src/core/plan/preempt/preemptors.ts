@@ -69,11 +69,19 @@ export class Preemptors {
     return this.#fleet.queues.digests.of(root, this.#fleet.quota.queues);
   }
 
-  /** A gang that may have others preempted. */
-  preemptorOf({ gangClass, gang, requested }: Asking, needed: ReadonlySet<string>): Preemptor {
+  /** A gang that may have others preempted. `lacksOnlyNodes`: it has the quota of all that it needs. */
+  preemptorOf({ gangClass, gang, requested }: Asking, needed: ReadonlySet<string>, lacksOnlyNodes = false): Preemptor {
     const { createTimeMs } = gang.facts;
     const { account, priority } = gangClass;
-    return { account, priority, createTimeMs, requested, needed, wasPreempted: this.#noteIfPreempted(gang) };
+    return {
+      account,
+      priority,
+      createTimeMs,
+      requested,
+      needed,
+      lacksOnlyNodes,
+      wasPreempted: this.#noteIfPreempted(gang),
+    };
   }
 
   /** A search that knows what waits in the preemptor's queue beside it, also what backs off or drains. */

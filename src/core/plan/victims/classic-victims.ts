@@ -93,8 +93,9 @@ function attempt(
 function stillAboveQuota(search: VictimSearch, preemptor: Preemptor, candidate: Candidate): boolean {
   const { gang, leaf, ancestor, claim } = candidate;
   if (ancestor === null) return true;
-  // The victim's queue could take back what it owns, since the preemptor's queue borrows it.
-  const mayTakeBack = preemptor.wasPreempted === true && claim === "reclaimWhileBorrowing";
+  // The victim's queue could take back what it owns: the preemptor's queue borrows it, or nodes are too few for both.
+  const { wasPreempted, lacksOnlyNodes } = preemptor;
+  const mayTakeBack = wasPreempted === true && (lacksOnlyNodes === true || claim === "reclaimWhileBorrowing");
   if (mayTakeBack && !leavesQuotaInUse(search, preemptor, candidate)) return false;
   const pools = poolsBorrowed(preemptor, gang);
   for (const branch of upward(leaf)) {

@@ -93,6 +93,7 @@ export class FairRule implements Rule {
     if (leaf === null) return null;
     const ancestor = commonAncestor(leaf, preemptorLeaf);
     if (!this.#isAboveQuota(gang, leaf, ancestor)) return null;
+    if (!this.mayLose(gang, leaf)) return null;
     if (this.isWithinOwnQuota) return "InCohortReclamation";
     if (strategies.some((strategy) => this.allows(strategy, gang, leaf))) return "InCohortFairSharing";
     return this.#reclaims(ancestor) ? "InCohortReclamation" : null;
@@ -112,6 +113,15 @@ export class FairRule implements Rule {
     }
     if (hasGrowthIn(gang, this.candidates)) return !isWithinQuota(quota, leaf, preemptor.needed);
     return shareOf(quota, leaf).borrows;
+  }
+
+  /**
+   * False for a gang whose queue could take back what it owns, although the preemptor's queue stays within its quota:
+   * quotas promise more than nodes have. Such owners would take turns for ever.
+   */
+  mayLose(gang: RunningGang, leaf: Branch): boolean {
+    const { wasPreempted, lacksOnlyNodes } = this.#asking.preemptor;
+    return wasPreempted !== true || lacksOnlyNodes !== true || this.#leavesQuotaInUse(gang, leaf);
   }
 
   /** True if the preemptor's queue takes back its own quota. */

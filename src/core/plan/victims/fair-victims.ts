@@ -231,9 +231,11 @@ class FairSearch {
     const targets = this.#targets(candidates);
     for (let leaf = this.#next(targets); leaf !== null; leaf = this.#next(targets)) {
       if (leaf === this.#preemptorLeaf) this.#taking.take(targets.shift(leaf) as RunningGang, "InClusterQueue");
-      else if (this.#rule.isWithinOwnQuota)
-        this.#taking.take(targets.shift(leaf) as RunningGang, "InCohortReclamation");
-      else if (!this.#takeOne({ targets, leaf }, strategy)) continue;
+      else if (this.#rule.isWithinOwnQuota) {
+        const gang = targets.shift(leaf) as RunningGang;
+        if (!this.#rule.mayLose(gang, leaf)) continue;
+        this.#taking.take(gang, "InCohortReclamation");
+      } else if (!this.#takeOne({ targets, leaf }, strategy)) continue;
       if (this.#taking.fitsWhenAdded()) return true;
     }
     return false;

@@ -31,6 +31,8 @@ export type Preemptor = {
   readonly requested: PoolAmounts;
   /** The pools of which it does not get enough now. Only gangs that use one of them are taken. */
   readonly needed: ReadonlySet<string>;
+  /** True: it has the quota, and lacks only nodes. Omitted: false. */
+  readonly lacksOnlyNodes?: boolean;
   /** True: it was preempted, and its tree has not changed since. Omitted: false. */
   readonly wasPreempted?: boolean;
 };
