@@ -49,7 +49,7 @@ function withPreempted(): RestFleet {
 
 test("a gang that was preempted takes by its final share alone, and is told so", () => {
   const fleet = withPreempted();
-  assert.match(fleet.wordsOf("c4"), /it was preempted, so it may preempt others by its final share alone, until a job/);
+  assert.match(fleet.wordsOf("c4"), /it was preempted, .* may preempt others by its final share alone, until a job/);
 });
 
 test("it still does once another planner has loaded the state", () => {
@@ -240,4 +240,29 @@ test("with fair sharing it takes no nodes of what a queue owns either", () => {
   const ran = "g0:1:gpu/h100 g1:1:gpu/h100 g2:1:gpu/h100 g4:4:gpu/l4";
   assert.deepEqual([fault, fleet.running], [null, ran]);
   assert.equal(fleet.preempted, 4, "`last` has taken two gangs once, and the team has taken back");
+});
+
+test("a nominee whose place another gang takes counts as one that was preempted", () => {
+  const fleet = new RestFleet(
+    {
+      queues: [
+        queueOf("all", null, 0, { fairSharing: null }),
+        queueOf("high", "all", 1, {
+          ...{ withinQueue: "NEVER", reclaimWithinTree: "LOWER_PRIORITY" },
+          borrowWithin: { policy: "LOWER_PRIORITY", maxPriority: null },
+        }),
+        queueOf("low", "all", 3, {}),
+      ],
+    },
+    { drainRounds: 2 },
+  );
+  // `h4` takes `l3`, and `h2` takes its place, although it was preempted. `l3` takes back, and runs a second time.
+  submitInTurn(fleet, {
+    h2: { queue: "high", size: 2, priority: 2 },
+    l1: { queue: "low", size: 1, priority: 0 },
+    h4: { queue: "high", size: 1, heads: 1, priority: 2 },
+    l3: { queue: "low", size: 3, priority: 1 },
+  });
+  const { fault } = playToRest(fleet);
+  assert.deepEqual([fault, fleet.running], [null, "l1:1:gpu/h100 l3:3:gpu/h100"]);
 });

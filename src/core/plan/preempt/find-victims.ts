@@ -4,7 +4,7 @@ import type { PlacedPod } from "../capacity/unseen-pods.ts";
 import type { Fleet } from "../fit/fleet.ts";
 import { tryIn } from "../fit/requests.ts";
 import { leftPods, type Reserved } from "../fit/reserved.ts";
-import type { PlannedVictim } from "../model/preemption.ts";
+import type { OvertakenGang, PlannedVictim } from "../model/preemption.ts";
 import type {
   CapacityTry,
   GangClass,
@@ -270,6 +270,12 @@ export class FindVictims {
   /** The victims as a plan names them. */
   planned({ victims }: FoundVictims): readonly PlannedVictim[] {
     return plannedVictims(victims).map((victim) => this.#preemptors.inTree(victim));
+  }
+
+  /** A nominee that is overtaken, with the digest of its tree. */
+  inTree(overtaken: OvertakenGang): OvertakenGang {
+    const treeDigest = this.#preemptors.treeDigestOf(this.#fleet.queues.gangs.get(overtaken.jobUid)?.gangQueue.name);
+    return treeDigest === undefined ? overtaken : { ...overtaken, treeDigest };
   }
 
   get pending(): readonly PendingGang[] {
