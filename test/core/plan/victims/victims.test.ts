@@ -62,6 +62,23 @@ const waitingOf = (gpus: number): WaitingGangs => {
 
 const ALONE = { solo: [null, 4, OWN] } as const;
 
+/** `low` borrows 2 of 5. Without `l4` it uses less than it owns. */
+const OWNED: Case["queues"] = {
+  all: [null, 2],
+  low: ["all", 3],
+  high: ["all", 0, { ...RECLAIM, borrowWithin: { policy: "LOWER_PRIORITY", maxPriority: null } }],
+};
+const LENT_AND_OWNED: readonly Gang[] = [
+  ["l1", "low", 1],
+  ["l4", "low", 4],
+];
+
+const OWN_AND_OTHERS: readonly Gang[] = [
+  ["a2", "alpha", 2],
+  ["b1", "beta", 1],
+  ["b4", "beta", 4],
+];
+
 const cases: Readonly<Record<string, Case>> = {
   "of gangs that are equal but for their uids, the first of these goes": {
     queues: ALONE,
@@ -186,6 +203,38 @@ const cases: Readonly<Record<string, Case>> = {
     gangs: [["b5", "beta", 5]],
     taker: ["alpha", 4],
     wasPreempted: true,
+    victims: {},
+  },
+  "a gang that borrows takes what a queue owns": {
+    queues: OWNED,
+    gangs: LENT_AND_OWNED,
+    taker: ["high", 5],
+    victims: { l4: "InCohortReclaimWhileBorrowing", l1: "InCohortReclaimWhileBorrowing" },
+  },
+  "a gang that was preempted does not": {
+    queues: OWNED,
+    gangs: LENT_AND_OWNED,
+    taker: ["high", 5],
+    wasPreempted: true,
+    victims: {},
+  },
+  "a gang that was preempted takes one of its queue for a share as low as another one's": {
+    queues: fairTree(7, BY_FINAL),
+    gangs: OWN_AND_OTHERS,
+    taker: ["alpha", 3],
+    wasPreempted: true,
+    victims: { a2: "InClusterQueue", b1: "InCohortFairSharing" },
+  },
+  "it does not if that one runs again with another flavor": {
+    queues: {
+      all: [null, { [POOL]: 7, [OTHER]: 2 }, { fairSharing: BY_FINAL }],
+      alpha: ["all", { [POOL]: 0, [OTHER]: 0 }, { ...OWN, ...RECLAIM }],
+      beta: ["all", 0],
+    },
+    gangs: OWN_AND_OTHERS,
+    taker: ["alpha", 3],
+    wasPreempted: true,
+    search: { choicesOf: () => [{ all: new Map([[OTHER, 2]]), fewest: new Map([[OTHER, 2]]) }] },
     victims: {},
   },
   "a branch takes back its own quota of one flavor although it borrows another": {
