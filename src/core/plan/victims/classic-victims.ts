@@ -6,7 +6,7 @@ import { legalVictims } from "./legal-victims.ts";
 import { candidateOrder, turnOf } from "./order.ts";
 import { leavesQuotaInUse } from "./own-quota.ts";
 import type { Rule } from "./rule.ts";
-import type { Preemptor, RunningGang, Victim, VictimSearch } from "./running-gang.ts";
+import { hasGrowthIn, type Preemptor, type RunningGang, type Victim, type VictimSearch } from "./running-gang.ts";
 import { Taking } from "./taking.ts";
 
 /**
@@ -80,9 +80,14 @@ function attempt(
   sequence: readonly Candidate[],
   borrowing: boolean,
 ): readonly Victim[] | null {
+  const stay: RunningGang[] = [];
   for (const candidate of sequence) {
     if (borrowing && candidate.claim === "reclaimWithinQuota") continue;
-    if (!stillAboveQuota(search, preemptor, candidate)) continue;
+    // An elastic gang whose growth stays would lose that, too.
+    if (hasGrowthIn(candidate.gang, stay) || !stillAboveQuota(search, preemptor, candidate)) {
+      stay.push(candidate.gang);
+      continue;
+    }
     taking.take(candidate.gang, REASONS[candidate.claim]);
     if (taking.fits({ borrowing })) return taking.fillBack({ borrowing });
   }

@@ -13,7 +13,12 @@ import type { WaitingGangs } from "../../../../src/core/plan/victims/waiting-gan
 const POOL = "gpu/h100";
 const OTHER = "gpu/a100";
 
-type More = { readonly priority?: number; readonly project?: string; readonly uses?: Readonly<Record<string, number>> };
+type More = {
+  readonly priority?: number;
+  readonly project?: string;
+  readonly uses?: Readonly<Record<string, number>>;
+  readonly isGrowth?: true;
+};
 
 type Gang = readonly [uid: string, queue: string, gpus: number, more?: More];
 
@@ -218,6 +223,17 @@ const cases: Readonly<Record<string, Case>> = {
     wasPreempted: true,
     victims: {},
   },
+  "it takes no minimum of a gang whose growth it may not take": {
+    queues: { ...OWNED, low: ["all", 4] },
+    gangs: [
+      ["elastic", "low", 3, { isGrowth: true }],
+      ["elastic", "low", 2],
+      ["l1", "low", 1],
+    ],
+    taker: ["high", 2],
+    wasPreempted: true,
+    victims: {},
+  },
   "a gang that was preempted takes one of its queue for a share as low as another one's": {
     queues: fairTree(7, BY_FINAL),
     gangs: OWN_AND_OTHERS,
@@ -279,11 +295,11 @@ for (const [name, of] of Object.entries(cases)) {
       quota.setPool(pool, { pool, quota: null, projectDefault: projectLimit, namespaceDefault: null });
     }
     const running = of.gangs.map(
-      ([uid, queue, gpus, { priority = 0, project = "mine", uses: more } = {}]): RunningGang => {
+      ([uid, queue, gpus, { priority = 0, project = "mine", uses: more, ...growth } = {}]): RunningGang => {
         const account = quota.account(queue, project, "ml");
         const uses = new Map(Object.entries(more ?? { [POOL]: gpus }));
         for (const [pool, amount] of uses) quota.charge(account, pool, amount);
-        return { uid, account, priority, createTimeMs: 0, admitTimeMs: 0, evicted: false, uses };
+        return { uid, account, priority, createTimeMs: 0, admitTimeMs: 0, evicted: false, uses, ...growth };
       },
     );
     const gangsOf = (queue: string) => running.filter(({ account }) => account.queue === queue);
