@@ -303,7 +303,10 @@ export type JobStatus = {
   readonly move?: Move;
   /** Counts only while the job waits: see `nominationOf`. Omitted: no gang is preempted for it. */
   readonly nomination?: Nomination;
-  /** The digest of its tree when it was preempted last. Omitted: never, or before this was recorded. */
+  /**
+   * The digest of its tree when it was preempted last, or when another gang took its place as a nominee. Omitted:
+   * never, or before this was recorded.
+   */
   readonly preemptedIn?: string;
   /** The phases of the pods when they were last seen. Omitted: not seen yet. */
   readonly pods?: PodPhases;

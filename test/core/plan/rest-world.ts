@@ -233,6 +233,8 @@ export class RestFleet {
     for (const overtaken of takesOver) {
       this.#ledger.cede(overtaken);
       if (overtaken.victims !== undefined) this.#withdraw(overtaken.jobUid);
+      const { treeDigest: preemptedIn } = overtaken;
+      if (preemptedIn !== undefined) this.#set({ ...(this.gangs.get(overtaken.jobUid) as PlanGang), preemptedIn });
     }
     for (const victim of victims) {
       const gang = this.gangs.get(victim.jobUid) as PlanGang;

@@ -65,15 +65,22 @@ export function applyPreemption(
     changes.push(change);
     append(evicted, victim.keeps === undefined ? [victim] : []);
   }
-  const overtaken = overtakenNominees(preemption, jobs).flatMap(
-    (before) => withdraw(before, overtakenMessage(by), nowMs) ?? [],
-  );
+  const overtaken = overtakenNominees(preemption, jobs).flatMap(({ job, treeDigest }) => {
+    const change = withdraw(job, overtakenMessage(by), nowMs);
+    return change === null ? [] : [{ ...change, after: notePreemptedIn(change.after, treeDigest) }];
+  });
   return { changes: [changeNominee(nominee, preemption, { jobs, names, nowMs }), ...overtaken, ...changes], evicted };
 }
 
 /** The nominees that are none any more, since another gang takes their places. */
-function overtakenNominees({ takesOver = [] }: PlannedPreemption, jobs: ReadonlyMap<string, Job>): readonly Job[] {
-  return takesOver.flatMap(({ jobUid, victims }) => (victims === undefined ? [] : (jobs.get(jobUid) ?? [])));
+function overtakenNominees(
+  { takesOver = [] }: PlannedPreemption,
+  jobs: ReadonlyMap<string, Job>,
+): readonly { readonly job: Job; readonly treeDigest: string | undefined }[] {
+  return takesOver.flatMap(({ jobUid, victims, treeDigest }) => {
+    const job = victims === undefined ? undefined : jobs.get(jobUid);
+    return job === undefined ? [] : [{ job, treeDigest }];
+  });
 }
 
 function changeNominee(
@@ -82,7 +89,7 @@ function changeNominee(
   of: { readonly jobs: ReadonlyMap<string, Job>; readonly names: readonly string[]; readonly nowMs: number },
 ): PreemptionChange {
   const { reservation, takesOver } = preemption;
-  const overtaken = overtakenNominees(preemption, of.jobs).map(nameOf);
+  const overtaken = overtakenNominees(preemption, of.jobs).map(({ job }) => nameOf(job));
   if (takesOver !== undefined && overtaken.length === 0)
     return nominateToOvertake(nominee, { ...preemption, takesOver }, of);
   if (reservation === undefined) {
@@ -107,7 +114,7 @@ function applyToVictim(
   return after === null ? null : { before, after: notePreemptedIn(after, treeDigest), events: [] };
 }
 
-/** Records the digest of the tree in which a gang is preempted. */
+/** Records the digest of the tree in which a gang is preempted, or loses its place as a nominee. */
 function notePreemptedIn(job: Job, treeDigest: string | undefined): Job {
   return treeDigest === undefined ? job : { ...job, status: { ...job.status, preemptedIn: treeDigest } };
 }

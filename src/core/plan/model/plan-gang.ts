@@ -41,7 +41,10 @@ export type DocumentedFacts = {
   readonly neverPreempts?: true;
   /** How often it was preempted. Omitted: never. */
   readonly preemptions?: number;
-  /** The digest of its tree when it was preempted last. Omitted: never, or before this was recorded. */
+  /**
+   * The digest of its tree when it was preempted last, or when another gang took its place as a nominee. Omitted:
+   * never, or before this was recorded.
+   */
   readonly preemptedIn?: string;
   /** After so many preemptions it is protected. Omitted: as its queue says. */
   readonly maxPreemptions?: number;

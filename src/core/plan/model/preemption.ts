@@ -35,6 +35,8 @@ export type PlannedPreemption = {
 export type OvertakenGang = {
   readonly jobUid: string;
   readonly admission: number;
+  /** The digest of its tree of queues. Omitted: it has a reservation. */
+  readonly treeDigest?: string;
   /** The victims for which the nominee still waits. Omitted: it has a reservation. */
   readonly victims?: Nomination["victims"];
 };

@@ -4,7 +4,7 @@ import type { PlacedPod } from "../capacity/unseen-pods.ts";
 import type { Fleet } from "../fit/fleet.ts";
 import { tryIn } from "../fit/requests.ts";
 import { leftPods, type Reserved } from "../fit/reserved.ts";
-import type { PlannedVictim } from "../model/preemption.ts";
+import type { OvertakenGang, PlannedVictim } from "../model/preemption.ts";
 import type {
   CapacityTry,
   GangClass,
@@ -212,7 +212,8 @@ export class FindVictims {
   #areLegal(asking: AskingGang, victims: FoundVictims["victims"], search: Searching): boolean {
     const lacking = this.shortPools(asking);
     const needed = lacking.size > 0 ? lacking : poolsOf(asking.requested);
-    return areLegal(this.#searchFor(asking, null, search), this.#preemptors.preemptorOf(asking, needed), victims);
+    const preemptor = this.#preemptors.preemptorOf(asking, needed, lacking.size === 0);
+    return areLegal(this.#searchFor(asking, null, search), preemptor, victims);
   }
 
   /** True if a request still fits once its victims, those of others and all that leave are gone. */
@@ -269,6 +270,12 @@ export class FindVictims {
   /** The victims as a plan names them. */
   planned({ victims }: FoundVictims): readonly PlannedVictim[] {
     return plannedVictims(victims).map((victim) => this.#preemptors.inTree(victim));
+  }
+
+  /** A nominee that is overtaken, with the digest of its tree. */
+  inTree(overtaken: OvertakenGang): OvertakenGang {
+    const treeDigest = this.#preemptors.treeDigestOf(this.#fleet.queues.gangs.get(overtaken.jobUid)?.gangQueue.name);
+    return treeDigest === undefined ? overtaken : { ...overtaken, treeDigest };
   }
 
   get pending(): readonly PendingGang[] {
@@ -351,7 +358,7 @@ export class FindVictims {
         fitsWithout: (gone: readonly Victim[]) => this.fitsIn(tried, gangsOf(gone)),
         mayFitWithout: (gone: readonly RunningGang[]) => this.#mayFitIn(tried, gone as readonly RunningAdmission[]),
       };
-      const preemptor = this.#preemptors.preemptorOf(asking, pools);
+      const preemptor = this.#preemptors.preemptorOf(asking, pools, true);
       const of = { found: victimsFor(inCluster, preemptor), nowMs: this.#nowMs };
       const victims = cheapestVictims(inCluster, preemptor, of) as FoundVictims["victims"];
       if (victims.length > 0 && (best === null || isCheaper(victims, best.victims, this.#nowMs))) {

@@ -29,9 +29,9 @@ export class Preemptors {
   }
 
   /**
-   * True for a gang that was preempted, until a gang of its tree is submitted, resized or ends, or a quota or policy
-   * changes. Otherwise it could take back at once what it gave, and gangs could take turns for ever. Notes that the
-   * search depends on the tree, so that a change of the tree repeats the search.
+   * True for a gang that was preempted, or lost its place as a nominee, until a gang of its tree is submitted, resized
+   * or ends, or a quota or policy changes. Otherwise it could take back at once what it gave, and gangs could take
+   * turns for ever. Notes that the search depends on the tree, so that a change of the tree repeats the search.
    */
   #noteIfPreempted(gang: GangRecord): boolean {
     const root = this.#preemptedIn(gang);
@@ -61,25 +61,40 @@ export class Preemptors {
 
   /** A victim with the digest of its tree, if it is preempted whole. */
   inTree(victim: PlannedVictim): PlannedVictim {
-    const leaf = victim.keeps === undefined ? this.#fleet.quota.branches.leaf(victim.queue) : null;
-    return leaf === null ? victim : { ...victim, treeDigest: this.#digestOf(rootOf(leaf)) };
+    const treeDigest = victim.keeps === undefined ? this.treeDigestOf(victim.queue) : undefined;
+    return treeDigest === undefined ? victim : { ...victim, treeDigest };
+  }
+
+  /** The digest of the tree that a queue is in. Undefined: it is in none. */
+  treeDigestOf(queue = ""): string | undefined {
+    const leaf = this.#fleet.quota.branches.leaf(queue);
+    return leaf === null ? undefined : this.#digestOf(rootOf(leaf));
   }
 
   #digestOf(root: Branch): string {
     return this.#fleet.queues.digests.of(root, this.#fleet.quota.queues);
   }
 
-  /** A gang that may have others preempted. */
-  preemptorOf({ gangClass, gang, requested }: Asking, needed: ReadonlySet<string>): Preemptor {
+  /** A gang that may have others preempted. `lacksOnlyNodes`: it has the quota of all that it needs. */
+  preemptorOf({ gangClass, gang, requested }: Asking, needed: ReadonlySet<string>, lacksOnlyNodes = false): Preemptor {
     const { createTimeMs } = gang.facts;
     const { account, priority } = gangClass;
-    return { account, priority, createTimeMs, requested, needed, wasPreempted: this.#noteIfPreempted(gang) };
+    return {
+      account,
+      priority,
+      createTimeMs,
+      requested,
+      needed,
+      lacksOnlyNodes,
+      wasPreempted: this.#noteIfPreempted(gang),
+    };
   }
 
   /** A search that knows what waits in the preemptor's queue beside it, also what backs off or drains. */
   searchWithOthers(search: VictimSearch, queued: GangRecord): VictimSearch {
     const wasPreempted = (gang: RunningGang) => this.#noteIfPreempted((gang as RunningAdmission).gang);
-    return { ...search, others: () => this.#othersOf(queued), wasPreempted };
+    const choicesOf = (gang: RunningGang) => this.#choicesOf((gang as RunningAdmission).gang);
+    return { ...search, others: () => this.#othersOf(queued), choicesOf, wasPreempted };
   }
 
   #othersOf(gang: GangRecord): readonly WaitingGangs[] {

@@ -137,7 +137,7 @@ export class DecideInPlace {
       this.#reserved.endContest(kept);
       this.#chargeLeft(kept, assignment.requested);
     }
-    const ended = nominees.map((kept) => this.#asEnded(kept, assignment.kind === "fits"));
+    const ended = nominees.map((kept) => this.#victims.inTree(this.#asEnded(kept, assignment.kind === "fits")));
     return { ...found, takesOver: [...holders.map(asOvertaken), ...ended] };
   }
 

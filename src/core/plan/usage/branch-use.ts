@@ -49,6 +49,15 @@ export function isWithinQuota(use: BranchUse, branch: Branch, pools: Iterable<st
   return true;
 }
 
+/** True if a branch uses at least its quota of each of the pools. */
+export function usesItsQuota(use: BranchUse, branch: Branch, pools: Iterable<string>): boolean {
+  for (const name of pools) {
+    const pool = branch.pools.get(name);
+    if (pool !== undefined && use.usedIn(pool) < pool.nominal) return false;
+  }
+  return true;
+}
+
 /** True if a branch uses more than its quota of a pool of which an amount is wanted. */
 export function borrowsAny(use: BranchUse, branch: Branch, requested: PoolAmounts): boolean {
   return !isWithinQuota(

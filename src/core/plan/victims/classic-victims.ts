@@ -4,8 +4,9 @@ import { type Branch, upward } from "../usage/branches.ts";
 import { candidatesOf } from "./candidates.ts";
 import { legalVictims } from "./legal-victims.ts";
 import { candidateOrder, turnOf } from "./order.ts";
+import { leavesQuotaInUse } from "./own-quota.ts";
 import type { Rule } from "./rule.ts";
-import type { Preemptor, RunningGang, Victim, VictimSearch } from "./running-gang.ts";
+import { hasGrowthIn, type Preemptor, type RunningGang, type Victim, type VictimSearch } from "./running-gang.ts";
 import { Taking } from "./taking.ts";
 
 /**
@@ -79,9 +80,14 @@ function attempt(
   sequence: readonly Candidate[],
   borrowing: boolean,
 ): readonly Victim[] | null {
+  const stay: RunningGang[] = [];
   for (const candidate of sequence) {
     if (borrowing && candidate.claim === "reclaimWithinQuota") continue;
-    if (!stillAboveQuota(search, preemptor, candidate)) continue;
+    // An elastic gang whose growth stays would lose that, too.
+    if (hasGrowthIn(candidate.gang, stay) || !stillAboveQuota(search, preemptor, candidate)) {
+      stay.push(candidate.gang);
+      continue;
+    }
     taking.take(candidate.gang, REASONS[candidate.claim]);
     if (taking.fits({ borrowing })) return taking.fillBack({ borrowing });
   }
@@ -89,12 +95,17 @@ function attempt(
 }
 
 /** False if the gang's queue, or one above it that the preemptor is not in, is by now within its quota. */
-function stillAboveQuota({ quota }: VictimSearch, preemptor: Preemptor, { gang, leaf, ancestor }: Candidate): boolean {
+function stillAboveQuota(search: VictimSearch, preemptor: Preemptor, candidate: Candidate): boolean {
+  const { gang, leaf, ancestor, claim } = candidate;
   if (ancestor === null) return true;
+  // The victim's queue could take back what it owns: the preemptor's queue borrows it, or nodes are too few for both.
+  const { wasPreempted, lacksOnlyNodes } = preemptor;
+  const mayTakeBack = wasPreempted === true && (lacksOnlyNodes === true || claim === "reclaimWhileBorrowing");
+  if (mayTakeBack && !leavesQuotaInUse(search, preemptor, candidate)) return false;
   const pools = poolsBorrowed(preemptor, gang);
   for (const branch of upward(leaf)) {
     if (branch === ancestor) return true;
-    if (isWithinQuota(quota, branch, pools)) return false;
+    if (isWithinQuota(search.quota, branch, pools)) return false;
   }
   return true;
 }

@@ -4,8 +4,11 @@ import { childTowards, commonAncestor, isWithinQuota } from "../usage/branch-use
 import { type Branch, upward } from "../usage/branches.ts";
 import { compareShares, type Share, shareOf } from "../usage/shares.ts";
 import { allows } from "./candidates.ts";
+import { inLegalOrder } from "./legal-victims.ts";
+import { leavesQuotaInUse } from "./own-quota.ts";
 import type { Rule } from "./rule.ts";
 import {
+  chargeGangs,
   hasGrowthIn,
   type Preemptor,
   type RunningGang,
@@ -54,6 +57,35 @@ export class FairRule implements Rule {
 
   readonly fits = (gone: readonly Victim[]): boolean => this.#taking.fitsWhenAdded(gone);
 
+  /** Otherwise a gang that was preempted takes from a queue whose share is the lower one in the end, and takes back. */
+  readonly lasts = (victims: readonly Victim[]): boolean => {
+    const { search, preemptor, preemptorLeaf } = this.#asking;
+    const { quota } = search;
+    const gangs = victims.map(({ gang }) => gang);
+    const own = gangs.filter(this.isOwn);
+    const others = gangs.filter((gang) => !this.isOwn(gang));
+    if (preemptor.wasPreempted !== true || own.length === 0 || others.length === 0) return true;
+    const { mark } = quota;
+    const again = { leaf: preemptorLeaf, others: this.#waitingAgain(own), freed: preemptorLeaf.pools.keys() };
+    chargeOthers(quota, preemptor, again);
+    chargeGangs(quota, others);
+    const isLegal = inLegalOrder({ quota, rule: this }, others) !== null;
+    quota.undo(mark);
+    return isLegal;
+  };
+
+  /** Victims of the preemptor's queue as they wait once they are gone, in their order. */
+  #waitingAgain(own: readonly RunningGang[]): readonly WaitingGangs[] {
+    return own
+      .filter(({ isGrowth }) => isGrowth !== true)
+      .sort((a, b) => b.priority - a.priority || a.createTimeMs - b.createTimeMs)
+      .map((gang) => {
+        const { priority, createTimeMs } = gang;
+        const choices = this.#asking.search.choicesOf?.(gang) ?? [];
+        return { choices, count: 1, priority, createTimeMs, wasPreempted: true };
+      });
+  }
+
   readonly reasonFor = (gang: RunningGang): PreemptionReason | null => {
     if (this.isOwn(gang)) return "InClusterQueue";
     const { search, preemptorLeaf, strategies } = this.#asking;
@@ -61,6 +93,7 @@ export class FairRule implements Rule {
     if (leaf === null) return null;
     const ancestor = commonAncestor(leaf, preemptorLeaf);
     if (!this.#isAboveQuota(gang, leaf, ancestor)) return null;
+    if (!this.mayLose(gang, leaf)) return null;
     if (this.isWithinOwnQuota) return "InCohortReclamation";
     if (strategies.some((strategy) => this.allows(strategy, gang, leaf))) return "InCohortFairSharing";
     return this.#reclaims(ancestor) ? "InCohortReclamation" : null;
@@ -80,6 +113,15 @@ export class FairRule implements Rule {
     }
     if (hasGrowthIn(gang, this.candidates)) return !isWithinQuota(quota, leaf, preemptor.needed);
     return shareOf(quota, leaf).borrows;
+  }
+
+  /**
+   * False for a gang whose queue could take back what it owns, although the preemptor's queue stays within its quota:
+   * quotas promise more than nodes have. Such owners would take turns for ever.
+   */
+  mayLose(gang: RunningGang, leaf: Branch): boolean {
+    const { wasPreempted, lacksOnlyNodes } = this.#asking.preemptor;
+    return wasPreempted !== true || lacksOnlyNodes !== true || this.#leavesQuotaInUse(gang, leaf);
   }
 
   /** True if the preemptor's queue takes back its own quota. */
@@ -105,7 +147,7 @@ export class FairRule implements Rule {
     if (compareShares(preemptor, target) >= 0) return false;
     const wasPreempted = this.#wasPreempted(gang);
     if (strategy === "LESS_THAN_INITIAL_SHARE" && !wasPreempted) return this.#staysBelow(gang, leaf, target);
-    if (wasPreempted && !this.#keepsItsQuota(gang, leaf)) return false;
+    if (wasPreempted && !this.#leavesQuotaInUse(gang, leaf)) return false;
     return compareShares(preemptor, this.#shareWithout(gang, leaf)) <= 0;
   }
 
@@ -117,13 +159,9 @@ export class FairRule implements Rule {
     return preemptor.wasPreempted === true || (search.wasPreempted?.(gang) ?? false);
   }
 
-  /** True if a queue still uses its own quota of the pools that the preemptor needs once a gang of it is gone. */
-  #keepsItsQuota({ uses }: RunningGang, leaf: Branch): boolean {
-    const { search, preemptor } = this.#asking;
-    return [...preemptor.needed].every((name) => {
-      const pool = leaf.pools.get(name);
-      return pool === undefined || !uses.has(name) || search.quota.usedIn(pool) - (uses.get(name) ?? 0) >= pool.nominal;
-    });
+  #leavesQuotaInUse(gang: RunningGang, leaf: Branch): boolean {
+    const { search, preemptor, preemptorLeaf } = this.#asking;
+    return leavesQuotaInUse(search, preemptor, { gang, leaf, ancestor: commonAncestor(leaf, preemptorLeaf) });
   }
 
   /**

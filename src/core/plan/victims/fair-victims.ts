@@ -7,7 +7,14 @@ import { FairRule } from "./fair-rule.ts";
 import { FEW_CANDIDATES_MAX, inLegalOrder, legalVictims } from "./legal-victims.ts";
 import { candidateOrder, turnOf } from "./order.ts";
 import { withinReach } from "./reach.ts";
-import { chargeRequests, type Preemptor, type RunningGang, type Victim, type VictimSearch } from "./running-gang.ts";
+import {
+  chargeRequests,
+  type Preemptor,
+  type RunningGang,
+  type Victim,
+  type VictimSearch,
+  whileGone,
+} from "./running-gang.ts";
 import { Taking } from "./taking.ts";
 import { type Candidates, TargetQueues } from "./target-queues.ts";
 
@@ -48,12 +55,12 @@ export function areFairlyLegal(
 ): boolean {
   const { quota } = search;
   const { mark } = quota;
-  const gangs = of.victims.map(({ gang }) => gang);
+  const gangs = gangsOf(of.victims);
   const taking = new Taking(search, preemptor, of.preemptorLeaf);
   chargeRequests(quota, preemptor);
   const asking = { ...of, search, preemptor, strategies: strategiesFor(preemptor, of.strategies) };
   const rule = new FairRule(asking, { candidates: () => gangs, taking });
-  const isLegal = inLegalOrder({ quota, rule }, gangs) !== null;
+  const isLegal = areInLegalOrder({ quota, rule }, of.victims);
   quota.undo(mark);
   return isLegal;
 }
@@ -102,9 +109,14 @@ function attempt(asking: Asking, candidates: Candidates, stepsMax: number): read
   return victims;
 }
 
+/** True if victims can be taken one after another, and stay legal. The state counts them. */
 function areInLegalOrder(of: { readonly quota: QuotaState; readonly rule: FairRule }, victims: readonly Victim[]) {
-  const gangs = victims.map(({ gang }) => gang);
-  return inLegalOrder(of, gangs) !== null;
+  const gangs = gangsOf(victims);
+  return inLegalOrder(of, gangs) !== null && whileGone(of.quota, gangs, () => of.rule.lasts(victims));
+}
+
+function gangsOf(victims: readonly Victim[]): readonly RunningGang[] {
+  return victims.map(({ gang }) => gang);
 }
 
 /**
@@ -219,9 +231,11 @@ class FairSearch {
     const targets = this.#targets(candidates);
     for (let leaf = this.#next(targets); leaf !== null; leaf = this.#next(targets)) {
       if (leaf === this.#preemptorLeaf) this.#taking.take(targets.shift(leaf) as RunningGang, "InClusterQueue");
-      else if (this.#rule.isWithinOwnQuota)
-        this.#taking.take(targets.shift(leaf) as RunningGang, "InCohortReclamation");
-      else if (!this.#takeOne({ targets, leaf }, strategy)) continue;
+      else if (this.#rule.isWithinOwnQuota) {
+        const gang = targets.shift(leaf) as RunningGang;
+        if (!this.#rule.mayLose(gang, leaf)) continue;
+        this.#taking.take(gang, "InCohortReclamation");
+      } else if (!this.#takeOne({ targets, leaf }, strategy)) continue;
       if (this.#taking.fitsWhenAdded()) return true;
     }
     return false;

@@ -154,16 +154,21 @@ function exactOrder(of: Of, gangs: readonly RunningGang[]): readonly Victim[] | 
 }
 
 function exactVictims(of: Of): readonly Victim[] | null {
-  const { candidates, fits } = of.rule;
+  const { candidates } = of.rule;
   let best: readonly Victim[] | null = null;
   const walk = new SetWalk(of, candidates, (taken) => {
-    if (!fits(taken)) return "goOn";
+    if (!isEnough(of, taken)) return "goOn";
     // A larger set has a victim that can be spared.
     if (!isAnySpared(of, taken) && (best === null || compareSets(taken, best, candidates) < 0)) best = [...taken];
     return "enough";
   });
   walk.from(0);
   return best;
+}
+
+/** True if a preemptor fits now that these are gone, and keeps its place. */
+function isEnough({ rule }: Of, gone: readonly Victim[]): boolean {
+  return rule.fits(gone) && (rule.lasts?.(gone) ?? true);
 }
 
 /** True if a victim of the own queue would fit again at once. The state counts no victim. */
@@ -203,10 +208,10 @@ function secondPass(of: Of): readonly Victim[] | null {
   const { quota, rule } = of;
   const { mark } = quota;
   const first = rule.candidates.slice(0, SECOND_PASS_MAX);
-  const taken = takeAllowed(of, ownFirst(rule, first), rule.fits);
-  const isEnough = rule.fits(taken);
+  const taken = takeAllowed(of, ownFirst(rule, first), (some) => isEnough(of, some));
+  const areEnough = isEnough(of, taken);
   quota.undo(mark);
-  return isEnough ? spare(of, taken) : null;
+  return areEnough ? spare(of, taken) : null;
 }
 
 /** A legal set without the victims that can be spared. Null: one of the own queue would fit again at once. */
@@ -214,7 +219,7 @@ function spare(of: Of, taken: readonly Victim[]): readonly Victim[] | null {
   let victims = taken;
   for (let at = victims.length - 1; at >= 0; at--) {
     const rest = victims.filter((_, place) => place !== at);
-    const fits = whileGone(of.quota, gangsOf(rest), () => of.rule.fits(rest));
+    const fits = whileGone(of.quota, gangsOf(rest), () => isEnough(of, rest));
     const ordered = fits ? inLegalOrder(of, gangsOf(rest)) : null;
     if (ordered === null) continue;
     victims = ordered;

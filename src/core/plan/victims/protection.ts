@@ -58,8 +58,8 @@ export function protectedMessage({ by }: Protected, untilMs: number | null): str
 
 /** For a gang that was preempted and may take by its final share alone. */
 export const FINAL_SHARE_WORDS =
-  "; it was preempted, so it may preempt others by its final share alone, until a job of its tree of queues is " +
-  "submitted, resized or ends, or a quota or a policy of the tree changes";
+  "; it was preempted, or another gang took its place, so it may preempt others by its final share alone, until a " +
+  "job of its tree of queues is submitted, resized or ends, or a quota or a policy of the tree changes";
 
 /** The part of a gang that decides whether it was preempted often enough. */
 type PreemptedGang = { readonly preemptions?: number; readonly maxPreemptions?: number };

@@ -15,4 +15,9 @@ export type Rule = {
   readonly reasonFor: (gang: RunningGang) => PreemptionReason | null;
   /** True if the preemptor fits now that these are gone. */
   readonly fits: (gone: readonly Victim[]) => boolean;
+  /**
+   * True if a legal set stays legal once its gangs of the preemptor's own queue run again where there is room. The
+   * state counts no victim. Omitted: it does.
+   */
+  readonly lasts?: (victims: readonly Victim[]) => boolean;
 };

@@ -31,6 +31,8 @@ export type Preemptor = {
   readonly requested: PoolAmounts;
   /** The pools of which it does not get enough now. Only gangs that use one of them are taken. */
   readonly needed: ReadonlySet<string>;
+  /** True: it has the quota, and lacks only nodes. Omitted: false. */
+  readonly lacksOnlyNodes?: boolean;
   /** True: it was preempted, and its tree has not changed since. Omitted: false. */
   readonly wasPreempted?: boolean;
 };
@@ -45,6 +47,8 @@ export type VictimSearch = {
   readonly leavesWith?: (root: Branch, pools: ReadonlySet<string>) => readonly Branch[];
   /** What waits in the preemptor's queue beside it, in their order. Omitted: nothing does. */
   readonly others?: () => readonly WaitingGangs[];
+  /** The amounts of a running gang by each choice of flavors that it has once it waits. Omitted: it has none. */
+  readonly choicesOf?: (gang: RunningGang) => WaitingGangs["choices"];
   /** True for a gang that was preempted, and whose tree has not changed since. Omitted: none was. */
   readonly wasPreempted?: (gang: RunningGang) => boolean;
   /** Leaves out gangs that are protected. Omitted: none is. */
@@ -62,6 +66,11 @@ export type Victim = { readonly gang: RunningGang; readonly reason: PreemptionRe
 /** Takes off the use what gangs are charged with. `undo` charges it again. */
 export function dischargeGangs(quota: QuotaState, gangs: Iterable<Pick<RunningGang, "account" | "uses">>): void {
   for (const { account, uses } of gangs) for (const [pool, amount] of uses) quota.discharge(account, pool, amount);
+}
+
+/** Charges gangs with what they use. */
+export function chargeGangs(quota: QuotaState, gangs: Iterable<Pick<RunningGang, "account" | "uses">>): void {
+  for (const { account, uses } of gangs) for (const [pool, amount] of uses) quota.charge(account, pool, amount);
 }
 
 /** Asks while the use does not count these gangs. */

@@ -172,6 +172,29 @@ test("a nomination is given up once, and the job says that it is to be looked at
   assert.equal(applyWithdrawal(applied.after, NOW + 2), null);
 });
 
+test("victims, and a nominee whose place another gang takes, record the digest of their tree", () => {
+  const passing = job({ name: "p", roles });
+  const { planned } = preemption([]);
+  const applied = applyPreemption(
+    byUid([passing, nominated(), running("c")]),
+    {
+      planned: { ...planned, jobUid: passing.uid },
+      victims: [victim("c", { treeDigest: "tree" })],
+      takesOver: [{ jobUid: nominee.uid, admission: 1, treeDigest: "tree", victims: [] }],
+    },
+    NOW,
+  );
+  assert.deepEqual(
+    applied?.changes.map(({ after }) => [after.name, nominationOf(after) !== null, after.status.preemptedIn]),
+    [
+      ["p", true, undefined],
+      ["a", false, "tree"],
+      ["c", false, "tree"],
+    ],
+  );
+  assert.equal(documentedFacts(applied.changes[1]?.after as Job).preemptedIn, "tree");
+});
+
 test("a message names at most five victims", () => {
   const words = preemptingMessage(
     "east",

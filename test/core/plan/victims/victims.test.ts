@@ -13,7 +13,12 @@ import type { WaitingGangs } from "../../../../src/core/plan/victims/waiting-gan
 const POOL = "gpu/h100";
 const OTHER = "gpu/a100";
 
-type More = { readonly priority?: number; readonly project?: string; readonly uses?: Readonly<Record<string, number>> };
+type More = {
+  readonly priority?: number;
+  readonly project?: string;
+  readonly uses?: Readonly<Record<string, number>>;
+  readonly isGrowth?: true;
+};
 
 type Gang = readonly [uid: string, queue: string, gpus: number, more?: More];
 
@@ -61,6 +66,23 @@ const waitingOf = (gpus: number): WaitingGangs => {
 };
 
 const ALONE = { solo: [null, 4, OWN] } as const;
+
+/** `low` borrows 2 of 5. Without `l4` it uses less than it owns. */
+const OWNED: Case["queues"] = {
+  all: [null, 2],
+  low: ["all", 3],
+  high: ["all", 0, { ...RECLAIM, borrowWithin: { policy: "LOWER_PRIORITY", maxPriority: null } }],
+};
+const LENT_AND_OWNED: readonly Gang[] = [
+  ["l1", "low", 1],
+  ["l4", "low", 4],
+];
+
+const OWN_AND_OTHERS: readonly Gang[] = [
+  ["a2", "alpha", 2],
+  ["b1", "beta", 1],
+  ["b4", "beta", 4],
+];
 
 const cases: Readonly<Record<string, Case>> = {
   "of gangs that are equal but for their uids, the first of these goes": {
@@ -188,6 +210,49 @@ const cases: Readonly<Record<string, Case>> = {
     wasPreempted: true,
     victims: {},
   },
+  "a gang that borrows takes what a queue owns": {
+    queues: OWNED,
+    gangs: LENT_AND_OWNED,
+    taker: ["high", 5],
+    victims: { l4: "InCohortReclaimWhileBorrowing", l1: "InCohortReclaimWhileBorrowing" },
+  },
+  "a gang that was preempted does not": {
+    queues: OWNED,
+    gangs: LENT_AND_OWNED,
+    taker: ["high", 5],
+    wasPreempted: true,
+    victims: {},
+  },
+  "it takes no minimum of a gang whose growth it may not take": {
+    queues: { ...OWNED, low: ["all", 4] },
+    gangs: [
+      ["elastic", "low", 3, { isGrowth: true }],
+      ["elastic", "low", 2],
+      ["l1", "low", 1],
+    ],
+    taker: ["high", 2],
+    wasPreempted: true,
+    victims: {},
+  },
+  "a gang that was preempted takes one of its queue for a share as low as another one's": {
+    queues: fairTree(7, BY_FINAL),
+    gangs: OWN_AND_OTHERS,
+    taker: ["alpha", 3],
+    wasPreempted: true,
+    victims: { a2: "InClusterQueue", b1: "InCohortFairSharing" },
+  },
+  "it does not if that one runs again with another flavor": {
+    queues: {
+      all: [null, { [POOL]: 7, [OTHER]: 2 }, { fairSharing: BY_FINAL }],
+      alpha: ["all", { [POOL]: 0, [OTHER]: 0 }, { ...OWN, ...RECLAIM }],
+      beta: ["all", 0],
+    },
+    gangs: OWN_AND_OTHERS,
+    taker: ["alpha", 3],
+    wasPreempted: true,
+    search: { choicesOf: () => [{ all: new Map([[OTHER, 2]]), fewest: new Map([[OTHER, 2]]) }] },
+    victims: {},
+  },
   "a branch takes back its own quota of one flavor although it borrows another": {
     queues: TWO_FLAVORS,
     gangs: [
@@ -230,11 +295,11 @@ for (const [name, of] of Object.entries(cases)) {
       quota.setPool(pool, { pool, quota: null, projectDefault: projectLimit, namespaceDefault: null });
     }
     const running = of.gangs.map(
-      ([uid, queue, gpus, { priority = 0, project = "mine", uses: more } = {}]): RunningGang => {
+      ([uid, queue, gpus, { priority = 0, project = "mine", uses: more, ...growth } = {}]): RunningGang => {
         const account = quota.account(queue, project, "ml");
         const uses = new Map(Object.entries(more ?? { [POOL]: gpus }));
         for (const [pool, amount] of uses) quota.charge(account, pool, amount);
-        return { uid, account, priority, createTimeMs: 0, admitTimeMs: 0, evicted: false, uses };
+        return { uid, account, priority, createTimeMs: 0, admitTimeMs: 0, evicted: false, uses, ...growth };
       },
     );
     const gangsOf = (queue: string) => running.filter(({ account }) => account.queue === queue);
