@@ -212,3 +212,13 @@ for (const [what, end] of Object.entries(ends)) {
     }
   });
 }
+
+test("a gang that is to move gives up no members any more: nobody would see them go", () => {
+  const scene = new Lost(pytorch());
+  scene.start();
+  const shrink = { admission: 1, keeps: { Worker: 1 } };
+  scene.job = { ...scene.job, status: { ...scene.job.status, shrink } };
+  scene.loses({ policy: "MOVE", silenceMs: 1e9 });
+  scene.step();
+  assert.deepEqual([scene.job.status.move?.admission, scene.job.status.shrink], [1, undefined]);
+});

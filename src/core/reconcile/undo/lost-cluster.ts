@@ -42,7 +42,9 @@ export function requestMove(draft: Draft, inputs: Inputs, live: Admission): void
     draft.events.push({ type: "Normal", reason: reasonOf(job, "Stays"), message });
     return;
   }
-  draft.status = { ...draft.status, move: { admission: live.number, sinceMs: nowMs } };
+  // Members that it was to give up are not: nobody would see them go.
+  const { shrink: _kept, ...status } = draft.status;
+  draft.status = { ...status, move: { admission: live.number, sinceMs: nowMs } };
   const message =
     `The ${where} counts as lost, so ${job.spec.kind} ${job.name} runs elsewhere once it fits there. ` +
     `Admission ${live.number} goes on until then.`;

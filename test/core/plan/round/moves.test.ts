@@ -150,6 +150,21 @@ test("what a gang in a silent cluster holds is nothing that others could get by 
   assert.deepEqual([victimsOf(true), victimsOf(false)], [["uid-m"], []]);
 });
 
+test("of gangs that are alike, one that ends keeps none from moving, and as many move as fit", () => {
+  const named = (name: string, facts: Partial<PlanGang> = {}): PlanGang => ({
+    ...moving(),
+    uid: `uid-${name}`,
+    name,
+    ...facts,
+  });
+  const admitted = [named("a", { ends: true }), named("b"), named("c")];
+  const made = planned({ gang: named("d"), admitted, nodes: [free("x", 16)], quotas: { h100: 32 }, used: 32 });
+  assert.deepEqual(
+    made.map(({ jobUid }) => jobUid),
+    ["uid-b", "uid-c"],
+  );
+});
+
 /** What SimulateJob says of the moving gang in a world, as `explain` asks it. */
 function judged(nodes: readonly NodeCapacity[]) {
   const live = admission({ cluster: "west", members: { Worker: 4 }, flavors: { "nvidia.com/gpu": "gpu/h100" } });
