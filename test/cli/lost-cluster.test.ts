@@ -143,7 +143,7 @@ test("a gang that ran runs elsewhere once it fits there, keeps its tokens, and l
   proxies["east"]?.cutAll();
   await until(async () => (await stateOf("east")).endsWith("LOST"), "the cluster counts as lost");
   const asked =
-    /the gang runs elsewhere once it fits there; elsewhere now: no cluster can be used: .*west: it is cordoned/;
+    /the gang runs elsewhere once it fits there; at present no other cluster takes it: .*west: it is cordoned/;
   await until(async () => asked.test(await ok("explain moves")), "it is to move");
   assert.deepEqual([await clusterOf("moves"), await tokensHeld()], ["east", 8], "it fits nowhere yet");
   assert.equal(await ok("cluster declare-lost east --dry-run"), "0 gangs would leave, 2 would stay\n");

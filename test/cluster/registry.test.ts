@@ -38,8 +38,8 @@ function follow(t: TestContext) {
   const table = {
     registered: [] as RegisteredCluster[],
     forgotten: [] as string[],
-    lost: new Map<string, { readonly fence: string; readonly silenceMs: number }>(),
-    moving: new Set<string>(),
+    lost: new Map<string, { readonly fence: string; readonly silenceMs: number; readonly sinceMs: number }>(),
+    policies: new Map<string, "WAIT" | "MOVE">(),
     returning: [] as string[],
     silent: [] as string[],
   };
@@ -125,26 +125,32 @@ test("of a lost cluster nothing is known, also where it was never listed; what c
   assert.deepEqual(await registry.clusters.act({ ...one.createAnchor, cluster: "one" }, signal), { kind: "done" });
   await until(() => registry.clusters.seenJobs().includes(one.uid), "its anchor is seen");
   table.lost = new Map([
-    ["one", { fence: "7", silenceMs: 60_000 }],
-    ["two", { fence: "9", silenceMs: 70_000 }],
+    ["one", { fence: "7", silenceMs: 60_000, sinceMs: 1 }],
+    ["two", { fence: "9", silenceMs: 70_000, sinceMs: 2 }],
   ]);
   await registry.refresh();
   await registry.refresh();
   const nothing = { pods: [], services: [], configMaps: [] };
   const unknown = [
-    { cluster: "one", loss: { fence: "7", silenceMs: 60_000, policy: "WAIT" }, ...nothing },
-    { cluster: "two", loss: { fence: "9", silenceMs: 70_000, policy: "WAIT" }, ...nothing },
+    { cluster: "one", loss: { fence: "7", silenceMs: 60_000, sinceMs: 1, policy: "WAIT" }, ...nothing },
+    { cluster: "two", loss: { fence: "9", silenceMs: 70_000, sinceMs: 2, policy: "WAIT" }, ...nothing },
   ];
   assert.deepEqual(registry.clusters.observe(job), unknown);
   assert.deepEqual(await registry.clusters.listJob(job, signal), unknown);
   assert.deepEqual(registry.clusters.observe({ ...job, clusters: [] }), [], "what a watch has of it is old");
-  table.moving = new Set(["team"]);
+  table.policies = new Map([["team", "WAIT"]]);
+  await registry.refresh();
+  assert.deepEqual(losses, [["one", "two"]], "a namespace that comes is no news for gangs of others");
+  table.policies = new Map([
+    ["team", "MOVE"],
+    ["new", "MOVE"],
+  ]);
   await registry.refresh();
   const policyOf = (namespace: string) => {
     return registry.clusters.observe({ ...job, namespace, clusters: ["two"] })?.[0]?.loss?.policy;
   };
   assert.deepEqual(["team", "other"].map(policyOf), ["MOVE", "WAIT"]);
-  table.lost = new Map([["two", { fence: "9", silenceMs: 80_000 }]]);
+  table.lost = new Map([["two", { fence: "9", silenceMs: 80_000, sinceMs: 2 }]]);
   await registry.refresh();
   const both = ["one", "two"];
   assert.deepEqual(losses, [both, both, ["one"]], "gangs hear of a change of what their namespaces say, too");

@@ -24,11 +24,11 @@ type RegistryPorts = {
     readonly forgotten: readonly string[];
     /** Those that count as lost. Omitted: none. */
     readonly lost?: Losses["lost"];
-    /** The namespaces whose gangs leave lost clusters after a while. Omitted: none. */
-    readonly moving?: Losses["moving"];
+    /** What the namespaces say that have gangs in lost clusters. Omitted: nothing. */
+    readonly policies?: Losses["policies"];
     /** Those that answer again, and may have objects of gangs that have left them. Omitted: none. */
     readonly returning?: readonly string[];
-    /** Those whose observer waits for an answer, and that do not count as lost. Omitted: none. */
+    /** Those whose observer waits for an answer. Omitted: none. */
     readonly silent?: readonly string[];
   }>;
   /** Connects to a cluster without starting it. Rejects if its credentials cannot be decrypted. */
@@ -38,8 +38,8 @@ type RegistryPorts = {
   /** A hint that a cluster with objects of this job is no longer connected. */
   readonly onJobChanged: (jobUid: string) => void;
   /**
-   * Called with clusters that count as lost since this read of the table, or no more, and with all lost ones once other
-   * namespaces move. Omitted: nobody asks.
+   * Called with clusters that count as lost since this read of the table, or no more, and with all lost ones once a
+   * namespace with gangs there says something else. Omitted: nobody asks.
    */
   readonly onLossChanged?: (names: readonly string[]) => Promise<void>;
   /** Called at each read of the table with a returning cluster that answers this process. Omitted: nobody asks. */
@@ -56,11 +56,11 @@ const POLL_MS = 2_000;
 
 /** What the table says of lost clusters: the last fence of an admission before, and the silence that was counted. */
 type Losses = {
-  readonly lost: ReadonlyMap<string, Pick<Loss, "fence" | "silenceMs">>;
-  readonly moving: ReadonlySet<string>;
+  readonly lost: ReadonlyMap<string, Omit<Loss, "policy">>;
+  readonly policies: ReadonlyMap<string, Loss["policy"]>;
 };
 
-const NO_LOSSES: Losses = { lost: new Map(), moving: new Set() };
+const NO_LOSSES: Losses = { lost: new Map(), policies: new Map() };
 
 type Connection = { readonly madeWith: string; readonly cluster: Cluster };
 
@@ -91,9 +91,9 @@ export class ClusterRegistry {
   }
 
   #lossOf(name: string, namespace: string | undefined): Loss | null {
-    const { lost, moving } = this.#losses;
+    const { lost, policies } = this.#losses;
     const loss = lost.get(name);
-    return loss === undefined ? null : { ...loss, policy: moving.has(namespace ?? "") ? "MOVE" : "WAIT" };
+    return loss === undefined ? null : { ...loss, policy: policies.get(namespace ?? "") ?? "WAIT" };
   }
 
   connected(): readonly Cluster[] {
@@ -190,6 +190,7 @@ export class ClusterRegistry {
 /** The clusters of which a read of the table says something new to the gangs there. */
 function changedLosses(before: Losses, after: Losses): readonly string[] {
   const all = new Set([...before.lost.keys(), ...after.lost.keys()]);
-  const isNew = before.moving.size !== after.moving.size || [...after.moving].some((name) => !before.moving.has(name));
+  // Gangs of other namespaces may come and go.
+  const isNew = [...after.policies].some(([name, policy]) => (before.policies.get(name) ?? policy) !== policy);
   return [...all].filter((name) => isNew || before.lost.has(name) !== after.lost.has(name));
 }

@@ -70,7 +70,6 @@ import { pruneChanges, pruneEvents } from "./jobs/prune-log.ts";
 import { logHead, sequence } from "./jobs/sequence.ts";
 import { stepGroups } from "./jobs/step-groups.ts";
 import { entriesAfter, watchSnapshot } from "./jobs/watch-log.ts";
-import type { JobAdmission } from "./ledger/name-heirs.ts";
 import type { QuotaBounds } from "./ledger/quota-limits.ts";
 import { type FirstOfQueue, firstWaiting } from "./planning/first-waiting.ts";
 import { gangUpdates } from "./planning/gang-updates.ts";
@@ -363,7 +362,7 @@ function clusterStore(db: Db, options: StoreOptions) {
     remove: (name: string, forget: boolean) => registered.deleteCluster(db, name, { forget, nowMs: clock.nowMs() }),
     countSilence: (counted: silence.CountedSilence, rule: LossRule) =>
       silence.countSilence(db, counted, { rule, nowMs: clock.nowMs() }),
-    endReturn: (cluster: string, seen: readonly JobAdmission[]) => silence.endReturn(db, cluster, seen),
+    endReturn: (cluster: string, seen: readonly silence.SeenOwner[]) => silence.endReturn(db, cluster, seen),
     noteAnswer: (cluster: string) => silence.noteAnswer(db, cluster),
     /** Makes the jobs due that were placed in these clusters. */
     recheckPlaced: (names: readonly string[]) => recheckPlaced(db, names, clock.nowMs()),

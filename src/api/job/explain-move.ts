@@ -7,13 +7,24 @@ import { simulationTo } from "./hide-others.ts";
 
 type MoveContext = Pick<CallContext, "access" | "signal"> & { readonly simulate: SimulateJob };
 
-/** Empty: the gang stays where it is. */
+/** What can be in the way of a gang that comes before all that wait. */
+const IN_THE_WAY: ReadonlySet<string> = new Set([
+  "NoCapacity",
+  "TooLarge",
+  "NoCluster",
+  "QuotaExhausted",
+  "AboveQuota",
+  "NoQuota",
+  "PoolFrozen",
+]);
+
+/** Empty: the gang stays where it is, or nothing is known to be in its way. */
 export async function moveText(job: Job, { simulate, access, signal }: MoveContext): Promise<string> {
   const live = liveAdmission(job);
   const judged = live === null || !isMoving(job) ? null : await simulate(asMoving(job, live.members), signal);
-  if (judged === null) return "";
+  if (judged === null || !IN_THE_WAY.has(judged.reason)) return "";
   const { message } = simulationTo(access, judged, job.spec.runPolicy.schedulingPolicy.queue);
-  return judged.verdict === "FITS_NOW" ? "elsewhere it fits now" : `elsewhere now: ${message}`;
+  return `at present no other cluster takes it: ${message}`;
 }
 
 /** The job as the planner looks for its place: with the members that it has, and nobody is preempted for it. */

@@ -237,7 +237,12 @@ export type Shrink = {
  * A request to the planner that a gang whose cluster is lost runs elsewhere. Its admission stays as it is until another
  * one is recorded.
  */
-export type Move = { readonly admission: number; readonly sinceMs: number };
+export type Move = {
+  readonly admission: number;
+  readonly sinceMs: number;
+  /** Since when the cluster counts as lost: another loss of it is another request. */
+  readonly lostMs: number;
+};
 
 /** More about a pod than its phase. Omitted members: an empty text, false, or 0. */
 export type PodFacts = {

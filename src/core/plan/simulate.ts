@@ -4,6 +4,7 @@
  */
 
 import { invariant } from "../../runtime/assert.ts";
+import { maxOf } from "../../runtime/lists.ts";
 import { isMoving, type Job } from "../job/job.ts";
 import type { Registry } from "../kinds/registry.ts";
 import { type AloneAnswers, judgeAlone } from "./explain/judge-alone.ts";
@@ -38,7 +39,7 @@ export const SIMULATED_VERSION = Number.MAX_SAFE_INTEGER;
  * state as it was.
  */
 export function simulate(state: FleetState, submitted: Job, at: SimulateAt): Simulation {
-  const gang = waitingGang(submitted, hashedAsk(submitted, at.kinds));
+  const gang = simulatedGang(submitted, hashedAsk(submitted, at.kinds));
   const amounts = isMoving(submitted) ? state.parts.holdsOf(submitted.uid) : null;
   const mark = state.mark();
   try {
@@ -55,6 +56,22 @@ export function simulate(state: FleetState, submitted: Job, at: SimulateAt): Sim
   } finally {
     state.rollback(mark);
   }
+}
+
+/** A gang that is to leave its cluster goes to none in which it has left something. */
+function simulatedGang(job: Job, asked: HashedAsk): PlanGang {
+  const gang = waitingGang(job, asked);
+  if (!isMoving(job)) return gang;
+  const left = askingGang(job, asked, { generation: 1, lastAdmission: 0 }).admissions;
+  const admissions = left.map((one) => ({ ...one, state: "undone" as const, tokensReleasedMs: one.admitTimeMs }));
+  return {
+    ...gang,
+    admissions,
+    lastAdmission: maxOf(
+      left.map(({ number }) => number),
+      0,
+    ),
+  };
 }
 
 /** The gang of a job that was not submitted, as if nothing but quotas and clusters held it back. */

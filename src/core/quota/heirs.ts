@@ -13,6 +13,8 @@ export type Heir = {
   readonly project: string;
   readonly namespace: string;
   readonly lacks: number;
+  /** True: it gets allocations of its admission. Omitted: it gets holds. */
+  readonly boards?: true;
 };
 
 /** An allocation that ends or becomes smaller. `kept`: what is left of it. Its heirs are of its pool. */

@@ -17,6 +17,7 @@ import { awaitGrace, readingOf } from "./judge-pods.ts";
 import { anchoredMaps, belongsTo } from "./objects/anchored-objects.ts";
 import type { ObjectView, ObservedCluster } from "./observed.ts";
 import { problemNow, recordProblems } from "./problems/show-problems.ts";
+import { abandonOverdue } from "./undo/lost-cluster.ts";
 
 /** Which objects of an admission that is not live are kept. */
 type Keep = {
@@ -208,7 +209,10 @@ function settle(draft: Draft, inputs: Inputs, admission: Admission): void {
   const settledAtMs = (admission.belowMinSinceMs ?? Number.NEGATIVE_INFINITY) + OUTSTANDING_MS;
   const remains = remainsOf(seen, inputs).find(({ number }) => number === admission.number);
   // Nothing of a lost cluster is known, and only a gang that left it gives its tokens back.
-  if (seen.loss !== undefined && admission.abandonedMs === undefined) return;
+  if (seen.loss !== undefined && admission.abandonedMs === undefined) {
+    abandonOverdue(draft, inputs, admission);
+    return;
+  }
   const released = releaseTimeMs(draft, inputs, { admission, settledAtMs, remains });
   const empty = isEmpty(seen, { admission, remains });
   const gone = released === null || !empty ? null : (admission.goneMs ?? inputs.nowMs);

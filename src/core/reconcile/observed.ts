@@ -22,6 +22,8 @@ export type PodGroupView = ObjectView & { readonly phase: string; readonly reque
 export type Loss = {
   /** The fence of the last admission before that; later ones were made after its return. */
   readonly fence: string;
+  /** Since when it counts as lost. */
+  readonly sinceMs: number;
   /** For how long its observer has asked it in vain, in milliseconds. */
   readonly silenceMs: number;
   /** What the namespace of the job says of gangs that ran there. */

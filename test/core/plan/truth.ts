@@ -210,7 +210,14 @@ export class Truth {
     const gang = lives.length === 0 ? undefined : draw.of(lives);
     if (gang === undefined) return [];
     const { moves, ...rest } = gang;
-    return this.#setGang(moves === true ? rest : { ...rest, moves: true });
+    if (moves === true) return this.#setGang(rest);
+    const cluster = gang.admissions.find(({ state }) => state === "live")?.cluster ?? "";
+    const record = this.#others.get(`cluster ${cluster}`);
+    const silent =
+      record?.kind === "cluster" && record.facts !== null
+        ? this.#setCluster({ ...record.facts, reachable: false })
+        : [];
+    return [...silent, ...this.#setGang({ ...rest, moves: true })];
   }
 
   /** A member of a running gang has ended and gives its tokens back. Returns nothing if there is none. */

@@ -15,7 +15,7 @@ class Lost extends Scene {
   }
 
   loses(loss: Partial<Loss> = {}) {
-    this.loss = { fence: "99", silenceMs: 60_000, policy: "WAIT", ...loss };
+    this.loss = { fence: "99", sinceMs: 1, silenceMs: 60_000, policy: "WAIT", ...loss };
   }
 
   returns() {
@@ -221,4 +221,45 @@ test("a gang that is to move gives up no members any more: nobody would see them
   scene.loses({ policy: "MOVE", silenceMs: 1e9 });
   scene.step();
   assert.deepEqual([scene.job.status.move?.admission, scene.job.status.shrink], [1, undefined]);
+});
+
+for (const [what, end] of Object.entries(ends)) {
+  test(`what was stopped in a lost cluster is given up once a gang there would move: ${what}`, () => {
+    for (const policy of ["MOVE", "WAIT"] as const) {
+      const scene = new Lost(pytorch());
+      scene.start();
+      scene.loses({ policy, silenceMs: MOVE_AFTER_MS - 1000 });
+      end(scene);
+      scene.step();
+      const { recheckAtMs } = scene.step();
+      const [stopped] = scene.job.admissions;
+      assert.deepEqual([stopped?.state === "live", stopped?.tokensReleasedMs], [false, null], "it may still run");
+      if (policy === "MOVE") assert.ok((recheckAtMs ?? 0) <= scene.nowMs + 1000, "somebody looks again");
+      scene.loses({ policy, silenceMs: MOVE_AFTER_MS });
+      for (let at = 0; at < 4; at += 1) {
+        scene.step();
+        scene.nowMs += OUTSTANDING_MS;
+      }
+      assert.equal(scene.job.admissions[0]?.tokensReleasedMs !== null, policy === "MOVE");
+    }
+  });
+}
+
+test("a request of an earlier loss is made anew, and one that was answered gives nothing up", () => {
+  const scene = new Lost(pytorch());
+  scene.start();
+  scene.loses({ policy: "MOVE", silenceMs: 1e9 });
+  scene.step();
+  scene.loses({ policy: "MOVE", silenceMs: 1e9, sinceMs: 7 });
+  scene.step();
+  assert.equal(scene.job.status.move?.lostMs, 7);
+  scene.loses({ policy: "MOVE", silenceMs: 60_000, sinceMs: 8 });
+  scene.step();
+  assert.equal(scene.job.status.move, undefined);
+  scene.loses({ policy: "MOVE", silenceMs: 1e9, sinceMs: 8 });
+  scene.step();
+  scene.returns();
+  scene.job = { ...scene.job, cancel: { reason: "", atMs: scene.nowMs } };
+  scene.step();
+  assert.equal(scene.job.admissions[0]?.abandonedMs, undefined, "its pods are seen");
 });

@@ -67,6 +67,23 @@ onEachDatabase((openDb) => {
     );
   });
 
+  test("silence of a lost cluster adds up only while another one answers, and anew after any answer", async () => {
+    const epoch = await observer("east");
+    await falls("east");
+    assert.deepEqual((await counts("east", 60_000, epoch)).lost, ["east"]);
+    const silenceMs = async () => (await store.clusters.listCredentials()).lost.get("east")?.silenceMs;
+    await counts("east", 5_000, epoch);
+    assert.equal(await silenceMs(), 65_000);
+    for (const name of ["west", "north"]) await falls(name);
+    await counts("east", 900_000, epoch);
+    assert.equal(await silenceMs(), 65_000, "the network of the service may be the fault");
+    await answers("west");
+    await counts("east", 5_000, epoch);
+    assert.equal(await silenceMs(), 70_000);
+    await store.clusters.noteAnswer("east");
+    assert.deepEqual([await silenceMs(), await stateOf("east")], [0, "LOST"], "another process gets answers");
+  });
+
   test("only the observer with the lease adds silence, and a process that gets answers takes it away", async () => {
     await falls("east");
     const before = await observer("east");
@@ -120,17 +137,25 @@ onEachDatabase((openDb) => {
       const values = [uid, number, cluster, state];
       await db.query(`insert into admissions (${columns}) values ($1, $2, $3, $4, '{}', '{}', '{}', 1)`, values);
     }
-    const seen = (...numbers: readonly number[]) => numbers.map((admission) => ({ jobUid: uid, admission }));
+    await db.query(
+      `
+      insert into admissions (job_uid, number, cluster, state, members, flavors, node_labels, admit_ms, details)
+      values ($1, 6, 'east', 'ended', '{}', '{}', '{}', 1, '{"abandonedMs": 5}')`,
+      [uid],
+    );
+    const seen = (...numbers: readonly number[]) =>
+      numbers.map((admission) => ({ jobUid: uid, admission, runs: false }));
+    const running = seen(6).map((one) => ({ ...one, runs: true }));
     await falls("east");
     await store.admin.declareLost("east");
     assert.equal(await store.clusters.endReturn("east", []), false, "it does not answer yet");
     await answers("east");
     assert.deepEqual((await store.clusters.listCredentials()).returning, ["east"]);
-    for (const left of [seen(4, 1), seen(3), seen(5), [{ jobUid: "of-nobody", admission: 1 }]]) {
+    for (const left of [seen(4, 1), seen(3), seen(5), running, [{ jobUid: "of-nobody", admission: 1, runs: false }]]) {
       assert.equal(await store.clusters.endReturn("east", left), false, JSON.stringify(left));
     }
     assert.equal(await stateOf("east"), "RETURNING");
-    assert.equal(await store.clusters.endReturn("east", seen(2, 4, 4)), true);
+    assert.equal(await store.clusters.endReturn("east", seen(2, 4, 4, 6)), true);
     assert.equal(await stateOf("east"), "ACTIVE");
   });
 

@@ -25,7 +25,7 @@ onEachDatabase((openDb) => {
     registered: [],
     simulated: ["east", "west"],
     lost: new Map(),
-    moving: new Set(),
+    policies: new Map(),
     returning: [],
     silent: [],
   };
@@ -43,7 +43,7 @@ onEachDatabase((openDb) => {
       simulated: ["east", "west"],
       forgotten: [],
       lost: new Map(),
-      moving: new Set(),
+      policies: new Map(),
       returning: [],
       silent: [],
     });
@@ -152,7 +152,7 @@ onEachDatabase((openDb) => {
       registered: [{ name: "south", credentials: CREDENTIALS, gangScheduler: "none" }],
       forgotten: [],
       lost: new Map(),
-      moving: new Set(),
+      policies: new Map(),
       returning: [],
       silent: [],
     });

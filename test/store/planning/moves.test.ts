@@ -31,7 +31,7 @@ onEachDatabase((openDb) => {
     const { uid } = await planner.submit();
     assert.equal(await planner.admit(plannedFor(await planner.load(uid))), "recorded");
     const job = await planner.load(uid);
-    const status = { ...job.status, phase: "RUNNING" as const, move: { admission: 1, sinceMs: NOW } };
+    const status = { ...job.status, phase: "RUNNING" as const, move: { admission: 1, sinceMs: NOW, lostMs: 1 } };
     const { admissions, deleteTimeMs } = job;
     await recordStep(planner.store, job, { status, admissions, deleteTimeMs, events: [] });
     await setLost("east", true);
@@ -140,6 +140,13 @@ onEachDatabase((openDb) => {
 
   const stays: Readonly<Record<string, readonly [(job: Job) => Promise<Move>, AdmitOutcome]>> = {
     "its cluster answers": [async () => setLost("east", false).then(() => ({})), "stale"],
+    "its cluster has answered, and is lost again": [
+      async () => {
+        await db.query("update clusters set lost_ms = 2 where name = 'east'");
+        return {};
+      },
+      "stale",
+    ],
     "its worker took the request back": [
       async (job) => {
         const { status, admissions, deleteTimeMs } = job;
@@ -171,6 +178,26 @@ onEachDatabase((openDb) => {
       assert.deepEqual(await planner.load(job.uid), before);
     });
   }
+
+  test("it keeps what it holds though its quota was lowered, and what it does not need goes to heirs", async () => {
+    const job = await moving();
+    await db.query("update queue_quotas set nominal = 2");
+    assert.equal(await move(job, { needs: 6, granted: 2 }), "refusedByLedger");
+    const nominee = await planner.submit();
+    const [heir] = await db.query<{ id: number }>(
+      `insert into token_heirs (job_uid, admission, pool, queue, project, namespace, lacks)
+       values ($1, 1, $2, 'research', 'default', 'ml', 8) returning id`,
+      [nominee.uid, FLAVOR],
+    );
+    await db.query("update jobs set status = jsonb_set(status::jsonb, '{nomination}', '{}')::json where uid = $1", [
+      nominee.uid,
+    ]);
+    await db.query("update allocations set heirs = array[$2::bigint] where job_uid = $1", [job.uid, heir?.id]);
+    assert.equal(await move(job, { needs: 3 }), "recorded");
+    assert.deepEqual((await held(job)).rows, [{ admission: 2, amount: 3, hold: false }]);
+    assert.deepEqual((await held(nominee)).rows, [{ admission: 1, amount: 1, hold: true }]);
+    assert.ok(await agrees(planner.store));
+  });
 
   test("the counters hear that the tokens were turned over, and never that they were free", async () => {
     const job = await moving();

@@ -130,9 +130,10 @@ export class SimClusterView {
   /** The jobs and admissions of those that are not being deleted. */
   owners(): readonly OwnObject[] {
     const staying = this.#own().filter(({ metadata }) => metadata.deletionTimestamp === undefined);
-    return staying.flatMap(({ metadata: { labels = {} } }) => {
+    return staying.flatMap(({ resource, metadata: { labels = {} }, status }) => {
       const jobUid = labels[LABEL.jobUid];
-      return jobUid === undefined ? [] : [{ jobUid, admission: Number(labels[LABEL.admission]) }];
+      const runs = resource === "pods" && !["Succeeded", "Failed"].includes(String(status?.["phase"]));
+      return jobUid === undefined ? [] : [{ jobUid, admission: Number(labels[LABEL.admission]), runs }];
     });
   }
 
@@ -140,7 +141,7 @@ export class SimClusterView {
     return (["pods", "services", "configmaps"] as const).flatMap((resource) =>
       [...this.model.store.objects(resource)]
         .filter(({ metadata }) => metadata.labels?.[LABEL.installation] === this.installation)
-        .map(({ metadata }) => ({ resource, metadata })),
+        .map(({ metadata, status }) => ({ resource, metadata, status })),
     );
   }
 

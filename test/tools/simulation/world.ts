@@ -171,7 +171,7 @@ export class World {
   /** The clusters that nothing reaches now. */
   readonly dark = new Set<string>();
   /** What the workers have read of lost clusters. */
-  losses: Losses = { lost: new Map(), moving: new Set() };
+  losses: Losses = { lost: new Map(), policies: new Map() };
   readonly planners: PlannerProcess[];
   readonly workers: WorkerProcess[];
   readonly #options: WorldOptions;
@@ -555,15 +555,15 @@ const SERVICE_SLOTS_POOL = { ...UNCHANGED, name: SERVICE_POOL, quota: SERVICE_SL
 type AnchorAt = Pick<Parameters<SimClusterView["actions"]["claim"]>[0], "cluster" | "namespace" | "anchor">;
 
 /** What workers know of clusters that are lost. */
-type Losses = Pick<Awaited<ReturnType<Store["clusters"]["listCredentials"]>>, "lost" | "moving">;
+type Losses = Pick<Awaited<ReturnType<Store["clusters"]["listCredentials"]>>, "lost" | "policies">;
 
 function workerClusters(views: readonly SimClusterView[], losses: () => Losses) {
   const byName = new Map(views.map((cluster) => [cluster.name, cluster]));
   const lossIn = (cluster: string, namespace = ""): ObservedCluster | null => {
-    const { lost, moving } = losses();
+    const { lost, policies } = losses();
     const loss = lost.get(cluster);
     if (loss === undefined) return null;
-    const policy = moving.has(namespace) ? ("MOVE" as const) : ("WAIT" as const);
+    const policy = policies.get(namespace) ?? "WAIT";
     return { cluster, loss: { ...loss, policy }, pods: [], services: [], configMaps: [] };
   };
   const others = ({ uid, clusters }: JobToObserve) =>

@@ -62,9 +62,13 @@ function addSilence(db: Db, { cluster, ms, leaseEpoch }: CountedSilence): Promis
   });
 }
 
+/** Once it is lost, only while another one of its kind answers: else the network of this service may be the fault. */
 const ADD_SILENCE = `
-update clusters set silence_ms = silence_ms + $2
+update clusters c set silence_ms = silence_ms + $2
  where name = $1 and not reachable and unusable is null and forgotten_ms is null
+   and (lost_ms is null or exists (
+     select from clusters o where o.reachable and o.simulated = c.simulated and o.forgotten_ms is null
+   ))
 returning silence_ms as "silenceMs", lost_ms is not null as "isLost"`;
 
 /** Notes that a process gets answers from a cluster that its observer does not reach: its silence counts anew. */
@@ -72,7 +76,7 @@ export async function noteAnswer(executor: Executor, cluster: string): Promise<v
   await executor.query(NOTE_ANSWER, [cluster]);
 }
 
-const NOTE_ANSWER = "update clusters set silence_ms = 0 where name = $1 and silence_ms > 0 and lost_ms is null";
+const NOTE_ANSWER = "update clusters set silence_ms = 0 where name = $1 and silence_ms > 0";
 
 /** Counts a silent cluster as lost because an operator knows that it is. */
 export function declareLost(db: Db, name: string, nowMs: number): Promise<LossOutcome> {
@@ -115,15 +119,22 @@ async function judgedClusters(tx: Executor): Promise<readonly JudgedCluster[]> {
 
 const SILENCES = `select name, silence_ms as "silenceMs" from clusters where forgotten_ms is null`;
 
+/** The owner of an object that is not being deleted. `runs`: it is a pod that has not ended. */
+export type SeenOwner = JobAdmission & { readonly runs: boolean };
+
 /**
  * Lets a cluster that has returned take gangs again if nothing that is seen there is left of an admission that was
- * undone, or of a job that is gone. `seen`: the owner of each object that is not being deleted. True: the cluster takes
- * gangs from now on.
+ * undone, or of a job that is gone, and no pod runs of one that was given up. True: the cluster takes gangs from now
+ * on.
  */
-export async function endReturn(executor: Executor, cluster: string, seen: readonly JobAdmission[]): Promise<boolean> {
-  const owners = [...new Map(seen.map((one) => [`${one.jobUid} ${one.admission}`, one])).values()];
-  const uids = owners.map(({ jobUid }) => jobUid);
-  const ended = await executor.query(END_RETURN, [cluster, uids, owners.map(({ admission }) => admission)]);
+export async function endReturn(executor: Executor, cluster: string, seen: readonly SeenOwner[]): Promise<boolean> {
+  const owners = [...new Map(seen.map((one) => [`${one.jobUid} ${one.admission} ${one.runs}`, one])).values()];
+  const ended = await executor.query(END_RETURN, [
+    cluster,
+    owners.map(({ jobUid }) => jobUid),
+    owners.map(({ admission }) => admission),
+    owners.map(({ runs }) => runs),
+  ]);
   return ended.length === 1;
 }
 
@@ -131,10 +142,11 @@ const END_RETURN = `
 update clusters set returning_ms = null
  where name = $1 and reachable and returning_ms is not null
    and not exists (
-     select from unnest($2::text[], $3::int[]) as seen (job_uid, admission)
+     select from unnest($2::text[], $3::int[], $4::boolean[]) as seen (job_uid, admission, runs)
       where not exists (
         select from admissions a
          where a.job_uid::text = seen.job_uid and a.number = seen.admission and a.cluster = $1 and a.state <> 'undone'
+            and not (seen.runs and a.details -> 'abandonedMs' is not null)
       )
    )
 returning 1`;

@@ -2,8 +2,10 @@
  * Clusters that admins register while the service runs. Every process follows this table: a cluster that is registered
  * is used, one that is deleted or forgotten is left, without a restart.
  */
+
 import type { ChangeOutcome } from "../../../core/admin/change-outcome.ts";
 import type { ClusterRecord, RegistrationOutcome, SourceRefusal, UidRefusal } from "../../../core/admin/cluster.ts";
+import type { OnClusterLost } from "../../../core/job/spec.ts";
 import type { Topology } from "../../../core/plan/model/topology.ts";
 import type { GangSchedulerName } from "../../../core/pods/build/pod-group.ts";
 import type { Json, JsonObject } from "../../../runtime/json.ts";
@@ -199,6 +201,7 @@ export type LostCluster = {
   readonly fence: string;
   /** For how long its observer has asked it in vain. */
   readonly silenceMs: number;
+  readonly sinceMs: number;
 };
 
 /** The clusters that processes connect to, and the forgotten ones, which count as empty. */
@@ -212,18 +215,18 @@ export async function listCredentials(executor: Executor): Promise<{
   readonly simulated: readonly string[];
   readonly forgotten: readonly string[];
   readonly lost: ReadonlyMap<string, LostCluster>;
-  /** The namespaces whose gangs leave lost clusters after a while. Empty if no cluster is lost. */
-  readonly moving: ReadonlySet<string>;
+  /** What the namespaces say that have gangs in lost clusters. */
+  readonly policies: ReadonlyMap<string, OnClusterLost>;
   /** Those that answer again, and may have objects of gangs that have left them. */
   readonly returning: readonly string[];
-  /** Those whose observer waits for an answer, and that do not count as lost. */
+  /** Those whose observer waits for an answer. */
   readonly silent: readonly string[];
 }> {
   const rows = await executor.query<CredentialsRow>(LIST_CREDENTIALS);
   const without = rows.filter(({ credentials }) => credentials === null);
   const lost = new Map(
-    rows.flatMap(({ name, lostFence: fence, silenceMs }) =>
-      fence === null ? [] : [[name, { fence, silenceMs }] as const],
+    rows.flatMap(({ name, lostFence: fence, silenceMs, lostMs }) =>
+      fence === null ? [] : [[name, { fence, silenceMs, sinceMs: lostMs ?? 0 }] as const],
     ),
   );
   return {
@@ -233,7 +236,7 @@ export async function listCredentials(executor: Executor): Promise<{
     simulated: without.filter(({ isForgotten }) => !isForgotten).map(({ name }) => name),
     forgotten: without.filter(({ isForgotten }) => isForgotten).map(({ name }) => name),
     lost,
-    moving: new Set(lost.size === 0 ? [] : await movingNamespaces(executor)),
+    policies: new Map(lost.size === 0 ? [] : await policiesIn(executor, [...lost.keys()])),
     returning: rows.filter(({ isReturning }) => isReturning).map(({ name }) => name),
     silent: rows.filter(({ isSilent }) => isSilent).map(({ name }) => name),
   };
@@ -246,6 +249,7 @@ type CredentialsRow = {
   readonly isForgotten: boolean;
   readonly lostFence: string | null;
   readonly silenceMs: number;
+  readonly lostMs: number | null;
   readonly isReturning: boolean;
   readonly isSilent: boolean;
 };
@@ -253,14 +257,26 @@ type CredentialsRow = {
 const LIST_CREDENTIALS = `
 select name, credentials, gang_scheduler as "gangScheduler", forgotten_ms is not null as "isForgotten",
        case when lost_ms is not null then coalesce(lost_fence, '0') end as "lostFence",
-       silence_ms as "silenceMs",
-       reachable and returning_ms is not null as "isReturning", silence_ms > 0 and lost_ms is null as "isSilent"
+       silence_ms as "silenceMs", lost_ms as "lostMs",
+       reachable and returning_ms is not null as "isReturning", silence_ms > 0 as "isSilent"
   from clusters where credentials is not null or simulated or forgotten_ms is not null order by name`;
 
-async function movingNamespaces(executor: Executor): Promise<readonly string[]> {
-  const rows = await executor.query<{ name: string }>("select name from namespaces where on_cluster_lost = 'MOVE'");
-  return rows.map(({ name }) => name);
+async function policiesIn(
+  executor: Executor,
+  clusters: readonly string[],
+): Promise<readonly (readonly [string, OnClusterLost])[]> {
+  const rows = await executor.query<{ name: string; policy: OnClusterLost }>(POLICIES, [clusters]);
+  return rows.map(({ name, policy }) => [name, policy]);
 }
+
+const POLICIES = `
+select n.name, n.on_cluster_lost as policy
+  from (
+    select distinct j.namespace
+      from admission_clusters c join jobs j on j.uid = c.job_uid
+     where c.cluster = any ($1::text[])
+  ) placed
+  join namespaces n on n.name = placed.namespace`;
 
 /** The stored credentials of one cluster. Null: there is no such cluster, or it has none. */
 export async function credentialsOf(executor: Executor, name: string): Promise<JsonObject | null> {

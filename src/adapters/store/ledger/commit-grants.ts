@@ -84,7 +84,7 @@ async function decideGrants(
     }
     const own = holds.of(grant);
     if (!coversNeeds(grant, own)) return { kind: "lacksHolds" as const };
-    const violation = book.take(grant.needs ?? grant.allocations, own);
+    const violation = violationOf(book, grant, own);
     if (violation !== null) return { kind: "over" as const, violation };
     holds.board(grant);
     rows.add(grant, true);
@@ -100,6 +100,11 @@ async function decideGrants(
       : forgetTombstonesIn(tx, domain, graves.used),
   ]);
   return { outcomes, written };
+}
+
+/** A gang that moves keeps what it holds, also where limits were lowered below that. */
+function violationOf(book: GrantBook, { allocations, needs, movesFrom }: LedgerGrant, own: readonly HoldRow[]) {
+  return movesFrom === undefined ? book.take(needs ?? allocations, own) : book.take(allocations);
 }
 
 /** The rows that a grant has in the ledger. */
@@ -194,16 +199,18 @@ function isOfMembers({ holder }: LedgerGrant, { token }: HoldRow): boolean {
   return holder.kind === "admission" && token.startsWith(`job/${holder.jobUid}/`);
 }
 
-/** The end of a token of the admission that a gang moves from. Its new one gets some of it, and the rest goes free. */
+/**
+ * The end of a token of the admission that a gang moves from. Its new one gets some of it; the rest is for heirs that
+ * the token has, or goes free.
+ */
 function turnedOver({ holder, needs = [] }: LedgerGrant, { row }: HoldRow, amount: number): Reduction {
   const of = needs.find(({ pool }) => pool === row.pool);
-  if (holder.kind !== "admission" || of === undefined || amount === 0) {
-    return { row: { ...row, heirs: [] }, kept: 0, reason: "released" };
-  }
+  if (holder.kind !== "admission" || of === undefined || amount === 0) return { row, kept: 0, reason: "released" };
   const { pool, queue, project, namespace } = of;
   const { jobUid, admission } = holder;
-  const heir = { id: -row.id, jobUid, admission, pool, queue: queue ?? "", project, namespace, lacks: amount };
-  return { row: { ...row, heirs: [heir] }, kept: 0, reason: "released", boards: true };
+  const account = { pool, queue: queue ?? "", project, namespace };
+  const own = { id: -row.id, jobUid, admission, ...account, lacks: amount, boards: true } as const;
+  return { row: { ...row, heirs: [own, ...row.heirs] }, kept: 0, reason: "released" };
 }
 
 /** The tombstones of the grants' tokens. Each refuses one grant. */

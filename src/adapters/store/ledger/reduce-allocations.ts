@@ -44,8 +44,6 @@ export type Reduction = {
   readonly reason: ReleaseRequest["reason"];
   /** True: a nominee's hold, which it lacks again, so that what is released to it later makes up for it. */
   readonly isCeded?: boolean;
-  /** True: what heirs get are allocations of their admissions. Omitted: they are holds. */
-  readonly boards?: boolean;
 };
 
 /**
@@ -72,8 +70,7 @@ export async function reduceAllocations(
 }
 
 function cutColumns(reductions: readonly Reduction[]) {
-  const lines = reductions.map(({ row, kept, boards = false }) => ({ ...row, kept, boards }));
-  return cutsOf(lines).map(({ line, heir, amount, kept }) => ({
+  return cutsOf(reductions.map(({ row, kept }) => ({ ...row, kept }))).map(({ line, heir, amount, kept }) => ({
     heir: heir.id,
     pool: line.pool,
     fence: line.fence,
@@ -85,7 +82,7 @@ function cutColumns(reductions: readonly Reduction[]) {
     amount,
     job_uid: heir.jobUid,
     admission: heir.admission,
-    hold: !line.boards,
+    hold: heir.boards !== true,
   }));
 }
 

@@ -78,11 +78,11 @@ select ${JOB_READING.BASIC.columns},
 export type LockedClusters = {
   /** Those that take admissions. Null: a job without pods enters no cluster. */
   readonly open: ReadonlySet<string | null>;
-  /** Those that count as lost, among the ones that gangs are to leave. */
-  readonly lost: ReadonlySet<string>;
+  /** Since when they count as lost, of those that do. */
+  readonly lost: ReadonlyMap<string, number>;
 };
 
-export const NO_CLUSTERS: LockedClusters = { open: new Set(), lost: new Set() };
+export const NO_CLUSTERS: LockedClusters = { open: new Set(), lost: new Map() };
 
 /**
  * Locks the clusters that still have these counters, and those that gangs are to leave. A cluster is not open if it is
@@ -97,17 +97,19 @@ export async function lockClusters(
 ): Promise<LockedClusters> {
   const rows = await tx.query<ClusterRow>(LOCK_CLUSTERS, [[...counters.keys(), ...left]]);
   const open = rows.filter(({ name, counter, closed }) => !closed && counters.get(name) === counter);
-  const lost = rows.filter((row) => row.lost);
-  return { open: new Set([null, ...open.map(({ name }) => name)]), lost: new Set(lost.map(({ name }) => name)) };
+  return {
+    open: new Set([null, ...open.map(({ name }) => name)]),
+    lost: new Map(rows.flatMap(({ name, lostMs }) => (lostMs === null ? [] : [[name, lostMs] as const]))),
+  };
 }
 
 type ClusterRow = {
   readonly name: string;
   readonly counter: number;
   readonly closed: boolean;
-  readonly lost: boolean;
+  readonly lostMs: number | null;
 };
 
 const LOCK_CLUSTERS = `
-select name, admission_counter as counter, cordoned or ${IS_RETIRED} as closed, lost_ms is not null as lost
+select name, admission_counter as counter, cordoned or ${IS_RETIRED} as closed, lost_ms as "lostMs"
   from clusters where name = any ($1::text[]) order by name for no key update`;

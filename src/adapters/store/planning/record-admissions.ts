@@ -184,9 +184,10 @@ function leftCluster({ movesFrom }: PlannedAdmission, gang: LockedGang | undefin
   return gang?.job.admissions.find(({ number }) => number === movesFrom)?.cluster ?? null;
 }
 
-/** True if the cluster that a gang is to leave is not lost any more: the gang stays there. */
+/** True if the cluster that a gang is to leave has answered since the gang was to leave it: the gang stays there. */
 function hasReturned({ planned }: AdmissionRecord, gang: LockedGang, { lost }: LockedClusters): boolean {
-  return planned.movesFrom !== undefined && !lost.has(leftCluster(planned, gang) ?? "");
+  if (planned.movesFrom === undefined) return false;
+  return lost.get(leftCluster(planned, gang) ?? "") !== gang.job.status.move?.lostMs;
 }
 
 /**

@@ -65,7 +65,7 @@ function silences(job: Job, silent: SilentClusters): readonly Concern[] {
 function stayText(job: Job): string {
   if (isMoving(job)) return "; the gang runs elsewhere once it fits there";
   const { moveAfterMs } = job.spec.runPolicy;
-  if (moveAfterMs === undefined) return "";
+  if (moveAfterMs === undefined) return "; the gang waits for it, or runs elsewhere later, as its namespace says";
   if (moveAfterMs === 0) return "; the gang waits for the cluster, as its job says";
   return `; the gang runs elsewhere once the cluster has not answered for ${moveAfterMs / 1000} s`;
 }

@@ -86,7 +86,10 @@ export class Cycles {
     this.#admitNominees();
     append(
       this.#admissions,
-      planMoves(this.#round, this.#decide, (planned) => this.#isFull(planned)),
+      planMoves(this.#round, this.#decide, {
+        isFull: (planned) => this.#isFull(planned),
+        checkStopped: () => this.#checkStopped(),
+      }),
     );
     // Inactive gang classes do not get the capacity and quota that are kept for nominees and gangs that move.
     const { nominees, moving } = this.#fleet.queues;

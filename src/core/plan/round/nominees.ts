@@ -2,7 +2,7 @@ import type { Nomination } from "../../job/preemption.ts";
 import type { ClusterState } from "../capacity/cluster-state.ts";
 import type { Fleet } from "../fit/fleet.ts";
 import { chargeHolds } from "../fit/reserved.ts";
-import type { PlanGang } from "../model/plan-gang.ts";
+import type { PlanGang, PlannedFrom } from "../model/plan-gang.ts";
 import { isLeft } from "../model/preemption.ts";
 import { ownClass } from "../queues/gang-class.ts";
 import { compareAged, compareGangs } from "../queues/order.ts";
@@ -159,15 +159,19 @@ function waitOn({ round, decide }: NomineeParts, gang: GangRecord, named: Capaci
 
 /**
  * The victims of a nominee that run, or hold tokens or pods. What nodes show may be older than a record: they still
- * count the pods of a victim as long as they show them.
+ * count the pods of a victim as long as they show them. Nobody waits for pods in a cluster that does not answer.
  */
 export function victimsLeft(
-  { queues }: Pick<Fleet, "queues">,
+  { queues, clusters }: Pick<Fleet, "queues" | "clusters">,
   { nomination }: PlanGang,
   cluster: ClusterState,
 ): Nomination["victims"] {
+  const isSilent = ({ cluster: name, tokensReleasedMs }: PlannedFrom) =>
+    tokensReleasedMs !== null && clusters.get(name ?? "")?.facts?.reachable === false;
   return (nomination?.victims ?? []).filter((victim) => {
     const gang = queues.gangs.get(victim.jobUid)?.facts;
-    return (gang !== undefined && isLeft(gang, victim)) || cluster.shows(victim, victim.keeps);
+    const admission = gang?.admissions.find(({ number }) => number === victim.admission);
+    const isAwaited = gang !== undefined && isLeft(gang, victim) && !(admission !== undefined && isSilent(admission));
+    return isAwaited || cluster.shows(victim, victim.keeps);
   });
 }

@@ -31,20 +31,21 @@ function lossOf(observed: Observed, { cluster: of, fence = "0" }: Admission): Lo
  */
 export function requestMove(draft: Draft, inputs: Inputs, live: Admission): void {
   const { job, observed, nowMs } = inputs;
-  const leftMs = untilMove(lossOf(observed, live), inputs);
+  const loss = lossOf(observed, live);
+  const leftMs = untilMove(loss, inputs);
   if (leftMs !== null && leftMs > 0) draft.recheckAtMs.push(nowMs + Math.max(LEAST_MS, leftMs));
-  const isDue = leftMs !== null && leftMs <= 0;
-  if (isDue === isMoving(job)) return;
   const where = clusterWords({ ...live, name: live.cluster ?? "" });
-  if (!isDue) {
+  if (loss === null || leftMs === null || leftMs > 0) {
+    if (!isMoving(job)) return;
     forgetMove(draft);
     const message = `${job.spec.kind} ${job.name} stays in ${where}: its admission ${live.number} goes on.`;
     draft.events.push({ type: "Normal", reason: reasonOf(job, "Stays"), message });
     return;
   }
+  if (isMoving(job) && job.status.move?.lostMs === loss.sinceMs) return;
   // Members that it was to give up are not: nobody would see them go.
   const { shrink: _kept, ...status } = draft.status;
-  draft.status = { ...status, move: { admission: live.number, sinceMs: nowMs } };
+  draft.status = { ...status, move: { admission: live.number, sinceMs: nowMs, lostMs: loss.sinceMs } };
   const message =
     `The ${where} counts as lost, so ${job.spec.kind} ${job.name} runs elsewhere once it fits there. ` +
     `Admission ${live.number} goes on until then.`;
@@ -77,8 +78,22 @@ export const MOVE_AFTER_MS = 15 * 60_000;
  */
 export function noteAbandoned(draft: Draft, inputs: Inputs, live: Admission): void {
   const stopped = draft.admissions.find(({ number, state }) => number === live.number && state !== "live");
-  if (stopped === undefined || !(hasLostStart(inputs, live) || isMoving(inputs.job))) return;
-  changeAdmission(draft, { ...stopped, abandonedMs: inputs.nowMs });
+  if (stopped !== undefined && hasLostStart(inputs, live)) abandonNow(draft, inputs, stopped);
+}
+
+/**
+ * The same for an admission that was stopped in a lost cluster in which it ran: once the cluster has been silent for so
+ * long that a gang there would move.
+ */
+export function abandonOverdue(draft: Draft, inputs: Inputs, stopped: Admission): void {
+  const leftMs = untilMove(lossOf(inputs.observed, stopped), inputs);
+  if (leftMs === null) return;
+  if (leftMs <= 0) abandonNow(draft, inputs, stopped);
+  draft.recheckAtMs.push(inputs.nowMs + Math.max(0, leftMs));
+}
+
+function abandonNow(draft: Draft, { nowMs }: Inputs, stopped: Admission): void {
+  changeAdmission(draft, { ...stopped, abandonedMs: nowMs });
 }
 
 /** The clusters of which something is known. */

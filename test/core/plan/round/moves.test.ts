@@ -111,6 +111,23 @@ test("in another flavor it needs tokens of that pool, as far as its queue has so
   );
 });
 
+test("it keeps tokens beyond a quota that was lowered since, and gets no more", () => {
+  assert.equal(planned({ nodes: [free("a", 8)], quotas: { h100: 4 } })[0]?.movesFrom, 1);
+  const gang = moving({ members: 2, least: 1 });
+  const [move] = planned({ gang, nodes: [free("a", 8)], quotas: { h100: 2 }, used: 4 });
+  assert.deepEqual(move?.members, { Worker: 2 });
+  const waiting = [job({ name: "w", roles: { Worker: { replicas: 1, gpus: 1 } } })];
+  assert.equal(planned({ nodes: [free("a", 16)], quotas: { h100: 4 }, waiting }).length, 1, "others get nothing by it");
+});
+
+test("a gang whose cluster has answered is left alone: its worker takes the request back", () => {
+  const world = worldOf({ nodes: [free("a", 8)] });
+  for (const facts of [{ reachable: true }, { reachable: false, returning: true }]) {
+    const clusters = world.clusters.map((one) => (one.name === "west" ? { ...one, ...facts } : one));
+    assert.deepEqual(plan({ ...world, clusters }, AT).admissions, []);
+  }
+});
+
 test("nobody is preempted for it", () => {
   const policy = { ...DEFAULT_POLICY, withinQueue: "LOWER_PRIORITY" } as const;
   const low = job({ name: "low", roles: { Worker: { replicas: 1, gpus: 8 } }, priority: -1 });
@@ -169,7 +186,10 @@ test("of gangs that are alike, one that ends keeps none from moving, and as many
 function judged(nodes: readonly NodeCapacity[]) {
   const live = admission({ cluster: "west", members: { Worker: 4 }, flavors: { "nvidia.com/gpu": "gpu/h100" } });
   const of = { ...job({ name: "m", roles: { Worker: { replicas: 4, gpus: 2 } } }), admissions: [live] };
-  const moving = { ...of, status: { ...of.status, phase: "RUNNING" as const, move: { admission: 1, sinceMs: NOW } } };
+  const moving = {
+    ...of,
+    status: { ...of.status, phase: "RUNNING" as const, move: { admission: 1, sinceMs: NOW, lostMs: 1 } },
+  };
   return plannerOf(worldOf({ nodes })).simulate(moving, { ...AT, callers: [] });
 }
 
