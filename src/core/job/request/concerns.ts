@@ -55,7 +55,8 @@ function silences(job: Job, silent: SilentClusters): readonly Concern[] {
     if (silence === undefined) return [];
     const holds = cluster === current?.cluster ? "" : ", where pods of an earlier admission may still run,";
     const reason = silenceReason(silence);
-    const stays = cluster === current?.cluster && typeof silence.lostMs === "number" ? stayText(job) : "";
+    const runsHere = current?.state === "live" && current.cluster === cluster;
+    const stays = runsHere && typeof silence.lostMs === "number" ? stayText(job) : "";
     const message = `cluster ${cluster}${holds} ${silenceText(silence)}${stays}`;
     return [{ reason, message, cluster, sinceMs: silence.sinceMs }];
   });

@@ -18,6 +18,12 @@ const words = (job: Job, silent: SilentClusters = new Map()) =>
   concernsOf(job, silent).map(({ reason, message, sinceMs }) => `${reason} ${message} ${sinceMs}`);
 
 const SINCE = "has not answered since 2026-01-02T03:04:05.000Z";
+const LOST = `ClusterLost cluster c1 ${SINCE}, and counts as lost: whether pods run there is not known`;
+/** The job with its own time until it leaves a lost cluster. */
+const staying = (moveAfterMs: number): Job => ({
+  ...RUNS,
+  spec: { ...RUNS.spec, runPolicy: { ...RUNS.spec.runPolicy, moveAfterMs } },
+});
 const EARLIER = "cluster c1, where pods of an earlier admission may still run,";
 const cases: Record<string, { readonly job: Job; readonly silent?: SilentClusters; readonly says: string[] }> = {
   "a job that runs where all is well": { job: RUNS, says: [] },
@@ -31,7 +37,27 @@ const cases: Record<string, { readonly job: Job; readonly silent?: SilentCluster
   "its cluster counts as lost": {
     job: RUNS,
     silent: new Map([["c1", { ...SILENCE, lostMs: AT + 60_000 }]]),
-    says: [`ClusterLost cluster c1 ${SINCE}, and counts as lost: whether pods run there is not known ${AT}`],
+    says: [`${LOST}; the gang waits for it, or runs elsewhere later, as its namespace says ${AT}`],
+  },
+  "its cluster counts as lost, and the job says that it waits": {
+    job: staying(0),
+    silent: new Map([["c1", { ...SILENCE, lostMs: AT + 60_000 }]]),
+    says: [`${LOST}; the gang waits for the cluster, as its job says ${AT}`],
+  },
+  "its cluster counts as lost, and the job says when it leaves": {
+    job: staying(300_000),
+    silent: new Map([["c1", { ...SILENCE, lostMs: AT + 60_000 }]]),
+    says: [`${LOST}; the gang runs elsewhere once the cluster has not answered for 300 s ${AT}`],
+  },
+  "its cluster counts as lost, and it is to leave it": {
+    job: { ...RUNS, status: { ...RUNS.status, move: { admission: 1, sinceMs: AT, lostMs: AT } } },
+    silent: new Map([["c1", { ...SILENCE, lostMs: AT + 60_000 }]]),
+    says: [`${LOST}; the gang runs elsewhere once it fits there ${AT}`],
+  },
+  "a job has ended in a cluster that counts as lost": {
+    job: having({ state: "ended" }),
+    silent: new Map([["c1", { ...SILENCE, lostMs: AT + 60_000 }]]),
+    says: [`${LOST} ${AT}`],
   },
   "a gang has left its lost cluster": {
     job: having({ state: "undone", tokensReleasedMs: AT, abandonedMs: AT }),
