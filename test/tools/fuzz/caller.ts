@@ -172,23 +172,29 @@ function decoded(text: string): string {
   }
 }
 
-/** Takes the messages out of a body. */
+const HEADER_BYTES = 5;
+
+/** Takes the messages out of a body. Puts chunks together once a message is complete, and not for each of them. */
 class FrameReader {
   readonly messages: Buffer[] = [];
   #rest: Buffer[] = [];
   #length = 0;
+  /** How many bytes the next message needs, as far as its header has come. */
+  #needed = HEADER_BYTES;
 
   add(chunk: Buffer): void {
     this.#rest.push(chunk);
     this.#length += chunk.length;
-    while (this.#length >= 5) {
+    while (this.#length >= this.#needed) {
       const all = this.#rest.length === 1 ? (this.#rest[0] ?? chunk) : Buffer.concat(this.#rest);
       this.#rest = [all];
-      const end = 5 + all.readUInt32BE(1);
+      const end = HEADER_BYTES + all.readUInt32BE(1);
+      this.#needed = end;
       if (all.length < end) return;
-      this.messages.push(all.subarray(5, end));
+      this.messages.push(all.subarray(HEADER_BYTES, end));
       this.#rest = [all.subarray(end)];
       this.#length -= end;
+      this.#needed = HEADER_BYTES;
     }
   }
 }
