@@ -1,8 +1,10 @@
+import type { PodPhase } from "../../core/pods/read/pod-view.ts";
+
 /** An object that belongs to an admission of a job of this installation. */
 export type OwnObject = {
   readonly jobUid: string;
   readonly admission: number;
-  /** True: a pod that has not ended. */
+  /** True: a pod that has not ended. A PodGroup that says a phase of such a pod counts as well. */
   readonly runs: boolean;
 };
 
@@ -12,7 +14,7 @@ type Kept = {
     readonly admission: number;
     readonly deleting: boolean;
     readonly released?: boolean;
-    /** Of a pod. */
+    /** Of a pod, or of a PodGroup, whose phases partly have the same names. */
     readonly phase?: string;
   } | null;
 };
@@ -22,16 +24,10 @@ export function* ownObjects(stores: readonly Iterable<Kept>[]): Iterable<OwnObje
   for (const objects of stores) {
     for (const { jobUid, view } of objects) {
       if (jobUid !== null && view !== null && !view.deleting && view.released !== true)
-        yield { jobUid, admission: view.admission, runs: hasPhase(view) && !ENDED.includes(view.phase) };
+        yield { jobUid, admission: view.admission, runs: RUNS.includes(view.phase) };
     }
   }
 }
 
-const ENDED: readonly string[] = ["Succeeded", "Failed"];
-
-/** PodGroups have phases of their own, which are no pod's. */
-function hasPhase<V extends { readonly phase?: string }>(view: V): view is V & { readonly phase: string } {
-  return typeof view.phase === "string" && PHASES.includes(view.phase);
-}
-
-const PHASES: readonly string[] = ["Pending", "Running", "Unknown", ...ENDED];
+/** The phases of a pod that has not ended. */
+const RUNS: readonly (string | undefined)[] = ["Pending", "Running", "Unknown"] satisfies PodPhase[];

@@ -3,10 +3,10 @@ import { gangsOfCluster, type PlacedGang } from "../../core/admin/placed-gangs.t
 import { type ClusterGangs, ClusterGangsSchema } from "../../gen/gangway/v1/cluster_service_pb.ts";
 import { type CallAccess, namespacePlace } from "../rpc/call-access.ts";
 
-/** So many names are told. */
+/** How many names an answer holds at most. */
 const NAMES_MAX = 100;
 
-/** What becomes of the gangs of a cluster. Names only those that the caller may see. */
+/** Says how many gangs leave a cluster that becomes lost or forgotten, and how many stay. Names only those that the caller may see. */
 export function clusterGangs(
   gangs: readonly PlacedGang[],
   becomes: "lost" | "forgotten",

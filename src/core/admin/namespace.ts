@@ -10,7 +10,7 @@ export type NamespaceRecord = {
   readonly podPolicy: PodPolicy | null;
   /** Whether the last lines of containers that fail are kept with their jobs. */
   readonly keepFailureLogs: boolean;
-  /** What becomes of gangs that ran in a cluster that is lost. */
+  /** Whether gangs that ran in a cluster wait for it while it is lost, or move. */
   readonly onClusterLost: OnClusterLost;
   readonly version: number;
   readonly createTimeMs: number;

@@ -124,8 +124,8 @@ export type SeenOwner = JobAdmission & { readonly runs: boolean };
 
 /**
  * Lets a cluster that has returned take gangs again if nothing that is seen there is left of an admission that was
- * undone, or of a job that is gone, and no pod runs of one that was given up. True: the cluster takes gangs from now
- * on.
+ * undone, or of a job that is gone, and no pod runs of one that was given up. `seen`: the
+ * owners of all objects that the cluster shows. True: the cluster takes gangs from now on.
  */
 export async function endReturn(executor: Executor, cluster: string, seen: readonly SeenOwner[]): Promise<boolean> {
   const owners = [...new Map(seen.map((one) => [`${one.jobUid} ${one.admission} ${one.runs}`, one])).values()];
