@@ -6,7 +6,10 @@ import { type CallAccess, namespacePlace } from "../rpc/call-access.ts";
 /** How many names an answer holds at most. */
 const NAMES_MAX = 100;
 
-/** Says how many gangs leave a cluster that becomes lost or forgotten, and how many stay. Names only those that the caller may see. */
+/**
+ * Says how many gangs leave a cluster that becomes lost or forgotten, and how many stay. Names only those that the
+ * caller may see.
+ */
 export function clusterGangs(
   gangs: readonly PlacedGang[],
   becomes: "lost" | "forgotten",
