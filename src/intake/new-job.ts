@@ -1,5 +1,6 @@
 import type { Job } from "../core/job/job.ts";
 import type { JobPriorityClass } from "../core/job/priority-class.ts";
+import { reasonFor } from "../core/job/reason-for.ts";
 import { defaultSpec } from "../core/job/request/defaults.ts";
 import type { SentJob } from "../core/job/request/sent.ts";
 import type { JobSpec, ReplicaSpec } from "../core/job/spec.ts";
@@ -97,7 +98,7 @@ function firstStatus(
   const condition = (type: "Created" | "Suspended", what: string): Condition => ({
     type,
     status: "True",
-    reason: `${kind}${type}`,
+    reason: reasonFor(kind, type),
     message: `${kind} ${name} is ${what}.`,
     lastUpdateMs: nowMs,
     lastTransitionMs: nowMs,

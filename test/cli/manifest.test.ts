@@ -51,8 +51,20 @@ const refused: Record<string, { text: string; errors: RegExp[] }> = {
     errors: [/unknown kind NoJob; the served kinds are PyTorchJob, TFJob, .*, Job/],
   },
   "another API is refused": {
-    text: "apiVersion: batch/v1\nkind: Job\nmetadata: {name: a}\nspec: {}",
-    errors: [/apiVersion: must be kubeflow.org\/v1 or gangway.dev\/v1, not "batch\/v1"/],
+    text: "apiVersion: batch/v1\nkind: CronJob\nmetadata: {name: a}\nspec: {}",
+    errors: [/apiVersion: must be kubeflow.org\/v1, batch\/v1 or gangway.dev\/v1, not "batch\/v1", the version of/],
+  },
+  "a Job of Kubernetes is refused by the members that are wrong, by the names that it has": {
+    text: batchManifest("  selector: {}\n  completions: 3\n  maxFailedIndexes: 1\n  suspended: true", "Always"),
+    errors: [
+      /spec.suspended: is not a known field: did you mean suspend\?/,
+      /spec.selector: is set by Gangway; remove it/,
+      /spec.template.spec.restartPolicy: must be OnFailure or Never/,
+    ],
+  },
+  "rules of a Job of Kubernetes that contradict each other are named as its manifest spells them": {
+    text: batchManifest("  maxFailedIndexes: 1\n  successPolicy: {rules: [{succeededIndexes: '0'}]}"),
+    errors: [/spec.maxFailedIndexes: needs backoffLimitPerIndex/, /spec.successPolicy: needs completionMode Indexed/],
   },
   "what is no job is refused by its kind, whatever else is in its file": {
     text: "apiVersion: v1\nkind: PersistentVolumeClaim\nmetadata: {name: a}\nspec: {accessModes: [ReadWriteOnce]}",
@@ -125,6 +137,16 @@ for (const [name, { text, errors }] of Object.entries(refused)) {
     assert.equal(judged.refused.length, errors.length, judged.refused.join("\n"));
     for (const [at, error] of errors.entries()) assert.match(judged.refused[at] ?? "", error);
   });
+}
+
+function batchManifest(spec: string, restartPolicy = "Never"): string {
+  const container = "containers: [{name: main, image: i}]";
+  return `apiVersion: batch/v1
+kind: Job
+metadata: {name: a}
+spec:
+${spec}
+  template: {spec: {restartPolicy: ${restartPolicy}, ${container}}}`;
 }
 
 const mpiManifest = `apiVersion: kubeflow.org/v1

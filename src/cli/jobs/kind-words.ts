@@ -1,4 +1,7 @@
-/** The kinds of jobs as people write them: `PyTorchJob`, `pytorchjobs`, `pytorch` or `pytorchjob.kubeflow.org`. */
+/**
+ * The kinds of jobs as people write them: `PyTorchJob`, `pytorchjobs`, `pytorch` or `pytorchjob.kubeflow.org`. A kind
+ * that shares its name with another is named with its group: `job.batch` or `job.v1.batch`.
+ */
 import { nearestName } from "../../core/pods/nearest-name.ts";
 import { JobService } from "../../gen/gangway/v1/job_service_pb.ts";
 import type { Run } from "../run/run-command.ts";
@@ -17,7 +20,12 @@ export function isAnyKind(word: string): boolean {
 
 /** True if the word is one for this kind. */
 export function isWordFor(word: string, kind: string): boolean {
-  return wordsFor(kind).includes(withoutGroup(word));
+  const dot = kind.indexOf(".");
+  if (dot < 0) return wordsFor(kind).includes(withoutGroup(word));
+  const [version = "", ...group] = kind.slice(dot + 1).split(".");
+  const groups = [group.join("."), `${version}.${group.join(".")}`];
+  const words = wordsFor(kind.slice(0, dot)).flatMap((plain) => groups.map((one) => `${plain}.${one}`.toLowerCase()));
+  return words.includes(word.toLowerCase());
 }
 
 /** The kind of this program that a word means. Null: none of them. */
@@ -75,5 +83,5 @@ function wordsFor(kind: string): readonly string[] {
 
 /** kubectl writes `pytorchjobs.kubeflow.org` and `pytorchjobs.v1.kubeflow.org`. */
 function withoutGroup(word: string): string {
-  return word.toLowerCase().replace(/\.(?:v\d\w*\.)?(?:kubeflow\.org|gangway\.dev|batch)$/, "");
+  return word.toLowerCase().replace(/\.(?:v\d\w*\.)?(?:kubeflow\.org|gangway\.dev)$/, "");
 }

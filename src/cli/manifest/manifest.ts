@@ -10,7 +10,7 @@ import type { Json, JsonObject } from "../../runtime/json.ts";
 import { isJsonObject, objectAt, stringAt } from "../../runtime/json.ts";
 import { ignoredMembers } from "./ignored-members.ts";
 import { sentToProto } from "./sent-to-proto.ts";
-import { pathSpeller } from "./spell-paths.ts";
+import { pathSpeller, sourceSpeller } from "./spell-paths.ts";
 
 /** The job of a manifest, or its errors. */
 export type ManifestJob =
@@ -30,7 +30,6 @@ export type { ManifestRules };
 /** The namespace for manifests that name none. `isExplicit`: the user set it with --namespace. */
 export type DefaultNamespace = { readonly name: string; readonly isExplicit: boolean };
 
-const KUBEFLOW_VERSION = "kubeflow.org/v1";
 const GANGWAY_VERSION = "gangway.dev/v1";
 /** Kinds are DNS labels in Kubernetes. Messages cut longer text. */
 const KIND_SHOWN_MAX = 63;
@@ -49,32 +48,28 @@ export function readManifest(
   if (!isJsonObject(document))
     return invalid([{ field: "", message: "must be an object with apiVersion, kind, metadata and spec" }]);
   const { apiVersion = null } = document;
-  if (apiVersion === null) {
-    return invalid([{ field: "apiVersion", message: `is required: ${KUBEFLOW_VERSION} or ${GANGWAY_VERSION}` }]);
-  }
-  // For other versions of kubeflow.org, `fromManifest` gives an error that names the kind.
-  if (!`${apiVersion}`.startsWith("kubeflow.org/") && apiVersion !== GANGWAY_VERSION) {
+  const versions = servedVersions(kinds);
+  if (apiVersion === null) return invalid([{ field: "apiVersion", message: `is required: ${versions}` }]);
+  if (!isOfJob(document, kinds)) {
     const given = `${JSON.stringify(apiVersion)}${ofKind(document["kind"])}`;
-    return invalid([
-      {
-        field: "apiVersion",
-        message: `must be ${KUBEFLOW_VERSION} or ${GANGWAY_VERSION}, not ${given}`,
-      },
-    ]);
+    return invalid([{ field: "apiVersion", message: `must be ${versions}, not ${given}` }]);
   }
   const read = fromManifest(document, kinds, rules);
   if (read.kind === "refused")
     return invalid(read.errors.map(({ path, ...error }) => ({ field: path === "kind" ? "" : path, ...error })));
   const { metadata, spec, sources, notes } = read.manifest;
   const kind = kinds.kindOf(spec.kind);
-  const errors = [...metadataErrors(metadata, namespace), ...specErrors(document, spec, kind)];
+  const bySource = sourceSpeller(sources);
+  const ofSpec = specErrors(document, spec, kind).map(({ field, ...error }) => ({ field: bySource(field), ...error }));
+  const errors = [...metadataErrors(metadata, namespace), ...ofSpec];
   if (errors.length > 0) return invalid(errors);
   const job = create(JobSchema, {
     metadata: { ...metadata, namespace: metadata.namespace ?? namespace.name },
     spec: sentToProto(spec),
   });
   const isKubeflow = document["apiVersion"] !== GANGWAY_VERSION;
-  const spelled = pathSpeller({ ...replicasIn(document, kind), liftsKindSpec: isKubeflow, sources });
+  const places = isKubeflow && kind?.readSpec !== undefined ? OWN_PLACES : replicasIn(document, kind);
+  const spelled = pathSpeller({ ...places, liftsKindSpec: isKubeflow, sources });
   const warnings = [...ignoredMembers(document, { isKubeflow, kind }), ...read.manifest.warnings];
   return { kind: "job", job, warnings, notes, spelled };
 }
@@ -88,12 +83,25 @@ function replicasIn(document: JsonObject, kind: Kind | undefined): { replicaSpec
   return { replicaSpecsField: (apiVersion !== GANGWAY_VERSION && kind?.replicaSpecsField) || "replicaSpecs" };
 }
 
+/** True for a job, or for what may be meant as one: `fromManifest` names what is wrong. */
+function isOfJob(document: JsonObject, kinds: Registry): boolean {
+  const [apiVersion = "", kind = ""] = [stringAt(document, "apiVersion"), stringAt(document, "kind")];
+  const isOwn = apiVersion.startsWith("kubeflow.org/") || apiVersion === GANGWAY_VERSION;
+  return isOwn || kinds.ofManifest(apiVersion, kind) !== undefined;
+}
+
+/** `kubeflow.org/v1, batch/v1 or gangway.dev/v1`. */
+function servedVersions({ all }: Registry): string {
+  const others = new Set(all.map(({ apiVersion }) => apiVersion).filter((version) => version !== GANGWAY_VERSION));
+  return `${[...others].join(", ")} or ${GANGWAY_VERSION}`;
+}
+
 /** `Service web`: kind and name of an object of another API. Null for a job, and for what is no object of any API. */
-export function foreignName(document: Json): string | null {
+export function foreignName(document: Json, kinds: Registry): string | null {
   const apiVersion = stringAt(document, "apiVersion");
   const kind = stringAt(document, "kind");
   if (!apiVersion || !kind) return null;
-  if (apiVersion.startsWith("kubeflow.org/") || apiVersion === GANGWAY_VERSION) return null;
+  if (isJsonObject(document) && isOfJob(document, kinds)) return null;
   const { name } = objectAt(document, "metadata");
   return `${kind.slice(0, KIND_SHOWN_MAX)} ${typeof name === "string" ? name.slice(0, NAME_SHOWN_MAX) : ""}`.trim();
 }
@@ -120,7 +128,7 @@ function metadataErrors(metadata: SentMetadata, namespace: DefaultNamespace): Fi
 /** Returns the kind's errors, with the fields as this manifest spells them. */
 function specErrors(document: JsonObject, spec: SentSpec, kind: Kind | undefined): FieldNote[] {
   if (kind === undefined) return [];
-  const isKubeflow = document["apiVersion"] !== GANGWAY_VERSION;
+  const isKubeflow = document["apiVersion"] !== GANGWAY_VERSION && kind.readSpec === undefined;
   const { replicaSpecsField, onlyRole } = replicasIn(document, kind);
   const replicas = onlyRole === undefined ? [REPLICA_SPECS] : [`${REPLICA_SPECS}.${onlyRole}`, REPLICA_SPECS];
   const spelled = ({ path, ...error }: FieldError): FieldNote => {
@@ -133,3 +141,5 @@ function specErrors(document: JsonObject, spec: SentSpec, kind: Kind | undefined
 }
 
 const REPLICA_SPECS = "spec.replicaSpecs";
+/** For kinds that say themselves where their manifests have each member. */
+const OWN_PLACES = { replicaSpecsField: "replicaSpecs" };

@@ -46,7 +46,7 @@ export async function readManifests(paths: readonly string[], options: ReadOptio
   const notes = new NoteList<Line>();
   const foreign: string[] = [];
   const take = ({ where, value }: ManifestDocument) => {
-    const other = foreignName(value);
+    const other = foreignName(value, options.kinds);
     if (other !== null) foreign.push(`${where}: ${other}`);
     if (other !== null && options.ignoresForeign === true) return;
     const manifest = readManifest(value, options);

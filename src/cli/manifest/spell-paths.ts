@@ -5,9 +5,22 @@ const VERBATIM = /\.(?:template|inputs|labels|annotations|kind_spec)\b/;
 
 const MANIFEST_PATH = /\bspec((?:\.[A-Za-z]+)+)/g;
 
-/** Returns a function that names fields of a spec in a text by where their values come from, such as an annotation. */
-function sourceSpeller(sources: ReadonlyMap<string, string>): (text: string) => string {
-  return (text) => text.replaceAll(MANIFEST_PATH, (path, member: string) => sources.get(member.slice(1)) ?? path);
+/**
+ * Returns a function that names fields of a spec in a text by where their values come from, such as an annotation. The
+ * longest member that has a source counts.
+ */
+export function sourceSpeller(sources: ReadonlyMap<string, string>): (text: string) => string {
+  return (text) =>
+    text.replaceAll(MANIFEST_PATH, (path, members: string) => placeOf(members.slice(1), sources) ?? path);
+}
+
+/** Where a member has its value from. Undefined: its own place. */
+function placeOf(member: string, sources: ReadonlyMap<string, string>): string | undefined {
+  for (let end = member.length; end > 0; end = member.lastIndexOf(".", end - 1)) {
+    const source = sources.get(member.slice(0, end));
+    if (source !== undefined) return `${source}${member.slice(end)}`;
+  }
+  return undefined;
 }
 
 /**

@@ -1,7 +1,7 @@
 import { compareText } from "../../runtime/compare-text.ts";
 import type { Job } from "./job.ts";
 import type { JobSpec } from "./spec.ts";
-import type { Admission, ReplicaKey } from "./status.ts";
+import type { Admission, Attempts, ReplicaKey } from "./status.ts";
 
 const ROLE_ORDER = ["chief", "master", "launcher", "evaluator", "ps", "worker"];
 
@@ -21,6 +21,11 @@ export function rolesOf(spec: JobSpec): readonly string[] {
 
 export function replicaKey(role: string, index: number): ReplicaKey {
   return `${role}/${index}`;
+}
+
+/** The part of the work that a member does: that of its index, or a later one after that has ended. */
+export function partOf({ parts }: Pick<Attempts, "parts">, role: string, index: number): number {
+  return parts?.[replicaKey(role, index)] ?? index;
 }
 
 /** The replica type and the index that a key names. */

@@ -96,6 +96,12 @@ export type Attempts = {
   readonly byReplica: Readonly<Record<string, number>>;
   /** When a failed replica may be created again. Omitted: at once. */
   readonly notBeforeMs: Readonly<Record<string, number>>;
+  /** Of kinds with rules: the part of the work that a member does. Omitted: the part of its index. */
+  readonly parts?: Readonly<Record<ReplicaKey, number>>;
+  /** Of kinds with rules: how often parts of the work have failed, of the failures that count. Omitted: never. */
+  readonly failures?: Readonly<Record<ReplicaKey, number>>;
+  /** Of kinds with rules: the failures since a part of the work has succeeded. Omitted: none. */
+  readonly inRow?: number;
   /** The container restarts counted so far, by pod uid. Only for pods that still count. */
   readonly restartsSeen: Readonly<Record<string, number>>;
 };
@@ -319,6 +325,8 @@ export type JobStatus = {
   readonly podProblems?: PodProblems;
   /** Why the pods of the live admission cannot start. Omitted: they may, or have. */
   readonly startProblem?: StartProblem;
+  /** Of kinds with rules: how parts of the work have ended for good, whatever the admission. Omitted: none has. */
+  readonly ends?: Readonly<Record<ReplicaKey, MemberEnd>>;
   /**
    * When the number of replicas was last changed: pods of the old number may be created until shortly after. Omitted:
    * never.

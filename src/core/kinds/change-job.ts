@@ -2,11 +2,13 @@
  * Decides changes of jobs that exist: priority and its class, numbers of replicas, suspension and labels. It serves
  * users who must not resubmit a job to change it.
  */
+
 import { canonicalJson } from "../../runtime/json.ts";
 import { setCondition } from "../job/conditions.ts";
 import { type Job, liveAdmission } from "../job/job.ts";
 import { withoutNomination } from "../job/nomination.ts";
 import { copiedClass, type JobPriorityClass } from "../job/priority-class.ts";
+import { reasonFor } from "../job/reason-for.ts";
 import type { FieldError, SentSpec } from "../job/request/sent.ts";
 import { rolesOf } from "../job/roles.ts";
 import { isSetAside, RESUMES_A_DAY, resumesOfDay, withoutSetAside } from "../job/set-aside.ts";
@@ -89,14 +91,14 @@ function changeTo(
   const changed = changedStatus(job, spec, nowMs);
   const status = clears ? cleared(job, changed, nowMs) : changed;
   const message = `Changed: ${changes.join(", ")}.`;
-  const event = { type: "Normal", reason: `${job.spec.kind}Updated`, message } as const;
+  const event = { type: "Normal", reason: reasonFor(job.spec.kind, "Updated"), message } as const;
   return { kind: "changed", job: { ...job, spec, labels, status, version: job.version + 1 }, event };
 }
 
 /** The status of a job that is resumed after it was set aside. If it waits, the planner looks at it again. */
 function cleared(job: Job, status: JobStatus, nowMs: number): JobStatus {
   const message = `${job.spec.kind} ${job.name} is resumed.`;
-  const change = { type: "SetAside", status: "False", reason: `${job.spec.kind}Resumed`, message } as const;
+  const change = { type: "SetAside", status: "False", reason: reasonFor(job.spec.kind, "Resumed"), message } as const;
   const conditions = setCondition(status.conditions, change, nowMs);
   const waits = { reason: "NotEvaluated", message: "the planner has not evaluated the job since it was resumed" };
   const waiting = status.phase === "WAITING" ? { ...waits, sinceMs: nowMs } : status.waiting;

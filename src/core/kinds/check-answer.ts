@@ -14,7 +14,13 @@ const CLUSTER_SPEC: readonly (keyof ClusterSpec)[] = [
   "volumeMounts",
   "command",
   "serviceAccount",
+  "labels",
+  "annotations",
+  "hostname",
+  "subdomain",
 ];
+/** Kubernetes' names of hosts and subdomains. */
+const HOST = /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/;
 /** Lists and objects within each other, many more than a volume or a role has. */
 const DEPTH_MAX = 64;
 /** No pod takes more. */
@@ -46,6 +52,15 @@ export function checkedClusterSpec(answer: unknown): ClusterSpec {
   }
   const named = serviceAccount === undefined || typeof serviceAccount === "string";
   must(named, "clusterSpec's serviceAccount must be text");
+  for (const member of ["labels", "annotations"] as const) {
+    const texts = objectOf(spec[member] ?? {}, `clusterSpec's ${member} must be texts by name`);
+    must(isTexts(Object.values(texts)), `clusterSpec's ${member} must be texts by name`);
+  }
+  for (const member of ["hostname", "subdomain"] as const) {
+    const host = spec[member];
+    const isHost = host === undefined || (typeof host === "string" && HOST.test(host));
+    must(isHost, `clusterSpec's ${member} must be at most 63 lower-case letters, digits and dashes`);
+  }
   return spec as ClusterSpec;
 }
 

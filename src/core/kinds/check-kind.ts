@@ -22,6 +22,10 @@ const PORT_NAME = /^[a-z0-9]([-a-z0-9]{0,13}[a-z0-9])?$/;
 const LETTER = /[a-z]/;
 const FUNCTIONS = ["roleName", "validate", "clusterSpec", "objects", "isMaster", "verdict"] as const;
 const OPTIONAL_FUNCTIONS = ["elasticRoles", "warn", "countedInit"] as const;
+/** Members that only kinds of Gangway itself have. */
+const OWN_MEMBERS: readonly (keyof Kind)[] = ["manifestKind", "readSpec", "podName", "rules"];
+/** The name of a kind that shares its name in manifests with another: with the version and the group. */
+const LONG_NAME = /^[A-Za-z][A-Za-z0-9]{0,62}\.[a-z0-9]{1,63}\.[a-z0-9]([-a-z0-9.]{0,125}[a-z0-9])?$/;
 const MEMBERS: readonly (keyof Kind)[] = [
   "name",
   "runs",
@@ -41,13 +45,15 @@ const RESTART_POLICIES = ["Always", "OnFailure", "Never", "ExitCode"];
 const RESTART_SCOPES = ["REPLICA", "GANG"];
 
 /** Checks every member of a kind when it is registered. The kind may be any value. */
-export function checkKind(kind: unknown, must: Must): void {
+export function checkKind(kind: unknown, { isOwn }: { readonly isOwn: boolean }, must: Must): void {
   must(isJsonObject(kind), "a kind must be an object: make it with podKind or serviceKind");
   const members = kind as Record<string, unknown>;
   const { name, runs = "pods" } = members;
-  must(typeof name === "string" && NAME.test(name), "a kind's name must be a letter, then up to 62 letters and digits");
+  const isNamed = typeof name === "string" && (NAME.test(name) || (isOwn && LONG_NAME.test(name)));
+  must(isNamed, "a kind's name must be a letter, then up to 62 letters and digits");
   const its: Must = (holds, what) => must(holds, `${name}.${what}`);
-  const unknown = Object.keys(members).find((member) => !MEMBERS.some((known) => known === member));
+  const allowed = isOwn ? [...MEMBERS, ...OWN_MEMBERS] : MEMBERS;
+  const unknown = Object.keys(members).find((member) => !allowed.some((known) => known === member));
   its(unknown === undefined, `${unknown} is not a member of a kind; members are: ${MEMBERS.join(", ")}`);
   its(runs === "pods" || runs === "service", "runs must be pods or service");
   for (const [member, { as, what }] of Object.entries(TEXTS))

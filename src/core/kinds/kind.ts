@@ -2,6 +2,9 @@ import type { JsonObject } from "../../runtime/json.ts";
 import type { KindDefaults } from "../job/request/defaults.ts";
 import type { FieldError, SentSpec } from "../job/request/sent.ts";
 import type { JobSpec } from "../job/spec.ts";
+import type { PodIdentity } from "../pods/build/pod-identity.ts";
+import type { KindRules } from "./kind-rules.ts";
+import type { ReadSpec } from "./manifest/read-spec.ts";
 
 /** The number of pods that a kind allows of a replica type. `min` 1: the type is required. `max` null: no limit. */
 export type RoleBounds = {
@@ -32,19 +35,30 @@ export type Gang = {
 };
 
 /** One replica of an admitted gang. */
-export type Replica = Gang & { readonly role: string; readonly index: number };
+export type Replica = Gang & {
+  readonly role: string;
+  /** Of the member; for a kind with rules, of the part of the work that it does. */
+  readonly index: number;
+  /** The attempt that the pod is for, from 1. Omitted: the first. */
+  readonly attempt?: number;
+  /** How many attempts at this part of the work have failed and counted. Omitted: none. */
+  readonly failures?: number;
+};
 
 /** An environment variable with its value, or with the source that Kubernetes reads it from. */
 export type EnvVar = { readonly name: string; readonly value?: string; readonly valueFrom?: JsonObject };
 
 /** The parts that a kind adds to the pod of a replica, so that the members of the gang find each other. */
-export type ClusterSpec = {
+export type ClusterSpec = PodIdentity & {
   /**
    * Environment by container name. Other containers get none. A variable takes the place of one of the same name that
    * the template sets: without it, the members would not find each other.
    */
   readonly env: Readonly<Record<string, readonly EnvVar[]>>;
-  /** The same for variables that a template may set itself: its own ones stay. Omitted: none. */
+  /**
+   * The same for variables that a template may set itself: its own ones stay. Init containers get them too. Omitted:
+   * none.
+   */
   readonly defaultEnv?: Readonly<Record<string, readonly EnvVar[]>>;
   readonly initContainers: readonly JsonObject[];
   readonly volumes?: readonly JsonObject[];
@@ -91,7 +105,12 @@ export type Verdict = "running" | "succeeded" | "failed" | null;
  * line of the registry.
  */
 export type Kind = {
+  /** Two kinds with one name in manifests have the version and the group in their own: `Job.v1.batch`. */
   readonly name: string;
+  /** The `kind` of its manifests. Omitted: its name. */
+  readonly manifestKind?: string;
+  /** Reads the spec of a manifest of its `apiVersion`. Omitted: it has the form of Kubeflow's. */
+  readonly readSpec?: ReadSpec;
   /** `pods`: each job is a gang of pods. `service`: a plugin runs each job at a service. Omitted: `pods`. */
   readonly runs?: "pods" | "service";
   /** One sentence that helps users to choose a kind. */
@@ -143,6 +162,10 @@ export type Kind = {
   readonly countedInit?: (spec: JobSpec, role: string) => readonly JsonObject[];
   /** True for the pod that gets the label `training.kubeflow.org/job-role: master`. */
   readonly isMaster: (members: Readonly<Record<string, number>>, role: string, index: number) => boolean;
+  /** The name of a member's pod. Omitted: made of the names of job and replica type, and of the index. */
+  readonly podName?: (jobName: string, role: string, index: number) => string;
+  /** Omitted: `verdict`, restart policies and the budgets of the run policy decide. */
+  readonly rules?: KindRules;
   /** The replica types of a job that may grow and shrink while it runs, with their bounds. Omitted: none. */
   readonly elasticRoles?: (spec: JobSpec) => readonly RoleBounds[];
   /** Decides the state of a job. `states` are in the order of `compareRoles`. */

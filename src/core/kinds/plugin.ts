@@ -38,9 +38,9 @@ export type {
 /**
  * The version of this contract. It rises when members are added; plugins that were written for an earlier version run
  * unchanged. 1: kinds, tokens, secrets, state, phases. 2: inputs and outputs, object stores, facts about the platform
- * and attempts, metrics, events.
+ * and attempts, metrics, events. 3: labels, annotations, host names and subdomains of pods.
  */
-export const CONTRACT_VERSION = 2;
+export const CONTRACT_VERSION = 3;
 
 /**
  * One plugin: its id, its kinds, and the function that loads the code which runs them. A module of plugins exports a

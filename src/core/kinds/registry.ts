@@ -4,6 +4,7 @@
  */
 import { invariant } from "../../runtime/assert.ts";
 import { isJsonObject } from "../../runtime/json.ts";
+import { batchJob } from "./batch/batch-job.ts";
 import { checkKind } from "./check-kind.ts";
 import { guarded } from "./guarded.ts";
 import type { Kind } from "./kind.ts";
@@ -20,7 +21,7 @@ import type { PluginEntry } from "./plugin.ts";
 /** The kinds of Gangway itself, in the order of lists. */
 export const OWN_ENTRY: PluginEntry = {
   id: "gangway",
-  kinds: [pytorchJob, tfJob, mpiJob, xgboostJob, paddleJob, jaxJob, caffe2Job, plainJob],
+  kinds: [pytorchJob, tfJob, mpiJob, xgboostJob, paddleJob, jaxJob, caffe2Job, plainJob, batchJob],
 };
 
 export const KINDS: readonly Kind[] = OWN_ENTRY.kinds;
@@ -36,6 +37,8 @@ export type Registry = {
   readonly all: readonly Kind[];
   /** Returns the kind of this name, else the default kind. Undefined if the name is unknown or not served. */
   readonly kindOf: (name: string) => Kind | undefined;
+  /** Returns the kind whose manifests have this `apiVersion` and `kind`. */
+  readonly ofManifest: (apiVersion: string, kind: string) => Kind | undefined;
   /** The kind that serves the names that no other kind has. Undefined: there is none. */
   readonly defaultKind: Kind | undefined;
   /** Returns the plugin whose kind serves this name. */
@@ -64,7 +67,14 @@ function registryOf(entries: readonly PluginEntry[]): Registry {
   const find = (name: string) =>
     byName.get(name) ?? (UNSERVED_KINDS.has(name) || !isKindName(name) ? undefined : fallback);
   const defaultKind = fallback?.kind;
-  return { all: kinds, defaultKind, kindOf: (name) => find(name)?.kind, entryOf: (name) => find(name)?.entry };
+  const byManifest = new Map(kinds.map((kind) => [`${kind.apiVersion} ${kind.manifestKind ?? kind.name}`, kind]));
+  return {
+    all: kinds,
+    defaultKind,
+    kindOf: (name) => find(name)?.kind,
+    entryOf: (name) => find(name)?.entry,
+    ofManifest: (apiVersion, kind) => byManifest.get(`${apiVersion} ${kind}`),
+  };
 }
 
 function twiceText(taken: string, entries: readonly PluginEntry[]): string {
@@ -118,7 +128,7 @@ function checkEntry(entry: unknown): asserts entry is PluginEntry {
   must(Array.isArray(kinds) && kinds.length > 0, "kinds must be a list of at least one kind");
   must(isDefault === undefined || typeof isDefault === "boolean", "isDefault must be true or false");
   must(load === undefined || typeof load === "function", "load must be a function");
-  for (const kind of kinds as readonly unknown[]) checkKind(kind, must);
+  for (const kind of kinds as readonly unknown[]) checkKind(kind, { isOwn: (entry as unknown) === OWN_ENTRY }, must);
   const services = (kinds as PluginEntry["kinds"]).filter(({ runs }) => runs === "service");
   must(services.length === 0 || load !== undefined, `load is required, because ${services[0]?.name} runs a service`);
 }

@@ -5,7 +5,7 @@
 import { compareText } from "../../runtime/compare-text.ts";
 import type { Job } from "../job/job.ts";
 import { LABEL } from "../job/labels.ts";
-import { keptMembers, replicaKey, rolesOf } from "../job/roles.ts";
+import { keptMembers, partOf, replicaKey, rolesOf } from "../job/roles.ts";
 import type { Admission, Attempts, MemberEnd, ReplicaKey } from "../job/status.ts";
 import type { Kind } from "../kinds/kind.ts";
 import { podName } from "../kinds/pod-name.ts";
@@ -29,7 +29,12 @@ export type Slot = {
   readonly name: string;
   /** The attempt that the record names. */
   readonly attempt: number;
-  /** How the member has ended under this admission, by the record. Null: it has not. Its pod may be gone. */
+  /** Of kinds with rules: the part of the work that the member does. Others: its index. */
+  readonly part: number;
+  /**
+   * How the member has ended under this admission by the record, or how its part of the work has. Null: it has not. Its
+   * pod may be gone.
+   */
   readonly ended: MemberEnd | null;
   /** The pod of that attempt, also if it was just removed and its end is known. Null: none is seen. */
   readonly pod: PodView | null;
@@ -158,6 +163,7 @@ type SlotPods = {
 
 function slotOf({ job, kind, admission, role, index, pods, byName, lost }: SlotPods): Slot {
   const key = replicaKey(role, index);
+  const part = partOf(job.status.attempts, role, index);
   const attempt = attemptOf(job.status.attempts, key);
   const name = podName({ job, kind, role, index });
   const [pod = null] = [
@@ -171,7 +177,8 @@ function slotOf({ job, kind, admission, role, index, pods, byName, lost }: SlotP
     index,
     name,
     attempt,
-    ended: admission.ended?.[key] ?? null,
+    part,
+    ended: admission.ended?.[key] ?? job.status.ends?.[replicaKey(role, part)] ?? null,
     pod,
     stale: pods.filter((one) => one.attempt < attempt),
     taken: holders.length > 0 || pods.length > 0,

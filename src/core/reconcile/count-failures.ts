@@ -6,32 +6,38 @@
 import { doublingMs } from "../../runtime/doubling.ts";
 import { objectAt, stringAt } from "../../runtime/json.ts";
 import { maxOf } from "../../runtime/lists.ts";
-import { liveAdmission } from "../job/job.ts";
 import { replicaKey } from "../job/roles.ts";
 import type { RestartPolicy } from "../job/spec.ts";
-import type { Attempts, Incident } from "../job/status.ts";
+import type { Attempts } from "../job/status.ts";
 import { defaultContainerOf } from "../kinds/containers.ts";
 import type { Kind, RoleState } from "../kinds/kind.ts";
 import { OUTPUTS_NOT_TAKEN } from "../pods/read/co-pilot-failure.ts";
 import { OOM_KILLED, type PodFailure, podFailure } from "../pods/read/failure.ts";
 import { containerRestarts, type PodView } from "../pods/read/pod-view.ts";
 import type { Slot } from "./arrange-gang.ts";
+import { countSystem } from "./count-system.ts";
 import type { Inputs } from "./decision-draft.ts";
 import type { JudgedSlot } from "./judge-pods.ts";
+import { actionOf, countByRules, deletedFailure } from "./kind-rules.ts";
 import { failedForGood, hasSucceeded, type SlotFailure } from "./member-ends.ts";
 
 const BACKOFF = { firstMs: 10_000, longestMs: 360_000 };
 /** The longest backoff of a replica, or of an attempt of a job without pods. */
 export const RESTART_BACKOFF_MS_MAX = BACKOFF.longestMs;
-/** Disruptions of one admission that come within this time of the first have one cause, and count once. */
-const INCIDENT_MS = 60_000;
 
 /** The failures of pods of the present attempt. */
 export function newFailures(slots: readonly JudgedSlot[], inputs: Inputs): readonly SlotFailure[] {
+  const { rules } = inputs.kind;
   return slots.flatMap((slot) => {
     const { pod } = slot;
     const failure = failureIn(slot, inputs.kind);
     if (pod === null || failure === null) return [];
+    if (rules !== undefined) {
+      // The end of a member was counted when it was recorded.
+      if (slot.ended !== null) return [];
+      const action = actionOf(rules, { slot, pod, failure }, inputs);
+      return [{ slot, pod, failure, action, retried: action.kind === "retry" }];
+    }
     const policy = inputs.job.spec.replicaSpecs[slot.role]?.restartPolicy ?? "Never";
     return [{ slot, pod, failure, retried: isRetried({ policy, failure, exitCode: exitCodeIn(slot, inputs) }) }];
   });
@@ -40,13 +46,14 @@ export function newFailures(slots: readonly JudgedSlot[], inputs: Inputs): reado
 /**
  * How the pod in a slot has failed; null if it has not. A pod that is being deleted has not failed, however its
  * containers end, unless they had ended before, or the platform has marked it as disrupted: that mark is the only sign
- * of evictions, preemptions and taints.
+ * of evictions, preemptions and taints. For a kind with rules it has failed, too, if it ran.
  */
-function failureIn({ pod, reading }: JudgedSlot, { defaultContainer }: Kind): PodFailure | null {
+function failureIn({ pod, reading }: JudgedSlot, { defaultContainer, rules }: Kind): PodFailure | null {
   if (pod === null) return null;
   if (!pod.deleting || pod.endedFirst) return reading?.kind === "failed" ? reading.failure : null;
   const isTaken = pod.disrupted && pod.phase !== "Succeeded";
-  return isTaken ? podFailure(pod, pod.primaryContainer ?? defaultContainer) : null;
+  if (isTaken) return podFailure(pod, pod.primaryContainer ?? defaultContainer);
+  return rules === undefined ? null : deletedFailure(pod);
 }
 
 /**
@@ -128,6 +135,10 @@ export function countFailures(
   inputs: Inputs,
 ): CountedFailures {
   const { attempts } = inputs.job.status;
+  const { rules } = inputs.kind;
+  if (rules !== undefined) {
+    return withLast(countByRules(rules, slots, { failures, inputs }), failures.at(-1)?.failure ?? null, inputs);
+  }
   const gang = inputs.job.spec.runPolicy.restartScope === "GANG";
   const retried = failures.filter((one) => one.retried);
   const counted = gang ? retried.slice(0, 1) : retried;
@@ -148,26 +159,13 @@ export function countFailures(
       Object.entries({ ...attempts.restartsSeen, ...restarts.seen }).filter(([uid]) => !ended.has(uid)),
     ),
   };
-  const last = counted.at(-1)?.failure ?? restarts.failure;
-  if (last === null) return { attempts: next, last };
+  return withLast(next, counted.at(-1)?.failure ?? restarts.failure, inputs);
+}
+
+function withLast(attempts: Attempts, last: PodFailure | null, { nowMs }: Pick<Inputs, "nowMs">): CountedFailures {
+  if (last === null) return { attempts, last };
   const { code, kind, message, container, exitCode } = last;
-  return { attempts: { ...next, last: { code, kind, message, container, exitCode, atMs: inputs.nowMs } }, last };
-}
-
-/** The failures of the system after the counted ones, and the incident that the next disruption may belong to. */
-function countSystem(counted: readonly SlotFailure[], { job, nowMs }: Inputs): Pick<Attempts, "system" | "incident"> {
-  const { system, incident } = job.status.attempts;
-  const failures = counted.filter(({ failure }) => failure.kind === "SYSTEM");
-  const single = failures.filter(({ failure }) => !failure.lost).length;
-  const admission = liveAdmission(job)?.number ?? 0;
-  if (single === failures.length || isUnderWay(incident, { admission, nowMs })) return { system: system + single };
-  return { system: system + single + 1, incident: { admission, sinceMs: nowMs } };
-}
-
-function isUnderWay(incident: Incident | undefined, now: { readonly admission: number; readonly nowMs: number }) {
-  if (incident === undefined || incident.admission !== now.admission) return false;
-  const lastedMs = now.nowMs - incident.sinceMs;
-  return lastedMs >= 0 && lastedMs < INCIDENT_MS;
+  return { attempts: { ...attempts, last: { code, kind, message, container, exitCode, atMs: nowMs } }, last };
 }
 
 /** The wait after an attempt: 10 s after the first, doubling with each further one, at most 360 s. */

@@ -5,6 +5,7 @@ import { type ConditionChange, setCondition } from "../job/conditions.ts";
 import type { JobEvent } from "../job/event.ts";
 import type { Job } from "../job/job.ts";
 import type { Placement } from "../job/placement/placement.ts";
+import { reasonFor } from "../job/reason-for.ts";
 import type { Admission, ConditionType, JobStatus } from "../job/status.ts";
 import type { Kind } from "../kinds/kind.ts";
 import type { Registry } from "../kinds/registry.ts";
@@ -131,5 +132,5 @@ export function changeAdmission(draft: Draft, changed: Admission): void {
 
 /** The name of a condition's reason or of an event: `PyTorchJobRunning`. */
 export function reasonOf(job: Job, what: string): string {
-  return `${job.spec.kind}${what}`;
+  return reasonFor(job.spec.kind, what);
 }

@@ -6,11 +6,13 @@
 
 import { isInterruptible } from "../job/interruptible.ts";
 import type { Attempts, Failure, GangAdmission } from "../job/status.ts";
+import type { KindRules, RuleVerdict } from "../kinds/kind-rules.ts";
 import { POD_BYTES_MAX } from "../pods/pod-size.ts";
 import type { Slot } from "./arrange-gang.ts";
 import { countFailures, roleStates } from "./count-failures.ts";
 import { type Draft, type Inputs, reasonOf } from "./decision-draft.ts";
 import { failureWithoutPod, finishJob } from "./finish-job.ts";
+import { gangState } from "./kind-rules.ts";
 import type { SlotFailure } from "./member-ends.ts";
 import type { TooLargePod } from "./objects/sync-objects.ts";
 
@@ -26,6 +28,7 @@ export function endByVerdict(
   of: { readonly slots: readonly Slot[]; readonly failures: readonly SlotFailure[] },
 ): boolean {
   const { job, kind } = inputs;
+  if (kind.rules !== undefined) return endByRules(draft, inputs, { ...of, rules: kind.rules });
   const verdict = kind.verdict(roleStates(of.slots, of.failures, inputs), job.spec.kindSpec);
   if (verdict === "succeeded") {
     finishJob(draft, inputs, { phase: "SUCCEEDED", message: `${job.spec.kind} ${job.name} successfully completed.` });
@@ -35,6 +38,48 @@ export function endByVerdict(
   const ended = verdict === "failed" || of.failures.some(({ failure }) => failure.permanent);
   if (ended) failForGood(draft, inputs, of.failures);
   return ended;
+}
+
+/** The same for a kind with rules of its own. */
+function endByRules(
+  draft: Draft,
+  inputs: Inputs,
+  of: { readonly slots: readonly Slot[]; readonly failures: readonly SlotFailure[]; readonly rules: KindRules },
+): boolean {
+  const { job } = inputs;
+  const { slots, failures, rules } = of;
+  const { attempts, last } = countFailures(slots, failures, inputs);
+  const verdict = endOfJob(failures) ?? rules.judge(gangState(slots, { job, attempts, failures }));
+  if (verdict?.kind === "succeeded") {
+    const message = `${job.spec.kind} ${job.name} successfully completed: ${verdict.message}.`;
+    finishJob(draft, inputs, { phase: "SUCCEEDED", message });
+    return true;
+  }
+  if (verdict?.kind === "failed") {
+    draft.status = { ...draft.status, attempts };
+    const why = `${verdict.message}${last === null ? "" : ` (last: ${last.message})`}`;
+    const message = `${job.spec.kind} ${job.name} has failed: ${why}.`;
+    const { container = null, exitCode = null } = last ?? {};
+    const failure: Failure = { code: verdict.code, kind: "USER", message, container, exitCode };
+    finishJob(draft, inputs, { phase: "FAILED", failure, message });
+    return true;
+  }
+  const permanent = failures.filter(({ failure }) => failure.permanent);
+  if (permanent.length === 0) return false;
+  failForGood(
+    draft,
+    inputs,
+    permanent.map((one) => ({ ...one, retried: false })),
+  );
+  return true;
+}
+
+/** The failure that ends the job by itself. Null: none does. */
+function endOfJob(failures: readonly SlotFailure[]): RuleVerdict {
+  for (const { action } of failures) {
+    if (action?.kind === "endJob") return { kind: "failed", code: action.code, message: action.message };
+  }
+  return null;
 }
 
 /** Ends the job if its cluster has refused a pod for good and the job still needs that pod. Returns true if it did. */

@@ -13,6 +13,7 @@ import { exitCodeIn, isActive, roleStates } from "./count-failures.ts";
 import { changeCondition, type Draft, type Inputs, reasonOf } from "./decision-draft.ts";
 import { failedText } from "./end-gang.ts";
 import type { JudgedArrangement, JudgedSlot } from "./judge-pods.ts";
+import { gangState } from "./kind-rules.ts";
 import { hasSucceeded, type SlotFailure } from "./member-ends.ts";
 
 /** Writes how many pods are active or have ended, and the phases of the first pods. */
@@ -170,11 +171,24 @@ export function showProgress(
 ): void {
   const { slots } = of.arranged;
   const retried = of.failures.filter((failure) => failure.retried);
-  const states = roleStates(slots, of.failures, inputs);
-  const restarting = retried.length > 0 || slots.some(({ stale }) => stale.some((pod) => !pod.deleting));
+  const isPast = (pod: PodView) => pod.deleting || (inputs.kind.rules !== undefined && pod.phase === "Succeeded");
+  const restarting = retried.length > 0 || slots.some(({ stale }) => stale.some((pod) => !isPast(pod)));
   if (restarting) showRestarting(draft, inputs, retried);
-  else if (inputs.kind.verdict(states, inputs.job.spec.kindSpec) === "running") showRunning(draft, inputs);
+  else if (isRunning(draft, inputs, of)) showRunning(draft, inputs);
   showReadiness(draft, inputs, slots);
+}
+
+/** True if the kind says that the job runs. */
+function isRunning(
+  { status: { attempts } }: Draft,
+  inputs: Inputs,
+  { arranged, failures }: { readonly arranged: Arrangement; readonly failures: readonly SlotFailure[] },
+): boolean {
+  const { job, kind } = inputs;
+  if (kind.rules !== undefined) {
+    return kind.rules.judge(gangState(arranged.slots, { job, attempts, failures: [] }))?.kind === "running";
+  }
+  return kind.verdict(roleStates(arranged.slots, failures, inputs), job.spec.kindSpec) === "running";
 }
 
 function showRestarting(draft: Draft, { job, nowMs }: Inputs, failures: readonly SlotFailure[]): void {

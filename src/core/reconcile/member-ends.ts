@@ -5,6 +5,7 @@
 
 import { replicaKey } from "../job/roles.ts";
 import type { Admission, GangAdmission, MemberEnd, ReplicaKey } from "../job/status.ts";
+import type { FailureAction } from "../kinds/kind-rules.ts";
 import type { PodFailure } from "../pods/read/failure.ts";
 import { hasEndedItself, type PodView } from "../pods/read/pod-view.ts";
 import type { Slot } from "./arrange-gang.ts";
@@ -101,4 +102,6 @@ export type SlotFailure = {
   readonly pod: PodView;
   readonly failure: PodFailure;
   readonly retried: boolean;
+  /** What the rules of the kind say. Omitted: the kind has none. */
+  readonly action?: FailureAction;
 };

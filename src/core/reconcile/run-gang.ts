@@ -11,6 +11,7 @@ import { endByBudget, endByRefusal, endBySize, endByVerdict } from "./end-gang.t
 import { endByDeadline } from "./finish-job.ts";
 import { exitEvents, showPods, showProgress } from "./gang-status.ts";
 import { awaitGrace, judgePods } from "./judge-pods.ts";
+import { waitingKeys } from "./kind-rules.ts";
 import { failedForGood, noteEnds } from "./member-ends.ts";
 import { noteMinimum } from "./note-minimum.ts";
 import { syncObjects } from "./objects/sync-objects.ts";
@@ -20,6 +21,7 @@ import { requestRepair } from "./repair-placement.ts";
 import { returnTokens, undoForRestart } from "./return-tokens.ts";
 import { giveUpMembers } from "./scale-down.ts";
 import { undoAdmission } from "./undo/undo-admission.ts";
+import { goOnWithWork } from "./work-parts.ts";
 
 /**
  * Brings a live admission of a gang forward: starts it, judges its pods, counts their failures, ends or undoes it, and
@@ -50,20 +52,22 @@ export function runGang(draft: Draft, inputs: Inputs, live: Admission): void {
   showPods(draft, inputs, { admission, arranged, failures });
   showProgress(draft, inputs, { arranged, failures });
   const { byReplica: before } = inputs.job.status.attempts;
-  const ended = noteEnds(draft, inputs, { admission: told, slots: arranged.slots, failures, before });
+  const noted = noteEnds(draft, inputs, { admission: told, slots: arranged.slots, failures, before });
+  const ended = goOnWithWork(draft, inputs, { admission: noted, slots: arranged.slots, failures });
   if (undoForRestart(draft, inputs, { admission: ended, arranged })) return;
   const ends = returnTokens(draft, inputs, { admission: ended, placed });
-  const over = failedForGood(arranged.slots, failures).length;
-  const noted = noteMinimum(draft, inputs, { admission: ends, arranged, over });
-  if (undoAdmission(draft, inputs, { admission: noted, arranged })) return;
-  giveUpMembers(draft, inputs, { admission: noted, arranged });
-  requestRepair(draft, inputs, { admission: noted, slots: arranged.slots });
-  const synced = syncObjects(draft, inputs, noted, arranged);
+  const waiting = waitingKeys(arranged.slots, { ...inputs, attempts: draft.status.attempts });
+  const over = failedForGood(arranged.slots, failures).length + waiting.size;
+  const going = noteMinimum(draft, inputs, { admission: ends, arranged, over });
+  if (undoAdmission(draft, inputs, { admission: going, arranged })) return;
+  giveUpMembers(draft, inputs, { admission: going, arranged });
+  requestRepair(draft, inputs, { admission: going, slots: arranged.slots });
+  const synced = syncObjects(draft, inputs, going, { arranged, waiting });
   if (synced !== "synced") {
     endBySize(draft, inputs, synced);
     return;
   }
-  showProblems(draft, inputs, { admission: noted, arranged });
+  showProblems(draft, inputs, { admission: going, arranged });
 }
 
 /** Ends the job if it is time, in this order. Returns true if it did. */

@@ -248,7 +248,10 @@ function allowedBy(schema: JsonObject): fc.Arbitrary<Json> {
     case "string":
       return fc.string({ minLength: 1 });
     case "array":
-      return fc.array(allowedBy(schema["items"] as JsonObject), { maxLength: 3 });
+      return fc.array(allowedBy(schema["items"] as JsonObject), {
+        minLength: Number(schema["minItems"] ?? 0),
+        maxLength: 3,
+      });
     default: {
       const members = Object.entries((schema["properties"] ?? {}) as JsonObject);
       const arbitraries = members.map(([name, inner]) => [name, allowedBy(inner as JsonObject)] as const);

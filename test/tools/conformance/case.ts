@@ -6,6 +6,7 @@ import type { JsonObject } from "../../../src/runtime/json.ts";
 import { arrayAt, numberAt, objectAt, stringAt, stringMapAt } from "../../../src/runtime/json.ts";
 import { claim } from "./claim.ts";
 import { equalLoosely } from "./compare.ts";
+import { runKind } from "./kinds/run-kind.ts";
 import { minResources } from "./min-resources.ts";
 import { runPass } from "./pass.ts";
 import { plannerFunction, runPlanner } from "./planner/functions.ts";
@@ -33,6 +34,7 @@ export async function runCase(one: Case): Promise<readonly string[] | null> {
   }
   const ofPlanner = plannerFunction(one.fn);
   if (ofPlanner !== null) return runPlanner(ofPlanner, one);
+  if (one.input["manifest"] !== undefined) return runKind(one);
   const op = stringAt(one.input, "op");
   if (op === "claim") return claim(one.input, one.expected);
   if (op === "minResources") return minResources(one.input, one.expected);

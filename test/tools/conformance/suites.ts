@@ -1,5 +1,6 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
+import { stringAt } from "../../../src/runtime/json.ts";
 import { type Case, runCase } from "./case.ts";
 
 export type CaseResult = {
@@ -65,6 +66,8 @@ function declaredFor({ id, features = [] }: Case, differences: Differences): str
 }
 
 function functionName({ fn, input }: Case): string {
+  const { manifest } = input;
+  if (manifest !== undefined) return `kind ${stringAt(manifest, "apiVersion")} ${stringAt(manifest, "kind")}`;
   return fn ?? `operation ${JSON.stringify(input["op"] ?? null)}`;
 }
 

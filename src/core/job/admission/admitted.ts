@@ -4,6 +4,7 @@ import type { JobEvent } from "../event.ts";
 import { flavorWords } from "../flavor-labels.ts";
 import type { Job } from "../job.ts";
 import { withoutNomination } from "../nomination.ts";
+import { reasonFor } from "../reason-for.ts";
 import type { Admission, Condition, JobStatus } from "../status.ts";
 
 /** The status of a job after its admission, and the event about it. Attempts and replica statuses stay. */
@@ -19,7 +20,7 @@ export function admitted(job: Job, admission: Admission, nowMs: number): { statu
   );
   const change = { status: "True", reason: "Admitted", message: `The gang is admitted to ${where}.` } as const;
   const conditions = setCondition(noLongerPreempted(reserved, change, nowMs), { type: "Admitted", ...change }, nowMs);
-  const reason = `${job.spec.kind}Admitted`;
+  const reason = reasonFor(job.spec.kind, "Admitted");
   return {
     status: { ...withoutNomination(job.status), phase: "ADMITTED", conditions, waiting: null },
     event: {

@@ -1,6 +1,7 @@
 import type { JobEvent } from "../event.ts";
 import type { Job } from "../job.ts";
 import { withoutNomination } from "../nomination.ts";
+import { reasonFor } from "../reason-for.ts";
 import { isTerminal } from "../status.ts";
 
 /** The event of a new job: reason and message of its condition Created, else those of Kubeflow. */
@@ -8,7 +9,7 @@ export function createdEvent(job: Job): JobEvent {
   const created = job.status.conditions.find((condition) => condition.type === "Created");
   return {
     type: "Normal",
-    reason: created?.reason ?? `${job.spec.kind}Created`,
+    reason: created?.reason ?? reasonFor(job.spec.kind, "Created"),
     message: created?.message ?? `${job.spec.kind} ${job.name} is created.`,
   };
 }
@@ -27,7 +28,7 @@ export function applyCancel(
   if (isTerminal(job.status)) return { kind: "terminal", job };
   const event: JobEvent = {
     type: "Normal",
-    reason: `${job.spec.kind}CancelRequested`,
+    reason: reasonFor(job.spec.kind, "CancelRequested"),
     message: reason === "" ? "Cancel was requested." : `Cancel was requested: ${reason}`,
   };
   return { kind: "cancelled", job: { ...ending(job), cancel: { reason, atMs: nowMs } }, event };
@@ -38,7 +39,7 @@ export function applyDelete(job: Job, nowMs: number): AppliedEnd<"deleting", "al
   if (job.deleteTimeMs !== null) return { kind: "already", job };
   const event: JobEvent = {
     type: "Normal",
-    reason: `${job.spec.kind}DeleteRequested`,
+    reason: reasonFor(job.spec.kind, "DeleteRequested"),
     message: "Delete was requested.",
   };
   return { kind: "deleting", job: { ...ending(job), deleteTimeMs: nowMs }, event };
@@ -50,5 +51,9 @@ function ending(job: Job): Job {
 
 /** The event of a job whose record is removed. */
 export function deletedEvent(job: Job): JobEvent {
-  return { type: "Normal", reason: `${job.spec.kind}Deleted`, message: `${job.spec.kind} ${job.name} is deleted.` };
+  return {
+    type: "Normal",
+    reason: reasonFor(job.spec.kind, "Deleted"),
+    message: `${job.spec.kind} ${job.name} is deleted.`,
+  };
 }

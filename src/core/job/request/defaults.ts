@@ -1,6 +1,6 @@
 import { QUEUE_LABEL } from "../labels.ts";
 import { copiedClass, type JobPriorityClass } from "../priority-class.ts";
-import type { JobSpec, ReplicaSpec, RestartPolicy, RestartScope, RunPolicy } from "../spec.ts";
+import type { CleanPodPolicy, JobSpec, ReplicaSpec, RestartPolicy, RestartScope, RunPolicy } from "../spec.ts";
 import type { SentReplicaSpec, SentRunPolicy, SentSpec } from "./sent.ts";
 
 /** The defaults of a kind. */
@@ -9,6 +9,8 @@ export type KindDefaults = {
   readonly restartScope: RestartScope;
   /** Null: unlimited. */
   readonly backoffLimit: number | null;
+  /** Omitted: None, as in Kubeflow. */
+  readonly cleanPodPolicy?: CleanPodPolicy;
 };
 
 /** The facts that defaults depend on. */
@@ -32,8 +34,8 @@ const SYSTEM_BACKOFF_LIMIT = 20;
 const START_BACKOFF_LIMIT = 3;
 
 /**
- * Completes the spec of a job. Defaults: one replica, clean-pod policy None as in Kubeflow and Running at a limit, a
- * gang of all replicas, a start timeout of ten minutes. The others come from the kind. Never throws: wrong values stay
+ * Completes the spec of a job. Defaults: one replica, clean-pod policy Running at a limit, a gang of all
+ * replicas, a start timeout of ten minutes. The others come from the kind. Never throws: wrong values stay
  * unchanged.
  */
 export function defaultSpec(sent: SentSpec, context: DefaultsContext): JobSpec {
@@ -84,7 +86,7 @@ function interruptions(sent: SentRunPolicy) {
 function defaultRunPolicy(sent: SentRunPolicy, total: number, context: DefaultsContext): RunPolicy {
   const { defaults } = context.kind;
   return {
-    ...cleanPodPolicies(sent),
+    ...cleanPodPolicies(sent, defaults),
     ttlSecondsAfterFinished: sent.ttlSecondsAfterFinished ?? null,
     activeDeadlineSeconds: sent.activeDeadlineSeconds ?? null,
     backoffLimit: sent.backoffLimit ?? defaults.backoffLimit,
@@ -102,9 +104,9 @@ function defaultRunPolicy(sent: SentRunPolicy, total: number, context: DefaultsC
  * A policy that was written also counts at limits. Without one, a limit frees what the job uses: pods that run or are
  * pending are deleted. Source: training-operator up to 1.9.3, which deletes all pods at the backoff limit.
  */
-function cleanPodPolicies({ cleanPodPolicy, cleanPodPolicyAtLimit }: SentRunPolicy) {
+function cleanPodPolicies({ cleanPodPolicy, cleanPodPolicyAtLimit }: SentRunPolicy, defaults: KindDefaults) {
   return {
-    cleanPodPolicy: cleanPodPolicy ?? "None",
+    cleanPodPolicy: cleanPodPolicy ?? defaults.cleanPodPolicy ?? "None",
     cleanPodPolicyAtLimit: cleanPodPolicyAtLimit ?? cleanPodPolicy ?? "Running",
   } as const;
 }

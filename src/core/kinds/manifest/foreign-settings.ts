@@ -40,13 +40,13 @@ type Context = {
  */
 export function foreignSettings(
   reader: SentReader,
-  { metadata, spec }: Pick<SentManifest, "metadata" | "spec">,
+  { metadata, spec, sources: read }: Pick<SentManifest, "metadata" | "spec" | "sources">,
   { isForeign, settings = new Map(), suspended = false }: Context,
 ): SentManifest {
   const { annotations = {}, ...others } = metadata;
   const own = ownSettings(reader, annotations);
   const kept = Object.entries(annotations).filter(([key]) => settingOfAnnotation(key) === undefined);
-  const sources = new Map(own.sources);
+  const sources = new Map([...read, ...own.sources]);
   for (const name of settings.keys()) sources.set(settingOf(name)?.field ?? name, `--${name}`);
   const manifest = {
     metadata: { ...others, ...(metadata.annotations && { annotations: Object.fromEntries(kept) }) },

@@ -14,6 +14,7 @@ import { CLEAN_POD_POLICIES, PARTIAL_POLICIES, RESTART_SCOPES, type RestartPolic
 import { isService, type Kind, type OlderForm } from "../kind.ts";
 import { type Registry, UNSERVED_KINDS } from "../registry.ts";
 import { foreignSettings } from "./foreign-settings.ts";
+import { managedBy } from "./managed-by.ts";
 import { inTodaysForm } from "./older-form.ts";
 import type { SentManifest, SentMetadata } from "./sent-manifest.ts";
 import { SentReader, sentOnly } from "./sent-reader.ts";
@@ -53,15 +54,15 @@ export function fromManifest(doc: JsonObject, kinds: Registry, rules: ManifestRu
   const reader = new SentReader();
   const apiVersion = reader.text(doc["apiVersion"], "apiVersion");
   const own = apiVersion === OWN_API_VERSION;
-  const named = readKind(reader, { doc, own }, kinds);
+  const named = readKind(reader, { doc, apiVersion, own }, kinds);
   if (named === null) return { kind: "refused", errors: reader.errors };
   const metadata = readMetadata(reader, reader.object(doc["metadata"], "metadata") ?? {});
   checkApiVersion(reader, apiVersion, named);
   if (reader.errors.length > 0) return { kind: "refused", errors: reader.errors };
   const spec = reader.object(doc["spec"], "spec") ?? reader.fail("spec", "is required") ?? {};
   const older = apiVersion === named.kind.olderForm?.apiVersion ? named.kind.olderForm : undefined;
-  const read = own ? readOwn(reader, named, spec) : readForeign(reader, named, { spec, older });
-  const manifest = foreignSettings(reader, { metadata, spec: read }, { isForeign: !own, ...rules });
+  const read = own ? inOwnWords(readOwn(reader, named, spec)) : readForeign(reader, named, { spec, older });
+  const manifest = foreignSettings(reader, { metadata, ...read }, { isForeign: !own, ...rules });
   if (reader.errors.length > 0) return { kind: "refused", errors: reader.errors };
   return { kind: "read", manifest };
 }
@@ -69,21 +70,45 @@ export function fromManifest(doc: JsonObject, kinds: Registry, rules: ManifestRu
 /** A kind that is served, and the name that a document gives it: the default kind serves other names too. */
 type NamedKind = { readonly name: string; readonly kind: Kind };
 
-/**
- * The kind that a document names. Null if it is not served. A `kind: Job` of `gangway.dev/v1` may name another kind in
- * `spec.kind`, as the JSON of the API does.
- */
+/** The kind that a document names. Null if it is not served. */
 function readKind(
   reader: SentReader,
-  { doc, own }: { readonly doc: JsonObject; readonly own: boolean },
+  {
+    doc,
+    apiVersion,
+    own,
+  }: { readonly doc: JsonObject; readonly apiVersion: string | undefined; readonly own: boolean },
   kinds: Registry,
 ): NamedKind | null {
   const outer = reader.text(doc["kind"], "kind") ?? "";
-  const inner = own ? (reader.text(objectAt(doc, "spec")["kind"], "spec.kind") ?? "") : "";
+  if (own) return readOwnKind(reader, { outer, spec: objectAt(doc, "spec") }, kinds);
+  const foreign = kinds.ofManifest(apiVersion ?? "", outer);
+  if (foreign !== undefined) return { name: foreign.name, kind: foreign };
+  return served(reader, { name: outer, path: "kind" }, kinds);
+}
+
+/** A `kind: Job` of `gangway.dev/v1` may name another kind in `spec.kind`, as the JSON of the API does. */
+function readOwnKind(
+  reader: SentReader,
+  { outer, spec }: { readonly outer: string; readonly spec: JsonObject },
+  kinds: Registry,
+): NamedKind | null {
+  const inner = reader.text(spec["kind"], "spec.kind") ?? "";
   const name = outer === "Job" && inner !== "" ? inner : outer;
+  const kind = served(reader, { name, path: name === outer ? "kind" : "spec.kind" }, kinds);
+  if (kind !== null && inner !== "" && inner !== name) {
+    reader.fail("spec.kind", `must be ${outer}, the kind of the document`);
+  }
+  return kind;
+}
+
+function served(
+  reader: SentReader,
+  { name, path }: { readonly name: string; readonly path: string },
+  kinds: Registry,
+): NamedKind | null {
   const refusal = refusedKind(name, kinds);
-  if (refusal !== null) reader.fail(name === outer ? "kind" : "spec.kind", refusal);
-  else if (inner !== "" && inner !== name) reader.fail("spec.kind", `must be ${outer}, the kind of the document`);
+  if (refusal !== null) reader.fail(path, refusal);
   const kind = kinds.kindOf(name);
   return kind === undefined ? null : { name, kind };
 }
@@ -119,11 +144,23 @@ function readForeign(
   reader: SentReader,
   named: NamedKind,
   { spec, older }: { readonly spec: JsonObject; readonly older: OlderForm | undefined },
-): SentSpec {
-  const pathOf = (role: string) => `spec.${named.kind.replicaSpecsField}.${role}`;
-  if (older === undefined) return readKubeflow(reader, named, { spec, pathOf });
+): ReadManifestSpec {
+  const { readSpec, replicaSpecsField } = named.kind;
+  if (readSpec !== undefined) {
+    const read = readSpec(reader, spec);
+    return { spec: { kind: named.name, ...read.spec }, sources: read.sources };
+  }
+  const pathOf = (role: string) => `spec.${replicaSpecsField}.${role}`;
+  if (older === undefined) return inOwnWords(readKubeflow(reader, named, { spec, pathOf }));
   const today = inTodaysForm(reader, spec, { older, kind: named.kind });
-  return readKubeflow(reader, named, { spec: today, pathOf: () => `spec.${older.replicaSpecField}` });
+  return inOwnWords(readKubeflow(reader, named, { spec: today, pathOf: () => `spec.${older.replicaSpecField}` }));
+}
+
+/** A spec, and the members of the manifest that have the values of its members, where that is not plain. */
+type ReadManifestSpec = Pick<SentManifest, "spec" | "sources">;
+
+function inOwnWords(spec: SentSpec): ReadManifestSpec {
+  return { spec, sources: new Map() };
 }
 
 function readKubeflow(
@@ -142,20 +179,13 @@ function readKubeflow(
   });
 }
 
-/** Kubeflow's own controller, and Kueue's for several clusters, which manifests may name. Gangway replaces both. */
-const MANAGERS = ["kubeflow.org/training-operator", "kueue.x-k8s.io/multikueue"];
-
-const MANAGER_SHOWN_MAX = 80;
+const KUBEFLOW_CONTROLLER = "kubeflow.org/training-operator";
 
 /** A run policy without `managedBy`. Fails if that names another manager. */
 function managedHere(reader: SentReader, policy: Json | undefined): Json | undefined {
   if (!isJsonObject(policy)) return policy;
-  const { managedBy, ...rest } = policy;
-  const path = "spec.runPolicy.managedBy";
-  const manager = reader.text(managedBy, path);
-  if (manager && !MANAGERS.includes(manager)) {
-    reader.fail(path, `is managed by ${manager.slice(0, MANAGER_SHOWN_MAX)}; remove managedBy to run it here`);
-  }
+  const { managedBy: manager, ...rest } = policy;
+  managedBy(reader, manager, "spec.runPolicy.managedBy", KUBEFLOW_CONTROLLER);
   return rest;
 }
 

@@ -13,7 +13,10 @@ export type SentMetadata = {
 export type SentManifest = {
   readonly metadata: SentMetadata;
   readonly spec: SentSpec;
-  /** By field of the spec, such as `priority`: the member of the metadata that its value comes from. */
+  /**
+   * By field of the spec, such as `priority` or `kindSpec`: the member of the manifest that its value comes from, if
+   * that is another. Fields below it are below that member, unless they have an entry of their own.
+   */
   readonly sources: ReadonlyMap<string, string>;
   /** What was taken from members of other systems. */
   readonly notes: readonly FieldNote[];

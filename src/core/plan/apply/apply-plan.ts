@@ -4,6 +4,7 @@ import { clusterWords } from "../../job/cluster-text.ts";
 import type { JobEvent } from "../../job/event.ts";
 import { isDraining, isEvicted, isMoving, isSuspended, type Job, liveAdmission, shrinksTo } from "../../job/job.ts";
 import type { PlannedRun } from "../../job/placement/placement.ts";
+import { reasonFor } from "../../job/reason-for.ts";
 import { memberCount, replicaKey } from "../../job/roles.ts";
 import { isSetAside } from "../../job/set-aside.ts";
 import { totalReplicas } from "../../job/spec.ts";
@@ -69,7 +70,7 @@ function leave(job: Job, number: number, nowMs: number) {
     status: undone(status, { reason: CLUSTER_LOST, message }, nowMs),
     admissions: job.admissions.map((one) => (one === live ? admission : one)),
   };
-  const event: JobEvent = { type: "Warning", reason: `${job.spec.kind}${CLUSTER_LOST}`, message };
+  const event: JobEvent = { type: "Warning", reason: reasonFor(job.spec.kind, CLUSTER_LOST), message };
   return { after, admission, event };
 }
 
@@ -142,7 +143,7 @@ function grow(job: Job, planned: PlannedAdmission) {
   const where = clusterWords({ ...live, name: live.cluster ?? "" });
   const event: JobEvent = {
     type: "Normal",
-    reason: `${kind}Grown`,
+    reason: reasonFor(kind, "Grown"),
     message: `${kind} ${job.name} has grown to ${size} members in ${where}.`,
   };
   return { before: job, after: { ...job, admissions, version: job.version + 1 }, admission, event };

@@ -1,5 +1,5 @@
 import type { Json, JsonObject } from "../../../runtime/json.ts";
-import { arrayAt, isJsonObject, objectAt, stringAt, stringMapAt } from "../../../runtime/json.ts";
+import { arrayAt, isJsonObject, objectAt, stringAt } from "../../../runtime/json.ts";
 import type { JsonMeter } from "../../../runtime/json-bytes.ts";
 import { LABEL } from "../../job/labels.ts";
 import type { PlannedPlace } from "../../job/placement/placement.ts";
@@ -18,6 +18,7 @@ import {
 } from "../variables.ts";
 import { mapContainers } from "../with-named.ts";
 import { admissionLabels, type Ownership, replicaLabels } from "./build-labels.ts";
+import { describedPod, hostOf, type PodIdentity } from "./pod-identity.ts";
 import { steeredTo } from "./steer-pod.ts";
 
 /** One attempt of one replica, and the parts that its kind adds to the pod. */
@@ -36,9 +37,10 @@ export type PodReplica = {
   readonly nodeLabels: Readonly<Record<string, string>>;
   /** The node that the pod is planned on. Null: none is, or the cluster's own gang scheduler chooses. */
   readonly place: PlannedPlace | null;
+  readonly identity: PodIdentity;
   /** Environment by container name. It takes the place of the container's own variables of the same names. */
   readonly env: Readonly<Record<string, readonly JsonObject[]>>;
-  /** By container name: variables that a container gets unless it has its own of the same names. */
+  /** By name: variables that a container or init container gets unless it has its own of the same names. */
   readonly defaultEnv: Readonly<Record<string, readonly JsonObject[]>>;
   readonly initContainers: readonly JsonObject[];
   readonly volumes: readonly JsonObject[];
@@ -95,24 +97,25 @@ function filler<T>({ template, annotations, inputs, ...of }: PodReplica, maker: 
 /** `made`: what a command or an argument becomes. */
 function buildWith(ownership: Ownership, replica: PodReplica, made: (text: string) => Json): JsonObject {
   const { template } = replica;
-  const metadata = objectAt(template, "metadata");
+  const { labels, ...described } = describedPod(objectAt(template, "metadata"), replica.identity);
   const env = environmentOf(replica.variables);
   const podSpec = mapContainers(objectAt(template, "spec"), (container) => withVariables(container, env, made));
   return {
     apiVersion: "v1",
     kind: "Pod",
     metadata: {
-      ...described(metadata),
+      ...described,
       name: replica.name,
       namespace: ownership.job.namespace,
-      labels: { ...stringMapAt(metadata, "labels"), ...podLabels(ownership, replica) },
+      labels: { ...labels, ...podLabels(ownership, replica) },
     },
     spec: {
       ...podSpec,
       ...placing(podSpec, replica),
-      ...appended(podSpec, "initContainers", replica.initContainers),
+      ...initContainersOf(podSpec, replica),
       ...appended(podSpec, "volumes", replica.volumes),
       ...withAccount(podSpec, replica.serviceAccount),
+      ...hostOf(replica.identity),
       containers: arrayAt(podSpec, "containers").map((container) => buildContainer(container, replica)),
       restartPolicy: podRestartPolicy(replica),
     },
@@ -125,12 +128,19 @@ function placing(podSpec: JsonObject, { nodeLabels, place }: PodReplica): JsonOb
   return place === null ? labeled : steeredTo({ ...podSpec, ...labeled }, place);
 }
 
-/**
- * The annotations of a template. Its other metadata stays behind: a finalizer would keep the pod for ever, an owner
- * would take it away, and a resource version would make its creation fail.
- */
-function described({ annotations }: JsonObject): JsonObject {
-  return isJsonObject(annotations) ? { annotations } : {};
+/** The template's own init containers, which get the kind's default variables, and then those of the kind. */
+function initContainersOf(podSpec: JsonObject, { initContainers, defaultEnv }: PodReplica): JsonObject {
+  const own = arrayAt(podSpec, "initContainers");
+  if (own.every((one) => defaultEnv[stringAt(one, "name") ?? ""] === undefined)) {
+    return appended(podSpec, "initContainers", initContainers);
+  }
+  return { initContainers: [...own.map((one) => withDefaults(one, defaultEnv)), ...initContainers] };
+}
+
+function withDefaults(container: Json, defaultEnv: PodReplica["defaultEnv"]): Json {
+  if (!isJsonObject(container)) return container;
+  const missing = missingEnv(container, defaultEnv[stringAt(container, "name") ?? ""] ?? []);
+  return { ...container, ...appended(container, "env", missing) };
 }
 
 function podLabels(ownership: Ownership, replica: PodReplica): Record<string, string> {
@@ -177,8 +187,7 @@ function withVariables(
 function buildContainer(container: Json, replica: PodReplica): Json {
   if (!isJsonObject(container)) return container;
   const name = stringAt(container, "name") ?? "";
-  const defaults = missingEnv(container, replica.defaultEnv[name] ?? []);
-  const complete = { ...container, ...appended(container, "env", defaults) };
+  const complete = objectAt({ container: withDefaults(container, replica.defaultEnv) }, "container");
   const port = replica.port?.container === name ? replica.port : null;
   const ports = arrayAt(container, "ports");
   const declared = port === null || ports.some((one) => stringAt(one, "name") === port.name);

@@ -5,9 +5,10 @@ import { asksInterruptible, specNow, staysInterruptible } from "../../job/interr
 import type { Job } from "../../job/job.ts";
 import { anchorName } from "../../job/names.ts";
 import type { PlannedPlaces } from "../../job/placement/placement.ts";
+import { partOf, replicaKey } from "../../job/roles.ts";
 import type { GangAdmission } from "../../job/status.ts";
 import { defaultContainerOf, servicePortsOf } from "../../kinds/containers.ts";
-import type { Gang, Kind } from "../../kinds/kind.ts";
+import type { Gang, Kind, Replica } from "../../kinds/kind.ts";
 import { buildAnchor } from "../../pods/build/build-anchor.ts";
 import type { BuildConfig } from "../../pods/build/build-config.ts";
 import type { Ownership } from "../../pods/build/build-labels.ts";
@@ -111,7 +112,7 @@ export function podReplica(target: BuildTarget, slot: PodSlot): PodReplica {
   const { job, kind, admission } = target;
   const spec = specNow(job).replicaSpecs[slot.role];
   const template = spec?.template ?? {};
-  const made = kind.clusterSpec({ ...gangOf(target), role: slot.role, index: slot.index });
+  const made = kind.clusterSpec(replicaOf(target, slot));
   const container = stringAt(defaultContainerOf(objectAt(template, "spec"), kind), "name") ?? "";
   return {
     name: slot.name,
@@ -125,6 +126,7 @@ export function podReplica(target: BuildTarget, slot: PodSlot): PodReplica {
     interruptible: interruptibleOf(job, slot.role),
     place: placeOf(target, slot),
     nodeLabels: podNodeLabels(podRequests(objectAt(template, "spec")), ofRole(admission.flavorLabels, slot.role)),
+    identity: made,
     env: made.env,
     defaultEnv: made.defaultEnv ?? {},
     initContainers: made.initContainers,
@@ -145,6 +147,13 @@ export function podReplica(target: BuildTarget, slot: PodSlot): PodReplica {
     inputs: job.spec.inputs ?? {},
     port: kind.defaultPort === null ? null : { container, ...kind.defaultPort },
   };
+}
+
+/** A member's attempt, as its kind is asked about it. */
+function replicaOf(target: BuildTarget, { role, index: member, attempt }: PodSlot): Replica {
+  const { attempts } = target.job.status;
+  const index = partOf(attempts, role, member);
+  return { ...gangOf(target), role, index, attempt, failures: attempts.failures?.[replicaKey(role, index)] ?? 0 };
 }
 
 /**

@@ -3,7 +3,7 @@ import { append } from "../../../runtime/lists.ts";
 import { LABEL } from "../../job/labels.ts";
 import { placesIn } from "../../job/placement/placement.ts";
 import { keptMembers } from "../../job/roles.ts";
-import type { GangAdmission } from "../../job/status.ts";
+import type { GangAdmission, ReplicaKey } from "../../job/status.ts";
 import type { PodReplica } from "../../pods/build/build-pod.ts";
 import { REQUESTED_SPEC_ANNOTATION } from "../../pods/build/pod-group.ts";
 import { hasEnded, type PodView } from "../../pods/read/pod-view.ts";
@@ -33,13 +33,14 @@ export type TooLargePod = Extract<PodChoice, { readonly kind: "tooLarge" }>;
 
 /**
  * Creates the objects that a live gang lacks, and deletes those that it no longer needs. The anchor comes first, then
- * the PodGroup, services and pods. Returns a pod that is too large to be built; then nothing is created.
+ * the PodGroup, services and pods. `waiting`: members that get no pod yet. Returns a pod that is too large to be built;
+ * then nothing is created.
  */
 export function syncObjects(
   draft: Draft,
   inputs: Inputs,
   admission: GangAdmission,
-  arranged: JudgedArrangement,
+  { arranged, waiting }: { readonly arranged: JudgedArrangement; readonly waiting: ReadonlySet<ReplicaKey> },
 ): "synced" | TooLargePod {
   const { job, kind, nowMs, config } = inputs;
   const { scheduler } = arranged.gang;
@@ -47,7 +48,7 @@ export function syncObjects(
   const draftJob = { ...job, status: draft.status };
   const places = placesIn(inputs.placement);
   const target: BuildTarget = { job: draftJob, kind, admission: kept, build: config.build, scheduler, places };
-  const due = duePods(draft, inputs, { admission: kept, arranged });
+  const due = duePods(draft, inputs, { admission: kept, arranged }).filter(({ key }) => !waiting.has(key));
   const chosen = choosePods(target, due);
   if (chosen.kind === "tooLarge") return chosen;
   if (chosen.more) draft.recheckAtMs.push(nowMs + MORE_PODS_MS);

@@ -25,6 +25,7 @@ const replica: PodReplica = {
   interruptible: null,
   place: null,
   nodeLabels: {},
+  identity: {},
   env: { main: [{ name: "RANK", value: "2" }] },
   defaultEnv: {},
   initContainers: [],

@@ -1,0 +1,176 @@
+/** Finds what a batch Job says that Kubernetes refuses, or that Gangway does not serve. */
+import { arrayAt, type Json, type JsonObject, numberAt, objectAt, stringAt } from "../../../runtime/json.ts";
+import { append } from "../../../runtime/lists.ts";
+import type { FieldError, SentSpec } from "../../job/request/sent.ts";
+import { BATCH_ROLE } from "./batch-spec.ts";
+import { countOf, readRanges } from "./index-ranges.ts";
+
+const RULES_MAX = 20;
+const EXIT_CODES_MAX = 255;
+const CONDITIONS_MAX = 20;
+/** Each part of the work that has ended is in the job's record. */
+const PARTS_MAX = 10_000;
+
+/** Paths of a spec in Gangway's own form. */
+const REPLICA = `spec.replicaSpecs.${BATCH_ROLE}`;
+const FIELDS = "spec.kindSpec";
+
+/** The parts of a job that the rules below ask. */
+type Sent = {
+  readonly fields: JsonObject;
+  readonly members: number;
+  readonly isIndexed: boolean;
+  readonly completions: number | null;
+  readonly restartPolicy: string;
+  readonly containers: readonly string[];
+};
+
+/** The errors in a batch Job that has passed its schema. Source: `ValidateJobSpec` of Kubernetes. */
+export function validateBatch({ replicaSpecs, runPolicy, kindSpec: fields = {} }: SentSpec): readonly FieldError[] {
+  const replica = Object.entries(replicaSpecs).find(([role]) => role.toLowerCase() === BATCH_ROLE.toLowerCase())?.[1];
+  const members = replica?.replicas ?? 1;
+  const isIndexed = stringAt(fields, "completionMode") === "Indexed";
+  const podSpec = objectAt(replica?.template, "spec");
+  const sent: Sent = {
+    fields,
+    members,
+    isIndexed,
+    completions: numberAt(fields, "completions") ?? (isIndexed ? members : null),
+    restartPolicy: replica?.restartPolicy ?? "Never",
+    containers: ["containers", "initContainers"].flatMap((member) =>
+      arrayAt(podSpec, member).map((one) => stringAt(one, "name") ?? ""),
+    ),
+  };
+  return [
+    ...restartErrors(sent),
+    ...limitErrors(sent, runPolicy),
+    ...indexErrors(sent),
+    ...failureErrors(sent),
+    ...successErrors(sent),
+  ];
+}
+
+function restartErrors({ restartPolicy }: Sent): readonly FieldError[] {
+  if (restartPolicy === "OnFailure" || restartPolicy === "Never") return [];
+  return [{ path: `${REPLICA}.restartPolicy`, message: "must be OnFailure or Never" }];
+}
+
+function limitErrors({ members, completions }: Sent, runPolicy: SentSpec["runPolicy"]): readonly FieldError[] {
+  const errors: FieldError[] = [];
+  if (runPolicy?.backoffLimit !== undefined) {
+    errors.push({ path: "spec.runPolicy.backoffLimit", message: "must be omitted: kindSpec.backoffLimit counts" });
+  }
+  if (runPolicy?.restartScope === "GANG") {
+    errors.push({ path: "spec.runPolicy.restartScope", message: "must be REPLICA: pods of a Job restart one by one" });
+  }
+  if (completions !== null && completions > members && completions > PARTS_MAX) {
+    const message = `must be at most ${PARTS_MAX}, or the number of pods that run at once`;
+    errors.push({ path: `${FIELDS}.completions`, message });
+  }
+  if (completions !== null && completions < members) {
+    const message = `must be at most the number of completions, ${completions}`;
+    errors.push({ path: `${REPLICA}.replicas`, message });
+  }
+  return errors;
+}
+
+function indexErrors({ fields, isIndexed, completions }: Sent): readonly FieldError[] {
+  const [perIndex, maxFailed] = ["backoffLimitPerIndex", "maxFailedIndexes"].map((name) => numberAt(fields, name));
+  const errors: FieldError[] = [];
+  if (perIndex !== undefined && !isIndexed) {
+    errors.push({ path: `${FIELDS}.backoffLimitPerIndex`, message: "needs completionMode Indexed" });
+  }
+  if (maxFailed !== undefined && perIndex === undefined) {
+    errors.push({ path: `${FIELDS}.maxFailedIndexes`, message: "needs backoffLimitPerIndex" });
+  } else if (maxFailed !== undefined && completions !== null && maxFailed > completions) {
+    errors.push({ path: `${FIELDS}.maxFailedIndexes`, message: `must be at most completions, ${completions}` });
+  }
+  return errors;
+}
+
+function failureErrors(sent: Sent): readonly FieldError[] {
+  const { fields, restartPolicy } = sent;
+  const policy = objectAt(fields, "podFailurePolicy");
+  if (Object.keys(policy).length === 0) return [];
+  const path = `${FIELDS}.podFailurePolicy`;
+  const rules = arrayAt(policy, "rules");
+  const errors: FieldError[] = [];
+  if (restartPolicy !== "Never") {
+    errors.push({ path: `${REPLICA}.restartPolicy`, message: "must be Never beside a podFailurePolicy" });
+  }
+  if (stringAt(fields, "podReplacementPolicy") === "TerminatingOrFailed") {
+    errors.push({ path: `${FIELDS}.podReplacementPolicy`, message: "must be Failed beside a podFailurePolicy" });
+  }
+  if (rules.length > RULES_MAX) errors.push({ path: `${path}.rules`, message: `must have at most ${RULES_MAX} rules` });
+  else {
+    append(
+      errors,
+      rules.flatMap((rule, at) => ruleErrors(sent, rule, `${path}.rules[${at}]`)),
+    );
+  }
+  return errors;
+}
+
+function ruleErrors({ fields, containers }: Sent, rule: Json, path: string): readonly FieldError[] {
+  const codes = objectAt(rule, "onExitCodes");
+  const conditions = arrayAt(rule, "onPodConditions");
+  const hasCodes = Object.keys(codes).length > 0;
+  const errors: FieldError[] = [];
+  if (hasCodes === conditions.length > 0) {
+    errors.push({ path, message: "must have one of onExitCodes and onPodConditions" });
+  }
+  if (stringAt(rule, "action") === "FailIndex" && numberAt(fields, "backoffLimitPerIndex") === undefined) {
+    errors.push({ path: `${path}.action`, message: "is FailIndex, which needs backoffLimitPerIndex" });
+  }
+  if (conditions.length > CONDITIONS_MAX) {
+    errors.push({ path: `${path}.onPodConditions`, message: `must have at most ${CONDITIONS_MAX} conditions` });
+  }
+  if (hasCodes) append(errors, codeErrors(codes, containers, `${path}.onExitCodes`));
+  return errors;
+}
+
+function codeErrors(codes: JsonObject, containers: readonly string[], path: string): readonly FieldError[] {
+  const values = arrayAt(codes, "values").map(Number);
+  const container = stringAt(codes, "containerName");
+  const errors: FieldError[] = [];
+  if (container !== undefined && !containers.includes(container)) {
+    errors.push({ path: `${path}.containerName`, message: "must be a container or init container of the template" });
+  }
+  if (values.length > EXIT_CODES_MAX) {
+    errors.push({ path: `${path}.values`, message: `must have at most ${EXIT_CODES_MAX} exit codes` });
+  } else if (values.some((value, at) => at > 0 && value <= (values[at - 1] ?? 0))) {
+    errors.push({ path: `${path}.values`, message: "must rise" });
+  }
+  if (stringAt(codes, "operator") === "In" && values.includes(0)) {
+    errors.push({ path: `${path}.values`, message: "must not have 0 with the operator In: 0 is no failure" });
+  }
+  return errors;
+}
+
+function successErrors({ fields, isIndexed, completions }: Sent): readonly FieldError[] {
+  const policy = objectAt(fields, "successPolicy");
+  if (Object.keys(policy).length === 0) return [];
+  const path = `${FIELDS}.successPolicy`;
+  if (!isIndexed) return [{ path, message: "needs completionMode Indexed" }];
+  const rules = arrayAt(policy, "rules");
+  if (rules.length > RULES_MAX) return [{ path: `${path}.rules`, message: `must have at most ${RULES_MAX} rules` }];
+  return rules.flatMap((rule, at) => successRuleErrors(rule, `${path}.rules[${at}]`, completions ?? 0));
+}
+
+function successRuleErrors(rule: Json, path: string, completions: number): readonly FieldError[] {
+  const indexes = stringAt(rule, "succeededIndexes");
+  const count = numberAt(rule, "succeededCount");
+  if (indexes === undefined && count === undefined) {
+    return [{ path, message: "must have succeededIndexes, succeededCount or both" }];
+  }
+  const ranges = indexes === undefined ? null : readRanges(indexes);
+  if (indexes !== undefined && ranges === null) {
+    return [{ path: `${path}.succeededIndexes`, message: "must be rising indexes and ranges, such as 0,2-5" }];
+  }
+  if (ranges !== null && (ranges.at(-1)?.last ?? 0) >= completions) {
+    return [{ path: `${path}.succeededIndexes`, message: `must have indexes below completions, ${completions}` }];
+  }
+  const most = ranges === null ? completions : countOf(ranges);
+  if (count === undefined || count <= most) return [];
+  return [{ path: `${path}.succeededCount`, message: `must be at most the number of its indexes, ${most}` }];
+}

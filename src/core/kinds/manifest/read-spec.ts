@@ -1,0 +1,13 @@
+import type { JsonObject } from "../../../runtime/json.ts";
+import type { SentSpec } from "../../job/request/sent.ts";
+import type { SentReader } from "./sent-reader.ts";
+
+/**
+ * Reads the spec of a manifest in the kind's own form. Names every wrong member to the reader, sets no defaults, and
+ * never throws. `sources`: by member of the spec in Gangway's form, such as `replicaSpecs.Worker.template`, the member
+ * of the manifest that has its value, such as `spec.template`.
+ */
+export type ReadSpec = (
+  reader: SentReader,
+  spec: JsonObject,
+) => { readonly spec: Omit<SentSpec, "kind">; readonly sources: ReadonlyMap<string, string> };

@@ -1,0 +1,138 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import fc from "fast-check";
+import { isTerminal } from "../../../src/core/job/status.ts";
+import { objectAt, stringMapAt } from "../../../src/runtime/json.ts";
+import { Stage } from "../../tools/conformance/kinds/stage.ts";
+import { submit } from "../../tools/conformance/kinds/submit.ts";
+
+const INDEX_LABEL = "batch.kubernetes.io/job-completion-index";
+
+/** What happens to the n-th living pod, or to the job. */
+const event = fc.oneof(
+  { weight: 5, arbitrary: fc.record({ of: fc.nat({ max: 5 }), what: fc.constant("run") }) },
+  { weight: 4, arbitrary: fc.record({ of: fc.nat({ max: 5 }), what: fc.constant("succeed") }) },
+  { weight: 3, arbitrary: fc.record({ of: fc.nat({ max: 5 }), what: fc.constant("fail") }) },
+  { weight: 1, arbitrary: fc.record({ of: fc.nat({ max: 5 }), what: fc.constant("delete") }) },
+  { weight: 1, arbitrary: fc.record({ of: fc.constant(0), what: fc.constantFrom("suspend", "resume") }) },
+  { weight: 3, arbitrary: fc.record({ of: fc.nat({ max: 700 }), what: fc.constant("wait") }) },
+);
+
+const world = fc.record({
+  parallelism: fc.integer({ min: 1, max: 3 }),
+  more: fc.integer({ min: 0, max: 3 }),
+  limits: fc.constantFrom(
+    { backoffLimit: 2 },
+    { backoffLimit: 50 },
+    { backoffLimitPerIndex: 1 },
+    { backoffLimitPerIndex: 0, maxFailedIndexes: 1 },
+  ),
+  events: fc.array(event, { maxLength: 30 }),
+});
+
+type World = typeof world extends fc.Arbitrary<infer T> ? T : never;
+
+function stageOf({ parallelism, more, limits }: World): Stage {
+  const manifest = {
+    apiVersion: "batch/v1",
+    kind: "Job",
+    metadata: { name: "j" },
+    spec: {
+      completionMode: "Indexed",
+      parallelism,
+      completions: parallelism + more,
+      ...limits,
+      template: { spec: { restartPolicy: "Never", containers: [{ name: "main", image: "i" }] } },
+    },
+  };
+  const submitted = submit(manifest, "ns");
+  assert.equal(submitted.kind, "accepted", JSON.stringify(submitted));
+  return new Stage((submitted as Extract<typeof submitted, { kind: "accepted" }>).sent);
+}
+
+function living(stage: Stage) {
+  return stage.pods.filter(({ phase, terminating }) => (phase === "Pending" || phase === "Running") && !terminating);
+}
+
+function indexOf(pod: { readonly json: Parameters<typeof objectAt>[0] }): number {
+  return Number(stringMapAt(objectAt(pod.json, "metadata"), "labels")[INDEX_LABEL]);
+}
+
+/** What the parts of the work have been through. */
+class History {
+  readonly succeeded = new Set<number>();
+  readonly failures = new Map<number, number>();
+  readonly everStarted = new Set<string>();
+
+  failuresOf(index: number): number {
+    return this.failures.get(index) ?? 0;
+  }
+
+  get allFailures(): number {
+    return [...this.failures.values()].reduce((sum, count) => sum + count, 0);
+  }
+}
+
+function play(stage: Stage, history: History, { of, what }: { readonly of: number; readonly what: string }): void {
+  if (what === "wait") stage.carryOut({ wait: of });
+  else if (what === "suspend" || what === "resume")
+    stage.carryOut({ update: { spec: { suspend: what === "suspend" } } });
+  else {
+    const pod = living(stage)[of];
+    if (pod === undefined) return;
+    const index = indexOf(pod);
+    const pods = `${pod.name}-X`;
+    if (what === "succeed") history.succeeded.add(index);
+    const counts = what === "fail" || (what === "delete" && pod.phase === "Running");
+    if (counts) history.failures.set(index, history.failuresOf(index) + 1);
+    if (what === "delete") stage.carryOut({ deletePods: pods });
+    else stage.carryOut({ pods, phase: { run: "Running", succeed: "Succeeded", fail: "Failed" }[what] ?? "" });
+  }
+}
+
+function checkLaws(stage: Stage, history: History, { parallelism, more, limits }: World): void {
+  const { status } = stage.job;
+  const completions = parallelism + more;
+  const indexes = living(stage).map(indexOf);
+  assert.equal(new Set(indexes).size, indexes.length, "no part is done by two pods at once");
+  assert.ok(indexes.length <= parallelism, "no more pods than were admitted");
+  for (const index of indexes) {
+    assert.ok(index >= 0 && index < completions, "no part that the work does not have");
+    assert.ok(!history.succeeded.has(index), `part ${index}, which was done, is not done again`);
+  }
+  const counted = Object.values(status.attempts.failures ?? {}).reduce((sum, count) => sum + count, 0);
+  assert.equal(counted, history.allFailures, "each failure is counted once");
+  const perIndex = "backoffLimitPerIndex" in limits ? limits.backoffLimitPerIndex : null;
+  const failed = [...history.failures].filter(([, count]) => perIndex !== null && count > perIndex).length;
+  const most = "maxFailedIndexes" in limits ? limits.maxFailedIndexes : null;
+  const limit = "backoffLimit" in limits ? limits.backoffLimit : Number.POSITIVE_INFINITY;
+  const isDone = history.succeeded.size + failed >= completions;
+  const fails = history.allFailures > limit || (most !== null && failed > most) || (isDone && failed > 0);
+  if (fails) assert.equal(status.phase, "FAILED");
+  else if (isDone) assert.equal(status.phase, "SUCCEEDED");
+  else assert.ok(!isTerminal(status), `the job goes on, but is ${status.phase}: ${status.failure?.message}`);
+}
+
+test("a batch Job does each part of its work once, however its pods end, and ends by its limits", () => {
+  fc.assert(
+    fc.property(world, (given) => {
+      const stage = stageOf(given);
+      const history = new History();
+      for (const one of given.events) {
+        if (isTerminal(stage.job.status)) break;
+        play(stage, history, one);
+        checkLaws(stage, history, given);
+      }
+      // Left alone, the work that can be done is done.
+      if (isTerminal(stage.job.status) || stage.job.spec.runPolicy.suspend === true) return;
+      for (let left = 0; left < 20 && !isTerminal(stage.job.status); left++) {
+        play(stage, history, { of: 700, what: "wait" });
+        play(stage, history, { of: 0, what: "run" });
+        play(stage, history, { of: 0, what: "succeed" });
+        checkLaws(stage, history, given);
+      }
+      assert.ok(isTerminal(stage.job.status), `the job comes to its end, and is ${stage.job.status.phase}`);
+    }),
+    { numRuns: 150 },
+  );
+});

@@ -1,0 +1,49 @@
+import type { JsonObject } from "../../../../src/runtime/json.ts";
+import { arrayAt, objectAt, stringAt } from "../../../../src/runtime/json.ts";
+import { OWN_KINDS } from "../../../support/kinds.ts";
+import { compareCreated, comparePresent, compareVerdict } from "./compare.ts";
+import { Stage } from "./stage.ts";
+import { submit } from "./submit.ts";
+
+type KindCase = { readonly input: JsonObject; readonly expected: JsonObject };
+
+/** Runs a case of a kind's controller, and returns the differences. Null: it is none, or its kind is not served. */
+export function runKind({ input, expected }: KindCase): readonly string[] | null {
+  const manifest = objectAt(input, "manifest");
+  const kind = OWN_KINDS.ofManifest(stringAt(manifest, "apiVersion") ?? "", stringAt(manifest, "kind") ?? "");
+  if (kind === undefined) return null;
+  const submitted = submit(manifest, stringAt(input, "namespace") ?? "default");
+  const refused = expected["refused"] === undefined ? null : objectAt(expected, "refused");
+  if (submitted.kind === "refused") {
+    return refused === null
+      ? [`the job is refused because of ${submitted.fields.join(", ")}`]
+      : unnamedFields(refused, submitted.fields);
+  }
+  if (refused !== null) return [`the job is accepted; expected: ${stringAt(refused, "message")}`];
+  const stage = new Stage(submitted.sent);
+  const created = objectAt(expected, "created");
+  const errors = [...compareState(stage, created, new Set())];
+  for (const [at, step] of arrayAt(expected, "steps").entries()) {
+    const before = new Set(stage.pods.map(({ uid }) => uid));
+    const event = objectAt(step, "event");
+    const why = stage.carryOut(event);
+    const found = why === null ? compareState(stage, objectAt(step, "after"), before) : [why];
+    errors.push(...found.map((text) => `step ${at + 1} (${JSON.stringify(event)}): ${text}`));
+  }
+  return errors;
+}
+
+function compareState(stage: Stage, expected: JsonObject, before: ReadonlySet<string>): readonly string[] {
+  return [
+    ...compareCreated(expected, stage.pods, before),
+    ...comparePresent(expected, stage.pods),
+    ...compareVerdict(expected, stage.job),
+  ];
+}
+
+/** The fields that the other controller names and Gangway does not. */
+function unnamedFields(refused: JsonObject, fields: readonly string[]): readonly string[] {
+  const wanted = arrayAt(refused, "causes").map((cause) => stringAt(cause, "field") ?? "");
+  const missing = wanted.filter((field) => !fields.some((one) => one === field || one.endsWith(`.${field}`)));
+  return missing.map((field) => `the refusal does not name ${field}, only ${fields.join(", ")}`);
+}

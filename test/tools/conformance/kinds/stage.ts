@@ -1,0 +1,172 @@
+import type { Job } from "../../../../src/core/job/job.ts";
+import { liveAdmission } from "../../../../src/core/job/job.ts";
+import type { SentJob } from "../../../../src/core/job/request/sent.ts";
+import { isTerminal } from "../../../../src/core/job/status.ts";
+import { changeJob } from "../../../../src/core/kinds/change-job.ts";
+import { kindOfJob } from "../../../../src/core/kinds/registry.ts";
+import { reconcile } from "../../../../src/core/reconcile/reconcile.ts";
+import type { JsonObject } from "../../../../src/runtime/json.ts";
+import { arrayAt, numberAt, objectAt, stringAt, stringMapAt } from "../../../../src/runtime/json.ts";
+import { admit, CONFIG, jobOf, recorded, START_MS, TinyCluster } from "../../../core/reconcile/world.ts";
+import { OWN_KINDS } from "../../../support/kinds.ts";
+
+/** More steps than any case needs until nothing moves. */
+const STEPS_MAX = 50;
+const CLUSTER = "conformance";
+const INDEX_LABEL = "batch.kubernetes.io/job-completion-index";
+
+/** A pod as cases name it: without the random suffix of other controllers. */
+export type StagedPod = {
+  readonly name: string;
+  readonly uid: string;
+  readonly phase: string;
+  readonly terminating: boolean;
+  readonly json: JsonObject;
+};
+
+/** A job in one cluster, admitted with all its members, on a clock that only events move. */
+export class Stage {
+  readonly #cluster = new TinyCluster(CLUSTER);
+  job: Job;
+  #nowMs = START_MS;
+  #admissions = 0;
+  /** Pods that had ended when they were deleted. */
+  readonly #past: StagedPod[] = [];
+
+  constructor(sent: SentJob) {
+    const { name, namespace, labels, annotations } = sent;
+    this.job = jobOf(sent.spec, { name, namespace, labels, annotations });
+    this.settle();
+  }
+
+  /** Steps the job until nothing moves any more. */
+  settle(): void {
+    for (let step = 0; step < STEPS_MAX; step++) {
+      this.#admitWaiting();
+      const before = JSON.stringify([this.job.status, this.#cluster.things]);
+      const decision = reconcile(
+        this.job,
+        [this.#cluster.observe({ nowMs: this.#nowMs, lagMs: 0 })],
+        this.#nowMs,
+        CONFIG,
+      );
+      this.job = recorded(this.job, decision);
+      for (const action of decision.actions) this.#cluster.act(action, this.#nowMs);
+      this.#collect();
+      if (JSON.stringify([this.job.status, this.#cluster.things]) === before) return;
+    }
+    throw new Error(`the job still moves after ${STEPS_MAX} steps`);
+  }
+
+  #admitWaiting(): void {
+    const { status, spec } = this.job;
+    const waits = !isTerminal(status) && liveAdmission(this.job) === null && spec.runPolicy.suspend !== true;
+    if (!waits || status.phase === "SUSPENDED") return;
+    this.#admissions += 1;
+    this.job = admit(this.job, { cluster: CLUSTER, nowMs: this.#nowMs, number: this.#admissions });
+  }
+
+  /** Pods that are being deleted go. */
+  #collect(): void {
+    const going = this.#pods().filter(({ terminating }) => terminating);
+    const ended = going.filter(({ phase }) => phase === "Failed" || phase === "Succeeded");
+    this.#past.push(...ended.map((pod) => ({ ...pod, terminating: false })));
+    this.#cluster.collect();
+  }
+
+  #pods(): readonly StagedPod[] {
+    return this.#cluster.pods().map(({ uid, json, deleting }) => {
+      const phase = stringAt(objectAt(json, "status"), "phase") ?? "";
+      return { name: this.#nameOf(json), uid, phase, terminating: deleting, json };
+    });
+  }
+
+  /** A pod with an index has the name of the other controller; others share the name of their job. */
+  #nameOf(pod: JsonObject): string {
+    const metadata = objectAt(pod, "metadata");
+    const isIndexed = stringMapAt(metadata, "labels")[INDEX_LABEL] !== undefined;
+    return isIndexed ? (stringAt(metadata, "name") ?? "") : this.job.name;
+  }
+
+  get pods(): readonly StagedPod[] {
+    return [...this.#past, ...this.#pods()];
+  }
+
+  /** Carries out an event. Null: done. Else why it is not understood. */
+  carryOut(event: JsonObject): string | null {
+    const { pods, deletePods, bind, wait } = event;
+    if ("update" in event) return this.#update(objectAt(event, "update"));
+    if (typeof pods === "string") {
+      this.#change(pods, event, ({ json }) => ({ json: { ...json, status: statusOf(json, event) } }));
+    } else if (typeof deletePods === "string") {
+      this.#change(deletePods, event, () => ({ deleting: true, deletedMs: this.#nowMs }));
+    } else if (typeof bind === "string") {
+      const nodeName = stringAt(event, "node") ?? "";
+      this.#change(bind, event, ({ json }) => ({ json: { ...json, spec: { ...objectAt(json, "spec"), nodeName } } }));
+    } else if (typeof wait === "number") this.#nowMs += wait * 1000;
+    else if ("delete" in event) this.job = { ...this.job, deleteTimeMs: this.#nowMs };
+    else return `the event ${Object.keys(event).join(", ")} is not known`;
+    this.settle();
+    return null;
+  }
+
+  /** The living pods whose name matches, the first ones if the event says how many. */
+  #chosen(glob: string, event: JsonObject): readonly StagedPod[] {
+    const pattern = new RegExp(`^${glob.replaceAll(/[.+?^${}()|[\]\\]/g, "\\$&").replaceAll("*", ".*")}$`);
+    const wantsTerminating = event["ofTerminating"] === true;
+    const living = this.#pods()
+      .filter(({ phase }) => phase !== "Failed" && phase !== "Succeeded")
+      .filter(({ terminating }) => terminating === wantsTerminating)
+      .filter(({ name }) => pattern.test(`${name}-X`))
+      .sort((a, b) => (a.name < b.name ? -1 : 1));
+    return living.slice(0, numberAt(event, "count") ?? living.length);
+  }
+
+  #change(glob: string, event: JsonObject, changed: (pod: StagedPod) => Parameters<TinyCluster["change"]>[1]): void {
+    for (const pod of this.#chosen(glob, event)) {
+      const thing = this.#cluster.pods().find(({ uid }) => uid === pod.uid);
+      if (thing !== undefined) this.#cluster.change(thing, changed(pod));
+    }
+  }
+
+  #update(changed: JsonObject): string | null {
+    const spec = objectAt(changed, "spec");
+    const { suspend, parallelism, completions: _follows, ...others } = spec;
+    const [other] = Object.keys(others);
+    if (other !== undefined) return `UpdateJob cannot change ${other}`;
+    const wanted = {
+      version: null,
+      ...(typeof suspend === "boolean" ? { suspend } : {}),
+      ...(typeof parallelism === "number" ? { replicas: { Worker: parallelism } } : {}),
+    };
+    const decided = changeJob(this.job, kindOfJob(OWN_KINDS, this.job), wanted, this.#nowMs);
+    if (decided.kind === "changed") this.job = decided.job;
+    this.settle();
+    return null;
+  }
+}
+
+/** The status that an event writes. Failed without an exit code: 1; other containers end with 0. */
+function statusOf(pod: JsonObject, event: JsonObject): JsonObject {
+  const phase = stringAt(event, "phase") ?? "Running";
+  const names = arrayAt(objectAt(pod, "spec"), "containers").map((one) => stringAt(one, "name") ?? "");
+  const meant = stringAt(event, "container") ?? names[0];
+  const exitCode = numberAt(event, "exitCode") ?? (phase === "Failed" ? 1 : 0);
+  const ended = phase === "Failed" || phase === "Succeeded";
+  const isReady = phase === "Running" && event["ready"] !== false;
+  const containerStatuses = names.map((name) => ({
+    name,
+    restartCount: name === meant ? (numberAt(event, "restartCount") ?? 0) : 0,
+    ready: isReady,
+    state: ended ? { terminated: { exitCode: name === meant ? exitCode : 0 } } : { running: {} },
+  }));
+  const conditions = [...arrayAt(event, "conditions"), ...(isReady ? [{ type: "Ready", status: "True" }] : [])];
+  const [reason, message] = [stringAt(event, "reason"), stringAt(event, "message")];
+  return {
+    phase,
+    conditions,
+    containerStatuses,
+    ...(reason === undefined ? {} : { reason }),
+    ...(message === undefined ? {} : { message }),
+  };
+}
