@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { toJson } from "@bufbuild/protobuf";
 import fc from "fast-check";
-import { readManifest } from "../../src/cli/manifest/manifest.ts";
+import { readManifest } from "../../src/manifest/read-manifest.ts";
 import { readManifests } from "../../src/cli/manifest/read-manifests.ts";
 import { processIo } from "../../src/cli/shell/process-io.ts";
 import { JobSchema } from "../../src/gen/gangway/v1/job_pb.ts";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { pathSpeller } from "../../src/cli/manifest/spell-paths.ts";
+import { pathSpeller } from "../../src/manifest/spell-paths.ts";
 import { startFixture } from "../api/fixture.ts";
 import { pytorchManifest, run } from "./harness.ts";
 

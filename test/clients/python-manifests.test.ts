@@ -4,7 +4,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { suite, test } from "node:test";
 import { toJson } from "@bufbuild/protobuf";
-import { readManifest } from "../../src/cli/manifest/manifest.ts";
+import { readManifest } from "../../src/manifest/read-manifest.ts";
 import { JobSchema } from "../../src/gen/gangway/v1/job_pb.ts";
 import { arrayAt, isJsonObject, type Json } from "../../src/runtime/json.ts";
 import { parseDocuments } from "../cli/parse-documents.ts";

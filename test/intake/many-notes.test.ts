@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { invalidFields } from "../../src/api/rpc/rpc-error.ts";
-import { readManifest } from "../../src/cli/manifest/manifest.ts";
+import { readManifest } from "../../src/manifest/read-manifest.ts";
 import { NAMESPACE_RULES } from "../../src/core/admin/namespace.ts";
 import { NOTES_MAX } from "../../src/core/job/request/notes.ts";
 import type { FieldNote } from "../../src/core/job/request/sent.ts";

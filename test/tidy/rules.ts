@@ -9,7 +9,7 @@ const ADAPTER_FOLDERS: Readonly<Record<string, readonly string[]>> = {
   store: ["db", "fleet", "ledger", "admin", "jobs", "planning"],
   counters: ["in-process", "redis"],
 };
-const FOLDERS = [...STAGES, "compose", "config", "cli", "core", "adapters", "telemetry", "runtime", "gen"];
+const FOLDERS = [...STAGES, "compose", "config", "cli", "core", "adapters", "telemetry", "runtime", "gen", "manifest"];
 /** The files that may be at the root of `src`. */
 const ROOT_FILES = ["main.ts"];
 const READ_ENVIRONMENT = ["config/client-config.ts", "config/config.ts"];
@@ -269,13 +269,15 @@ function importRules(from: string, target: string): readonly string[] {
   if (room === "runtime" && own && targetRoom !== "runtime") return broken("runtime has no domain words");
   if (room === "telemetry" && own && !["telemetry", "runtime", "core"].includes(targetRoom))
     return broken("telemetry knows no stage and no adapter");
+  if (room === "manifest" && own && !["manifest", "core", "runtime", "gen"].includes(targetRoom))
+    return broken("manifests are read by the command line and by the service");
   const isolated = [...STAGES, "adapters", "cli"];
   if (isolated.includes(room ?? "") && own && isolated.includes(targetRoom)) {
     const same = room === targetRoom && (room !== "adapters" || inner === targetInner);
     if (!same) return broken("stages, adapters and the command line do not import each other");
   }
-  if (targetRoom === "gen" && !["api", "cli", "gen"].includes(room ?? "") && from !== "main.ts")
-    return broken("proto types stop in api");
+  if (targetRoom === "gen" && !["api", "cli", "gen", "manifest"].includes(room ?? "") && from !== "main.ts")
+    return broken("proto types stop in api and manifest");
   if (target.startsWith("@kubernetes/") && !from.startsWith("adapters/cluster/"))
     return broken("Kubernetes types stop in the cluster adapter");
   if (/^(pg|@electric-sql|node-pg-migrate)/.test(target) && !from.startsWith("adapters/store/"))

@@ -2708,7 +2708,7 @@ VERDICT_NEVER: Verdict
 class CreateJobRequest(Message):
     @property
     def job(self) -> Job:
-        """Required."""
+        """Required. With a manifest, only metadata.namespace counts, and the rest may be omitted."""
     request_id: str
     """An idempotency key, unique within the namespace. For at least 7 days, a call with the same id and the same
     job returns the job that the first call created. At most 128 characters. Empty: only the job's name makes
@@ -2720,6 +2720,13 @@ class CreateJobRequest(Message):
     """True: warnings about the job, such as unknown fields in a template, become errors. The warning that clusters
     are simulated does not: it is not about the job.
     """
+    @property
+    def manifest(self) -> Struct:
+        """A manifest as its users write it, in place of the job's spec: of kubeflow.org/v1, batch/v1 or
+        gangway.dev/v1. Its name, labels and annotations are those of the job. Its metadata.namespace must be
+        job.metadata.namespace, or omitted. Errors name its fields, such as manifest.spec.template. At most 4
+        MiB of keys and texts, and 200,000 values.
+        """
     def __init__(
         self,
         *,
@@ -2727,6 +2734,7 @@ class CreateJobRequest(Message):
         request_id: str | None = ...,
         validate_only: bool | None = ...,
         strict: bool | None = ...,
+        manifest: Struct | None = ...,
     ) -> None: ...
 
 class CreateJobResponse(Message):
@@ -3281,11 +3289,15 @@ class QuotaRefusal(Message):
 class SimulateJobRequest(Message):
     @property
     def job(self) -> Job:
-        """Checked and defaulted as by CreateJob. Required."""
+        """Checked and defaulted as by CreateJob. Required, as there."""
+    @property
+    def manifest(self) -> Struct:
+        """In place of the job's spec, as in CreateJob."""
     def __init__(
         self,
         *,
         job: Job | None = ...,
+        manifest: Struct | None = ...,
     ) -> None: ...
 
 class SimulateJobResponse(Message):

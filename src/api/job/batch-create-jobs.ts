@@ -13,12 +13,13 @@ import { mapInTurns } from "../../runtime/map-in-turns.ts";
 import type { CallContext } from "../rpc/call.ts";
 import { checkRequest } from "../rpc/check-request.ts";
 import { invalidFields, type OnInternalError, statusMessageOf } from "../rpc/rpc-error.ts";
-import { checkSubmission, type SubmitPorts, toResponse } from "./create-job.ts";
+import { asInRequest, checkSubmission, type SubmitPorts, toResponse } from "./create-job.ts";
 import { foreseer } from "./foresee-job.ts";
+import { type RequestedJob, requestedJob } from "./request-manifest.ts";
 
 type Result = MessageInitShape<typeof BatchCreateJobsResultSchema>;
 type CheckedRequest =
-  | { readonly kind: "ok"; readonly submission: ForeseenSubmission }
+  | { readonly kind: "ok"; readonly submission: ForeseenSubmission; readonly asked: RequestedJob }
   | { readonly kind: "refused"; readonly cause: unknown };
 
 /** A job with many mistakes takes milliseconds to check. After so many jobs, other calls get a turn. */
@@ -46,7 +47,12 @@ export async function batchCreateJobs(
       return {
         result: {
           case: "response",
-          value: toResponse(outcome, { sent: one.submission.job, view: shown, access: context.access, kinds }),
+          value: toResponse(asInRequest(outcome, one.asked), {
+            sent: one.submission.job,
+            view: shown,
+            access: context.access,
+            kinds,
+          }),
         },
       };
     } catch (cause) {
@@ -57,7 +63,7 @@ export async function batchCreateJobs(
 }
 
 async function check(
-  { intake, foresee }: SubmitPorts,
+  { intake, foresee, kinds }: SubmitPorts,
   {
     request,
     batch,
@@ -71,9 +77,11 @@ async function check(
     if (passed !== undefined) throw invalidFields([passed]);
     access.checkItem(request, batch);
     const violations = checkRequest(CreateJobRequestSchema, request);
-    const submission = await checkSubmission(intake, request, { ...context, violations });
+    const asked = requestedJob(request, { violations, strict: request.strict, kinds });
+    const submission = await checkSubmission(intake, { ...request, asked }, context);
     return {
       kind: "ok",
+      asked,
       submission: { ...submission, foresee: foreseer(foresee, { ...context, strict: request.strict }) },
     };
   } catch (cause) {

@@ -2,6 +2,7 @@ import { status } from "@grpc/grpc-js";
 import type { JobView } from "../../core/job/request/list.ts";
 import type { QueueAccess, Submission, SubmitOutcome } from "../../core/job/request/requests.ts";
 import type { FieldNote, SentJob } from "../../core/job/request/sent.ts";
+import type { Registry } from "../../core/kinds/registry.ts";
 import { type CreateJobRequest, CreateJobResponse_Outcome } from "../../gen/gangway/v1/job_service_pb.ts";
 import type { ForeseeJob, JobIntake } from "../ports.ts";
 import { noRoomFor } from "../rpc/admin-outcome.ts";
@@ -15,6 +16,7 @@ import { sentJob } from "./convert-sent.ts";
 import { foreseer } from "./foresee-job.ts";
 import { maySeeClusters, sightOf, withoutOthers } from "./hide-others.ts";
 import { noRoomError } from "./no-room.ts";
+import { type RequestedJob, requestedJob } from "./request-manifest.ts";
 
 const OUTCOME = {
   created: CreateJobResponse_Outcome.CREATED,
@@ -26,7 +28,7 @@ const OUTCOME = {
 const RETRY_WHILE_DELETED_MS = 5000;
 
 /** Takes jobs, and tells of each one whether it can ever run. */
-export type SubmitPorts = { readonly intake: JobIntake; readonly foresee: ForeseeJob; readonly kinds: KindNames };
+export type SubmitPorts = { readonly intake: JobIntake; readonly foresee: ForeseeJob; readonly kinds: Registry };
 
 /** Creates a job. Reports broken constraints of the proto together with the errors that intake finds. */
 export async function createJob(
@@ -34,9 +36,19 @@ export async function createJob(
   request: CreateJobRequest,
   context: CallContext,
 ): Promise<ReturnType<typeof toResponse>> {
-  const made = await checkSubmission(intake, request, context);
+  const asked = requestedJob(request, { ...context, strict: request.strict, kinds });
+  const made = await checkSubmission(intake, { ...request, asked }, context);
   const checked = { ...made, foresee: foreseer(foresee, { ...context, strict: request.strict }) };
-  return toResponse(await intake.submit(checked), { sent: checked.job, view: "FULL", access: context.access, kinds });
+  const shown = { sent: checked.job, view: "FULL", access: context.access, kinds } as const;
+  return toResponse(asInRequest(await intake.submit(checked), asked), shown);
+}
+
+/** An outcome whose fields are named as the request has them, with what was found in its manifest. */
+export function asInRequest(outcome: SubmitOutcome, { named, warnings }: RequestedJob): SubmitOutcome {
+  if (outcome.kind === "invalid") {
+    return { ...outcome, violations: outcome.violations.map(named), warnings: outcome.warnings.map(named) };
+  }
+  return "job" in outcome ? { ...outcome, warnings: [...warnings, ...outcome.warnings.map(named)] } : outcome;
 }
 
 /**
@@ -44,11 +56,12 @@ export async function createJob(
  */
 export async function checkSubmission(
   intake: JobIntake,
-  request: Pick<CreateJobRequest, "job" | "requestId" | "strict" | "validateOnly">,
-  { violations, identity, access }: Pick<CallContext, "violations" | "identity" | "access">,
+  request: Pick<CreateJobRequest, "requestId" | "strict" | "validateOnly"> & { readonly asked: RequestedJob },
+  { identity, access }: Pick<CallContext, "identity" | "access">,
 ): Promise<Submission> {
-  const sent = request.job === undefined ? null : sentJob(request.job);
-  const { requestId, strict, validateOnly } = request;
+  const { requestId, strict, validateOnly, asked } = request;
+  const { violations } = asked;
+  const sent = asked.job === undefined ? null : sentJob(asked.job);
   const seesCluster = maySeeClusters(access, []) ?? undefined;
   const queueAccess = access.enforced ? { queueAccess: queueAccessOf(access) } : {};
   const clusterAccess = seesCluster === undefined ? {} : { seesCluster };
@@ -63,7 +76,7 @@ export async function checkSubmission(
       ...clusterAccess,
     };
   }
-  const more = sent === null ? [] : await intake.check({ job: sent, ...queueAccess });
+  const more = sent === null ? [] : (await intake.check({ job: sent, ...queueAccess })).map(asked.named);
   // With `strict`, warnings are errors.
   const isError = ({ isWarning }: FieldNote) => strict || isWarning !== true;
   const errors = more.filter(isError).map(({ isWarning: _, ...note }) => note);

@@ -63,7 +63,7 @@ export function jobService({
     cancelJob: (request, context) => cancelJob({ intake, kinds }, request, context),
     deleteJob: (request, context) => deleteJob({ intake, kinds }, request, context),
     explainJob: (request, context) => explainJob({ reads, kinds, simulate, clock }, request, context),
-    simulateJob: (request, context) => simulateJob({ intake, simulate }, request, context),
+    simulateJob: (request, context) => simulateJob({ intake, simulate, kinds }, request, context),
     listJobEvents: (request, context) => listJobEvents(reads, request, context),
     listJobPods: (request, { signal }) => listJobPods({ reads, pods, kinds, clock }, request, signal),
     listKinds: async () => listKinds(kinds),

@@ -2,6 +2,7 @@
 import { clusterWords } from "../../core/job/cluster-text.ts";
 import { shownFlavors } from "../../core/job/flavor-labels.ts";
 import type { Job } from "../../core/job/job.ts";
+import type { Registry } from "../../core/kinds/registry.ts";
 import type { PlannedAdmission } from "../../core/plan/model/plan-types.ts";
 import type { SimulatedVerdict, Simulation } from "../../core/plan/model/simulation.ts";
 import { type SimulateJobRequest, Verdict } from "../../gen/gangway/v1/job_service_pb.ts";
@@ -9,8 +10,9 @@ import { invariant } from "../../runtime/assert.ts";
 import type { JobIntake, SimulateJob } from "../ports.ts";
 import type { CallContext } from "../rpc/call.ts";
 import { toProtoClusterRefusal, toProtoQuotaRefusal } from "./convert-refusal.ts";
-import { checkSubmission, refusedSubmission, toProtoWarning } from "./create-job.ts";
+import { asInRequest, checkSubmission, refusedSubmission, toProtoWarning } from "./create-job.ts";
 import { simulationTo } from "./hide-others.ts";
+import { requestedJob } from "./request-manifest.ts";
 
 const VERDICT: Readonly<Record<SimulatedVerdict, Verdict>> = {
   FITS_NOW: Verdict.FITS_NOW,
@@ -20,16 +22,19 @@ const VERDICT: Readonly<Record<SimulatedVerdict, Verdict>> = {
 
 /** Judges the job that a request would create, and creates nothing. Throws as `createJob` does if it is refused. */
 export async function simulateJob(
-  { intake, simulate }: { readonly intake: JobIntake; readonly simulate: SimulateJob },
-  { job }: SimulateJobRequest,
+  { intake, simulate, kinds }: { readonly intake: JobIntake; readonly simulate: SimulateJob; readonly kinds: Registry },
+  { job, manifest }: SimulateJobRequest,
   context: CallContext,
 ) {
-  const request = { ...(job === undefined ? {} : { job }), requestId: "", strict: false, validateOnly: true };
+  const asked = requestedJob({ job, manifest }, { ...context, strict: false, kinds });
+  const request = { asked, requestId: "", strict: false, validateOnly: true };
   const submission = await checkSubmission(intake, request, context);
   const made = await intake.make(submission);
   if (made.kind === "refused") {
     invariant(!("job" in made.answer), "a submission without a request id has no earlier answer");
-    throw refusedSubmission(made.answer, submission.job, context.access);
+    const answer = asInRequest(made.answer, asked);
+    invariant(!("job" in answer), "a refusal stays one");
+    throw refusedSubmission(answer, submission.job, context.access);
   }
   const judged = await simulate(made.job, context.signal);
   // The caller has left, so the answer reaches no one.
@@ -45,7 +50,7 @@ export async function simulateJob(
     }),
     quotas: quotas.map(toProtoQuotaRefusal),
     ...(admission && { admission: toProtoPlanned(admission) }),
-    warnings: made.warnings.map(toProtoWarning),
+    warnings: [...asked.warnings, ...made.warnings.map(asked.named)].map(toProtoWarning),
   };
 }
 

@@ -3,9 +3,9 @@ import { NoteList } from "../../core/job/request/notes.ts";
 import type { FieldNote } from "../../core/job/request/sent.ts";
 import type { Registry } from "../../core/kinds/registry.ts";
 import type { Job } from "../../gen/gangway/v1/job_pb.ts";
+import { type DefaultNamespace, foreignName, type ManifestRules, readManifest } from "../../manifest/read-manifest.ts";
 import { arrayAt, isJsonObject } from "../../runtime/json.ts";
 import { type DocumentStep, type ManifestDocument, readDocuments } from "./documents.ts";
-import { type DefaultNamespace, foreignName, type ManifestRules, readManifest } from "./manifest.ts";
 import { type ManifestSource, readSources, type SourceIo } from "./sources.ts";
 
 /**

@@ -1,8 +1,8 @@
 import { Option } from "commander";
+import type { ManifestRules } from "../../manifest/read-manifest.ts";
 import type { Run } from "../run/run-command.ts";
 import { CommandFailure, EXIT, usageFailure } from "../shell/exit.ts";
 import { GroupedNotes } from "./grouped-notes.ts";
-import type { ManifestRules } from "./manifest.ts";
 import { type ReadyManifest, readManifests } from "./read-manifests.ts";
 
 /** `-f` of commands that read manifests. */

@@ -18,9 +18,9 @@ import {
   RunPolicySchema,
   SchedulingPolicySchema,
 } from "../../gen/gangway/v1/job_pb.ts";
+import { sentToProto } from "../../manifest/sent-to-proto.ts";
 import type { Json } from "../../runtime/json.ts";
 import { usageFailure } from "../shell/exit.ts";
-import { sentToProto } from "./sent-to-proto.ts";
 
 /** The values of a command's options by the names that they have in code. */
 type Options = Readonly<Record<string, unknown>>;

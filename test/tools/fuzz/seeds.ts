@@ -2,7 +2,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { fromBinary, toBinary } from "@bufbuild/protobuf";
 import { parseAllDocuments } from "yaml";
-import { readManifest } from "../../../src/cli/manifest/manifest.ts";
+import { readManifest } from "../../../src/manifest/read-manifest.ts";
 import { JobSchema } from "../../../src/gen/gangway/v1/job_pb.ts";
 import { OWN_KINDS } from "../../support/kinds.ts";
 import type { Maker } from "./generate.ts";

@@ -1,4 +1,4 @@
-import { readManifest } from "../../../../src/cli/manifest/manifest.ts";
+import { readManifest } from "../../../../src/manifest/read-manifest.ts";
 import type { SentJob } from "../../../../src/core/job/request/sent.ts";
 import { fromManifest } from "../../../../src/core/kinds/manifest/from-manifest.ts";
 import { checkSpec } from "../../../../src/intake/check-spec.ts";

@@ -1,6 +1,6 @@
 import type { DescMessage, MessageInitShape } from "@bufbuild/protobuf";
 import { durationFromMs } from "@bufbuild/protobuf/wkt";
-import type { SentReplicaSpec, SentRunPolicy, SentSchedulingPolicy, SentSpec } from "../../core/job/request/sent.ts";
+import type { SentReplicaSpec, SentRunPolicy, SentSchedulingPolicy, SentSpec } from "../core/job/request/sent.ts";
 import {
   CleanPodPolicy,
   type JobSpecSchema,
@@ -10,7 +10,7 @@ import {
   RestartScope,
   type RunPolicySchema,
   type SchedulingPolicySchema,
-} from "../../gen/gangway/v1/job_pb.ts";
+} from "../gen/gangway/v1/job_pb.ts";
 
 const CLEAN_POD_POLICY = { All: CleanPodPolicy.ALL, Running: CleanPodPolicy.RUNNING, None: CleanPodPolicy.NONE };
 const RESTART_POLICY = {

@@ -1,10 +1,10 @@
 /** Finds the members of a manifest that Gangway does not use, and says where they belong. */
 
-import type { FieldNote } from "../../core/job/request/sent.ts";
-import type { Kind } from "../../core/kinds/kind.ts";
-import { OWN_SPEC_FIELDS, RUN_POLICY_FIELDS } from "../../core/kinds/manifest/from-manifest.ts";
-import { nameHelp } from "../../core/pods/nearest-name.ts";
-import { type JsonObject, objectAt } from "../../runtime/json.ts";
+import type { FieldNote } from "../core/job/request/sent.ts";
+import type { Kind } from "../core/kinds/kind.ts";
+import { OWN_SPEC_FIELDS, RUN_POLICY_FIELDS } from "../core/kinds/manifest/from-manifest.ts";
+import { nameHelp } from "../core/pods/nearest-name.ts";
+import { type JsonObject, objectAt } from "../runtime/json.ts";
 
 const MEMBERS = ["apiVersion", "kind", "metadata", "spec"];
 const METADATA = ["name", "generateName", "namespace", "labels", "annotations"];
