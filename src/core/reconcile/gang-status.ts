@@ -4,6 +4,7 @@
  */
 
 import type { JobEvent } from "../job/event.ts";
+import { memberOf } from "../job/roles.ts";
 import { isTerminal, type MemberEnd, type PodFacts, type PodPhases, type ReplicaStatus } from "../job/status.ts";
 import { PODS_TOLD_MAX, type TaskPhase } from "../job/task-info.ts";
 import { podFacts } from "../pods/read/pod-facts.ts";
@@ -13,7 +14,7 @@ import { exitCodeIn, isActive, roleStates } from "./count-failures.ts";
 import { changeCondition, type Draft, type Inputs, reasonOf } from "./decision-draft.ts";
 import { failedText } from "./end-gang.ts";
 import type { JudgedArrangement, JudgedSlot } from "./judge-pods.ts";
-import { gangState } from "./kind-rules.ts";
+import { endsOf, gangState } from "./kind-rules.ts";
 import { hasSucceeded, type SlotFailure } from "./member-ends.ts";
 
 /** Writes how many pods are active or have ended, and the phases of the first pods. */
@@ -32,7 +33,25 @@ export function showPods(
     nowMs: inputs.nowMs,
     forGood: ({ pod }) => pod !== null && forGood.has(pod.uid),
   });
-  draft.status = { ...draft.status, replicaStatuses: replicaStatuses(arranged), pods };
+  const counted = replicaStatuses(arranged);
+  const statuses = inputs.kind.rules === undefined ? counted : withParts(counted, inputs, { arranged, failures });
+  draft.status = { ...draft.status, replicaStatuses: statuses, pods };
+}
+
+/** Of a kind with rules, parts of the work have succeeded or failed: a member may have done several. */
+function withParts(
+  counted: Record<string, ReplicaStatus>,
+  { job }: Pick<Inputs, "job">,
+  { arranged, failures }: { readonly arranged: Arrangement; readonly failures: readonly SlotFailure[] },
+): Record<string, ReplicaStatus> {
+  const ends = [...endsOf(arranged.slots, { job, failures })].map(([key, end]) => ({ ...memberOf(key), end }));
+  return Object.fromEntries(
+    Object.entries(counted).map(([role, status]) => {
+      const own = ends.filter((one) => one.role === role);
+      const succeeded = own.filter(({ end }) => end === "SUCCEEDED").length;
+      return [role, { ...status, succeeded, failed: Math.max(status.failed, own.length - succeeded) }];
+    }),
+  );
 }
 
 type Telling = { readonly nowMs: number; readonly forGood: (slot: JudgedSlot) => boolean };

@@ -102,6 +102,8 @@ function checkLaws(stage: Stage, history: History, { parallelism, more, limits }
   }
   const counted = Object.values(status.attempts.failures ?? {}).reduce((sum, count) => sum + count, 0);
   assert.equal(counted, history.allFailures, "each failure is counted once");
+  const shown = status.replicaStatuses["Worker"]?.succeeded ?? 0;
+  if (!isTerminal(status)) assert.equal(shown, history.succeeded.size, "each part that has succeeded is shown");
   const perIndex = "backoffLimitPerIndex" in limits ? limits.backoffLimitPerIndex : null;
   const failed = [...history.failures].filter(([, count]) => perIndex !== null && count > perIndex).length;
   const most = "maxFailedIndexes" in limits ? limits.maxFailedIndexes : null;

@@ -4,6 +4,8 @@ import { pick } from "../../support/random.ts";
 import { SERVICE_KIND, TASK_ENDS } from "./sim-service.ts";
 import { GPU } from "./world.ts";
 
+const BATCH = "Job.v1.batch";
+
 /** A job with pods in one of these queues. `small`: so many fit that it matters which ones run. */
 export function randomJob(
   random: () => number,
@@ -20,9 +22,10 @@ export function randomJob(
     "sim.gangway.dev/exit-code": pick(random, ["0", "0", "0", "1", "137,0", "137,137,1"]),
   };
   const resources = gpus === 0 ? { requests: { cpu: "1" } } : { limits: { [GPU]: String(gpus) } };
-  const kind = pick(random, ["Job", "PyTorchJob", "TFJob", "MPIJob"]);
+  const kind = pick(random, ["Job", "PyTorchJob", "TFJob", "MPIJob", BATCH]);
+  const isBatch = kind === BATCH;
   const container = {
-    name: { Job: "main", PyTorchJob: "pytorch", TFJob: "tensorflow", MPIJob: "mpi" }[kind] ?? "",
+    name: { PyTorchJob: "pytorch", TFJob: "tensorflow", MPIJob: "mpi" }[kind] ?? "main",
     image: "trainer",
     resources,
   };
@@ -37,6 +40,7 @@ export function randomJob(
       kind,
       // The workers of these jobs may come and go while the job runs.
       ...(kind === "TFJob" && random() < 0.6 ? { kindSpec: { enableDynamicWorker: true } } : {}),
+      ...(isBatch ? { kindSpec: batchFields(random, isGangOfFour ? 5 : replicas) } : {}),
       priority: Math.floor(random() * 3),
       replicaSpecs: {
         ...(kind === "MPIJob" ? { Launcher: { template } } : {}),
@@ -44,15 +48,15 @@ export function randomJob(
         ...(kind === "Job" && at % 2 === 1 ? { Early: earlyRole(template) } : {}),
         Worker: {
           replicas: isGangOfFour ? 4 + Math.floor(random() * 2) : replicas,
-          restartPolicy: pick(random, ["ExitCode", "Never", "OnFailure"]),
+          restartPolicy: pick(random, isBatch ? ["Never", "OnFailure"] : ["ExitCode", "Never", "OnFailure"]),
           template,
         },
       },
       runPolicy: {
         // Omitted: limits free what still runs, and other ends keep pods, which end by themselves.
         ...pick(random, [{ cleanPodPolicy: "All" as const }, { cleanPodPolicy: "Running" as const }, {}]),
-        backoffLimit: 3,
-        ...(at % 5 === 4 ? { restartScope: "GANG" as const } : {}),
+        ...(isBatch ? {} : { backoffLimit: 3 }),
+        ...(at % 5 === 4 && !isBatch ? { restartScope: "GANG" as const } : {}),
         systemBackoffLimit: pick(random, [2, 20]),
         activeDeadlineSeconds: pick(random, [600, 600, 60]),
         schedulingPolicy: {
@@ -63,6 +67,16 @@ export function randomJob(
       },
     },
   };
+}
+
+/** Parts of the work, one for each member or more; or a queue of work. */
+function batchFields(random: () => number, members: number): JsonObject {
+  return pick(random, [
+    { completionMode: "Indexed", backoffLimit: 3 },
+    { completionMode: "Indexed", completions: members + 2, backoffLimitPerIndex: 1 },
+    { completions: members + 1 },
+    { backoffLimit: 1 },
+  ]);
 }
 
 /** Two members of the same size, which succeed after a second. */
