@@ -358,7 +358,7 @@ test("ListKinds returns roles, defaults and an example that can be submitted", a
   const { ok } = await call(method.listKinds, {});
   assert.deepEqual(
     ok?.kinds.map((kind) => kind.name),
-    ["PyTorchJob", "TFJob", "MPIJob", "XGBoostJob", "PaddleJob", "JAXJob", "Caffe2Job", "Job"],
+    ["PyTorchJob", "TFJob", "MPIJob", "XGBoostJob", "PaddleJob", "JAXJob", "Caffe2Job", "Job", "Job.v1.batch"],
   );
   const [pytorch, plain] = [ok!.kinds[0], ok!.kinds.at(-1)];
   assert.deepEqual(

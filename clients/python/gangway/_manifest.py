@@ -206,6 +206,9 @@ def _read(reader: _Reader, document: Mapping[str, Any], kinds: Sequence[KindForm
         return None
     name, kind = named
     if not is_own and version != kind.api_version:
+        if version == "batch/v1":
+            reader.fail("apiVersion", "is batch/v1, which this client does not read; send it as CreateJobRequest.manifest")
+            return None
         allowed = f"{kind.api_version} or {OWN_VERSION}"
         reader.fail("apiVersion", f"must be {allowed} for kind {name}, not {version or 'omitted'}")
         return None
