@@ -13,7 +13,6 @@ import { OWN_KINDS } from "../support/kinds.ts";
 import { PYTHON, runPython } from "./python.ts";
 
 const FOLDERS = ["examples", "examples/kinds", "examples/walk", "test/cli/public-manifests"];
-/** An operator's form that no service tells of. */
 /** Manifests that only the service and the command line read. */
 const READ_ELSEWHERE = /apiVersion: (kubeflow.org\/v1alpha1|batch\/v1)/;
 
