@@ -2,8 +2,9 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { fromBinary, toBinary } from "@bufbuild/protobuf";
 import { parseAllDocuments } from "yaml";
-import { readManifest } from "../../../src/manifest/read-manifest.ts";
 import { JobSchema } from "../../../src/gen/gangway/v1/job_pb.ts";
+import { readManifest } from "../../../src/manifest/read-manifest.ts";
+import { isJsonObject, type JsonObject } from "../../../src/runtime/json.ts";
 import { OWN_KINDS } from "../../support/kinds.ts";
 import type { Maker } from "./generate.ts";
 import { podTemplate } from "./json.ts";
@@ -25,18 +26,20 @@ const GPU = "nvidia.com/gpu";
 
 type Seed = (maker: Maker) => Tree;
 
-const MANIFESTS = readManifestsOf("../../../examples", "../../../examples/kinds", "../../../examples/walk");
+const DOCUMENTS = documentsOf("../../../examples", "../../../examples/kinds", "../../../examples/walk");
+const MANIFESTS = DOCUMENTS.flatMap((document) => {
+  const read = readManifest(document, { kinds: OWN_KINDS, namespace: { name: "default", isExplicit: false } });
+  return read.kind === "invalid" ? [] : [toBinary(JobSchema, read.job)];
+});
 
-function readManifestsOf(...folders: readonly string[]): readonly Uint8Array[] {
+function documentsOf(...folders: readonly string[]): readonly JsonObject[] {
   return folders.flatMap((folder) => {
     const path = new URL(`${folder}/`, import.meta.url);
     const files = readdirSync(path).filter((name) => name.endsWith(".yaml"));
     return files.sort().flatMap((name) =>
-      parseAllDocuments(readFileSync(new URL(name, path), "utf8")).flatMap((document) => {
-        const options = { kinds: OWN_KINDS, namespace: { name: "default", isExplicit: false } };
-        const read = readManifest(document.toJS({ maxAliasCount: -1 }), options);
-        return read.kind === "invalid" ? [] : [toBinary(JobSchema, read.job)];
-      }),
+      parseAllDocuments(readFileSync(new URL(name, path), "utf8"))
+        .map((document) => document.toJS({ maxAliasCount: -1 }))
+        .filter(isJsonObject),
     );
   });
 }
@@ -59,6 +62,11 @@ function job({ chance }: Maker): Tree {
 const createJob: Seed = (maker) => {
   const { chance } = maker;
   const requestId = chance.is(0.3) ? `request-${chance.int(0, 99)}` : "";
+  if (chance.is(0.2)) {
+    const namespace = chance.pick(NAMESPACES);
+    const metadata = { name: chance.pick(JOBS), ...(chance.is(0.5) ? { namespace } : {}) };
+    return { job: { metadata: { namespace } }, manifest: { ...chance.pick(DOCUMENTS), metadata } as Tree, requestId };
+  }
   return { job: job(maker), requestId, validateOnly: chance.is(0.2), strict: chance.is(0.2) };
 };
 
