@@ -11,7 +11,7 @@ from ._config import Config, Security, read_config
 from ._documents import documents_of
 from ._flow import Env, Flow
 from ._flows import JobRef, call, place_of
-from ._manifest import KindForm, kind_forms, read_manifest
+from ._manifest import KindForm, kind_forms, request_of
 from ._tokens import LEASE_S_MIN
 from .errors import ManifestError
 
@@ -63,13 +63,13 @@ class Manifests:
         self._namespace = namespace
         self._kinds: list[KindForm] | None = None
 
-    def jobs(self, sources: Iterable[Manifest], namespace: str | None) -> Flow[list[v1.Job]]:
-        """The jobs of all sources. Raises ManifestError with everything that is wrong, before anything is sent."""
-        jobs: list[v1.Job] = []
+    def requests(self, sources: Iterable[Manifest], namespace: str | None) -> Flow[list[v1.CreateJobRequest]]:
+        """The requests for all sources. Raises ManifestError with everything that is wrong, before anything is sent."""
+        requests: list[v1.CreateJobRequest] = []
         problems: list[str] = []
         for source in sources:
             if isinstance(source, v1.Job):
-                jobs.append(self._job(source, namespace))
+                requests.append(v1.CreateJobRequest(job=self._job(source, namespace)))
                 continue
             documents = documents_of(source)
             if not documents:
@@ -78,8 +78,8 @@ class Manifests:
                 kinds = yield from self._served()
                 where = f"document {at + 1}: " if len(documents) > 1 else ""
                 try:
-                    jobs.append(
-                        read_manifest(
+                    requests.append(
+                        request_of(
                             document, kinds, namespace=namespace or self._namespace, is_explicit=namespace is not None
                         )
                     )
@@ -87,14 +87,14 @@ class Manifests:
                     problems += [where + problem for problem in error.problems]
         if problems:
             raise ManifestError(problems)
-        return jobs
+        return requests
 
-    def job(self, source: Manifest, namespace: str | None) -> Flow[v1.Job]:
-        """The only job of a source."""
-        jobs = yield from self.jobs([source], namespace)
-        if len(jobs) != 1:
-            raise ManifestError([f"there are {len(jobs)} jobs in the manifest; submit_all takes several"])
-        return jobs[0]
+    def request(self, source: Manifest, namespace: str | None) -> Flow[v1.CreateJobRequest]:
+        """The request for the only job of a source."""
+        requests = yield from self.requests([source], namespace)
+        if len(requests) != 1:
+            raise ManifestError([f"there are {len(requests)} jobs in the manifest; submit_all takes several"])
+        return requests[0]
 
     def _job(self, given: v1.Job, namespace: str | None) -> v1.Job:
         job = v1.Job()
@@ -110,6 +110,13 @@ class Manifests:
             answer = yield from call(self._env, "JobService/ListKinds", v1.ListKindsRequest())
             self._kinds = kind_forms(answer.kinds)
         return self._kinds
+
+
+def simulation_of(asked: v1.CreateJobRequest) -> v1.SimulateJobRequest:
+    request = v1.SimulateJobRequest(job=asked.job)
+    if asked.HasField("manifest"):
+        request.manifest.CopyFrom(asked.manifest)
+    return request
 
 
 def filter_of(

@@ -124,23 +124,40 @@ def pages(env: Env, name: str, request: Any, field: str, timeout: float | None) 
 
 
 def create(
-    env: Env, job: v1.Job, *, request_id: str | None, validate_only: bool, strict: bool, timeout: float | None
+    env: Env,
+    asked: v1.CreateJobRequest,
+    *,
+    request_id: str | None,
+    validate_only: bool,
+    strict: bool,
+    timeout: float | None,
 ) -> Flow[v1.CreateJobResponse]:
     """Creates one job."""
-    request = v1.CreateJobRequest(job=job, request_id=request_id or "", validate_only=validate_only, strict=strict)
+    request = _asked(asked, request_id=request_id or "", validate_only=validate_only, strict=strict)
     answer: v1.CreateJobResponse = yield from call(env, "JobService/CreateJob", request, timeout)
     _log_warnings(answer)
     return answer
 
 
+def _asked(asked: v1.CreateJobRequest, **settings: Any) -> v1.CreateJobRequest:
+    request = v1.CreateJobRequest(**settings)
+    request.MergeFrom(asked)
+    return request
+
+
 def create_all(
-    env: Env, jobs: Sequence[v1.Job], *, request_ids: Sequence[str] | None, strict: bool, timeout: float | None
+    env: Env,
+    jobs: Sequence[v1.CreateJobRequest],
+    *,
+    request_ids: Sequence[str] | None,
+    strict: bool,
+    timeout: float | None,
 ) -> Flow[list[v1.Job | CallError]]:
     """Creates jobs by as few calls as they fit into. Each has its own outcome."""
     ids = list(request_ids) if request_ids is not None else [""] * len(jobs)
     if len(ids) != len(jobs):
         raise ValueError(f"there are {len(jobs)} jobs and {len(ids)} request ids")
-    requests = [v1.CreateJobRequest(job=job, request_id=one, strict=strict) for job, one in zip(jobs, ids)]
+    requests = [_asked(job, request_id=one, strict=strict) for job, one in zip(jobs, ids)]
     outcomes: list[v1.Job | CallError] = []
     for batch in batches(requests):
         answer = yield from call(env, "JobService/BatchCreateJobs", v1.BatchCreateJobsRequest(requests=batch), timeout)

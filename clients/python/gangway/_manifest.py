@@ -14,6 +14,7 @@ from . import v1
 from ._flow import LOG
 from .errors import ManifestError
 
+OLDER_VERSION = "kubeflow.org/v1alpha1"
 OWN_VERSION = "gangway.dev/v1"
 OWN_PREFIX = "gangway.dev/"
 PROBLEMS_MAX = 100
@@ -58,6 +59,38 @@ def kind_forms(kinds: Sequence[v1.Kind]) -> list[KindForm]:
     return [
         KindForm(one.name, one.api_version, one.replica_specs_field, one.without_pods, one.is_default) for one in kinds
     ]
+
+
+def request_of(
+    document: Any, kinds: Sequence[KindForm], *, namespace: str, is_explicit: bool = False
+) -> v1.CreateJobRequest:
+    """The request that creates the job of a manifest. Raises ManifestError with everything that is wrong.
+
+    Manifests in a form that the service alone knows, such as ``batch/v1``, are sent as they are.
+    """
+    version = document.get("apiVersion") if isinstance(document, Mapping) else None
+    if version not in _read_by_service(kinds):
+        return v1.CreateJobRequest(job=read_manifest(document, kinds, namespace=namespace, is_explicit=is_explicit))
+    metadata = document.get("metadata")
+    own = metadata.get("namespace") if isinstance(metadata, Mapping) else None
+    if is_explicit and own is not None and own != namespace:
+        raise ManifestError([f"metadata.namespace: is {own}, but the call names {namespace}"])
+    place = own if isinstance(own, str) else namespace
+    request = v1.CreateJobRequest()
+    try:
+        json_format.ParseDict({"job": {"metadata": {"namespace": place}}, "manifest": document}, request)
+    except json_format.ParseError as error:
+        raise ManifestError([str(error)]) from error
+    return request
+
+
+def _read_by_service(kinds: Sequence[KindForm]) -> set[str]:
+    """The versions of manifests that the service takes as they are. An older service takes none.
+
+    Kinds with a form of their own have their version and group in their names: ``Job.v1.batch``.
+    """
+    versions = {kind.api_version for kind in kinds if "." in kind.name}
+    return versions | {OLDER_VERSION} if versions else versions
 
 
 def read_manifest(
@@ -206,9 +239,6 @@ def _read(reader: _Reader, document: Mapping[str, Any], kinds: Sequence[KindForm
         return None
     name, kind = named
     if not is_own and version != kind.api_version:
-        if version == "batch/v1":
-            reader.fail("apiVersion", "is batch/v1, which this client does not read; send it as CreateJobRequest.manifest")
-            return None
         allowed = f"{kind.api_version} or {OWN_VERSION}"
         reader.fail("apiVersion", f"must be {allowed} for kind {name}, not {version or 'omitted'}")
         return None

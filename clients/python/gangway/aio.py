@@ -11,7 +11,16 @@ import grpc
 import grpc.aio
 
 from . import v1
-from ._arguments import Manifest, Manifests, config_of, filter_of, log_request, suspend_request, token_request
+from ._arguments import (
+    Manifest,
+    Manifests,
+    config_of,
+    filter_of,
+    log_request,
+    simulation_of,
+    suspend_request,
+    token_request,
+)
 from ._flow import LOG, Call, Effect, Emit, Env, Flow, Next, Open, Pause
 from ._flows import (
     JobEvent,
@@ -126,7 +135,7 @@ class AsyncClient:
         timeout: float | None = None,
     ) -> v1.Job:
         """Creates a job, and returns it as the service has recorded it. Logs what is probably a mistake in it."""
-        read = await self._run(self._manifests.job(job, namespace))
+        read = await self._run(self._manifests.request(job, namespace))
         flow = create(
             self._env, read, request_id=request_id, validate_only=validate_only, strict=strict, timeout=timeout
         )
@@ -142,13 +151,13 @@ class AsyncClient:
         timeout: float | None = None,
     ) -> List[v1.Job | CallError]:
         """Creates many jobs by few calls. Returns the job or the error of each one, in their order."""
-        read = await self._run(self._manifests.jobs(jobs, namespace))
+        read = await self._run(self._manifests.requests(jobs, namespace))
         return await self._run(create_all(self._env, read, request_ids=request_ids, strict=strict, timeout=timeout))
 
     async def simulate(self, job: Manifest, *, namespace: str | None = None) -> v1.SimulateJobResponse:
         """Says whether a job could run, now or later, and on which clusters. Creates nothing."""
-        read = await self._run(self._manifests.job(job, namespace))
-        return await self.jobs.SimulateJob(v1.SimulateJobRequest(job=read))
+        read = await self._run(self._manifests.request(job, namespace))
+        return await self.jobs.SimulateJob(simulation_of(read))
 
     async def get(self, job: JobRef) -> v1.Job:
         """The job as it is now. Raises NotFound."""

@@ -10,7 +10,16 @@ from typing import TYPE_CHECKING, Any, Callable, Iterable, Iterator, List, Mappi
 import grpc
 
 from . import v1
-from ._arguments import Manifest, Manifests, config_of, filter_of, log_request, suspend_request, token_request
+from ._arguments import (
+    Manifest,
+    Manifests,
+    config_of,
+    filter_of,
+    log_request,
+    simulation_of,
+    suspend_request,
+    token_request,
+)
 from ._flow import LOG, Call, Effect, Emit, Env, Flow, Next, Open, Pause
 from ._flows import (
     JobEvent,
@@ -143,7 +152,7 @@ class Client:
         strict: probable mistakes are errors. timeout: seconds, with all tries; omitted: 60.
         Raises ManifestError, InvalidArgument, AlreadyExists, NotFound for a namespace that does not exist, and others.
         """
-        read = self._run(self._manifests.job(job, namespace))
+        read = self._run(self._manifests.request(job, namespace))
         flow = create(
             self._env, read, request_id=request_id, validate_only=validate_only, strict=strict, timeout=timeout
         )
@@ -164,13 +173,13 @@ class Client:
         timeout: seconds for each call of up to 1,000 jobs; omitted: 60.
         Raises ManifestError before anything is created, and CallError if a call fails as a whole.
         """
-        read = self._run(self._manifests.jobs(jobs, namespace))
+        read = self._run(self._manifests.requests(jobs, namespace))
         return self._run(create_all(self._env, read, request_ids=request_ids, strict=strict, timeout=timeout))
 
     def simulate(self, job: Manifest, *, namespace: str | None = None) -> v1.SimulateJobResponse:
         """Says whether a job could run, now or later, and on which clusters. Creates nothing."""
-        read = self._run(self._manifests.job(job, namespace))
-        return self.jobs.SimulateJob(v1.SimulateJobRequest(job=read))
+        read = self._run(self._manifests.request(job, namespace))
+        return self.jobs.SimulateJob(simulation_of(read))
 
     def get(self, job: JobRef) -> v1.Job:
         """The job as it is now. Raises NotFound."""

@@ -69,6 +69,25 @@ class Jobs(Live):
         with self.assertRaises(gangway.JobCancelled):
             self.client.wait(made)
 
+    def test_a_manifest_that_the_service_reads_is_sent_as_it_is(self) -> None:
+        spec = {"restartPolicy": "Never", "containers": [{"name": "main", "image": IMAGE}]}
+        document: dict[str, Any] = {
+            "apiVersion": "batch/v1",
+            "kind": "Job",
+            "metadata": {"name": "python-batch"},
+            "spec": {"completions": 2, "parallelism": 2, "template": {"spec": spec}},
+        }
+        made = self.client.submit(document, validate_only=True)
+        self.assertEqual((made.spec.kind, made.spec.replica_specs["Worker"].replicas), ("Job.v1.batch", 2))
+        (both,) = self.client.submit_all([document])
+        self.assertIsInstance(both, v1.Job)
+        self.assertTrue(self.client.simulate(document).summary)
+        self.client.delete("python-batch")
+        document["spec"]["backofLimit"] = 1
+        with self.assertRaises(gangway.InvalidArgument) as caught:
+            self.client.submit(document)
+        self.assertIn("manifest.spec.backofLimit", str(caught.exception))
+
     def test_manifests_are_taken_as_text_file_and_object(self) -> None:
         container = {"name": "main", "image": IMAGE}
         document: dict[str, Any] = {

@@ -23,6 +23,10 @@ def job(name: str) -> v1.Job:
     return v1.Job(metadata=v1.Metadata(name=name))
 
 
+def asked(name: str) -> v1.CreateJobRequest:
+    return v1.CreateJobRequest(job=job(name))
+
+
 class Calls(unittest.TestCase):
     def test_a_call_is_repeated_as_it_is_until_it_is_answered(self) -> None:
         service = Scripted(unavailable(), errors.call_error("DEADLINE_EXCEEDED", ""), v1.GetJobResponse(job=job("a")))
@@ -54,7 +58,7 @@ class Calls(unittest.TestCase):
         service = Scripted(unavailable(), v1.CreateJobResponse(job=job("a")))
         options = {"request_id": None, "validate_only": False, "strict": False, "timeout": None}
         with self.assertLogs("gangway"):
-            service.run(create(service.env, job("a"), **options))  # type: ignore[arg-type]
+            service.run(create(service.env, asked("a"), **options))  # type: ignore[arg-type]
         first, second = (one.request.request_id for one in service.calls)
         self.assertEqual(first, second)
         self.assertGreaterEqual(len(first), 32)
@@ -97,7 +101,7 @@ class Calls(unittest.TestCase):
         )
         service = Scripted(answer)
         made, error = service.run(
-            create_all(service.env, [job("a"), job("b")], request_ids=None, strict=False, timeout=None)
+            create_all(service.env, [asked("a"), asked("b")], request_ids=None, strict=False, timeout=None)
         )
         self.assertEqual(made.metadata.name, "a")
         self.assertIsInstance(error, errors.AlreadyExists)

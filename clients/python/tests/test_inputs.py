@@ -58,7 +58,7 @@ class ReadingManifests(unittest.TestCase):
         service = Scripted(kinds)
         manifests = Manifests(service.env, "team")
         for _ in range(2):
-            self.assertEqual(service.run(manifests.job(pytorch(), None)).metadata.namespace, "team")
+            self.assertEqual(service.run(manifests.request(pytorch(), None)).job.metadata.namespace, "team")
         self.assertEqual(len(service.calls), 1)
 
     def test_phases_are_words(self) -> None:
