@@ -2443,6 +2443,12 @@ class ReplicaStatus(Message):
         """The same as a structure. Deprecated in Kubeflow: use selector."""
     active_at_end: int
     """How many of the succeeded pods still ran when the job succeeded: the clean-pod policy may have deleted them."""
+    succeeded_parts: str
+    """Of a Job of batch/v1: the parts of its work that have succeeded, by their numbers, such as 0,2-5; with
+    completion mode Indexed these are its indexes. At most 64 KiB; longer lists end with an ellipsis.
+    """
+    failed_parts: str
+    """The parts that have failed for good."""
     def __init__(
         self,
         *,
@@ -2452,6 +2458,8 @@ class ReplicaStatus(Message):
         selector: str | None = ...,
         label_selector: LabelSelector | None = ...,
         active_at_end: int | None = ...,
+        succeeded_parts: str | None = ...,
+        failed_parts: str | None = ...,
     ) -> None: ...
 
 class LabelSelector(Message):

@@ -9,6 +9,7 @@ import { currentAdmission, isDraining, type Job } from "../../core/job/job.ts";
 import type { PlannedNodes } from "../../core/job/placement/pod-places.ts";
 import type { Concern } from "../../core/job/request/concerns.ts";
 import type { JobView, ShownJob } from "../../core/job/request/list.ts";
+import { endedParts } from "../../core/job/roles.ts";
 import {
   type JobSpec,
   type ReplicaSpec,
@@ -16,7 +17,7 @@ import {
   type SchedulingPolicy,
   totalReplicas,
 } from "../../core/job/spec.ts";
-import type { Admission, Attempts, Condition, Failure, ReplicaStatus } from "../../core/job/status.ts";
+import type { Admission, Attempts, Condition, Failure, MemberEnd, ReplicaStatus } from "../../core/job/status.ts";
 import { recordedPods } from "../../core/kinds/job-pods.ts";
 import type { Kind } from "../../core/kinds/kind.ts";
 import type { ContainerLogLink } from "../../core/kinds/log-links.ts";
@@ -188,6 +189,7 @@ function toProtoStatus(
       toProtoReplicaStatus(
         counts,
         replicaSelector(job, { role, operatorName: kinds.kindOf(job.spec.kind)?.operatorName }),
+        (end) => endedParts(status, role, end),
       ),
     ),
     startTime: toTimestamp(status.startTimeMs),
@@ -229,9 +231,11 @@ function toProtoCondition(condition: Condition): MessageInitShape<typeof JobCond
 function toProtoReplicaStatus(
   { active, succeeded, failed, activeAtEnd = 0 }: ReplicaStatus,
   matchLabels: Record<string, string>,
+  partsOf: (end: MemberEnd) => string,
 ): MessageInitShape<typeof ReplicaStatusSchema> {
+  const parts = { succeededParts: partsOf("SUCCEEDED"), failedParts: partsOf("FAILED") };
   const selector = selectorText(matchLabels);
-  return { active, succeeded, failed, activeAtEnd, selector, labelSelector: { matchLabels } };
+  return { active, succeeded, failed, activeAtEnd, ...parts, selector, labelSelector: { matchLabels } };
 }
 
 function toProtoAttempts(attempts: Attempts): MessageInitShape<typeof AttemptsSchema> {

@@ -1,7 +1,8 @@
 import { compareText } from "../../runtime/compare-text.ts";
+import { writeRanges } from "../../runtime/index-ranges.ts";
 import type { Job } from "./job.ts";
 import type { JobSpec } from "./spec.ts";
-import type { Admission, Attempts, ReplicaKey } from "./status.ts";
+import type { Admission, Attempts, JobStatus, MemberEnd, ReplicaKey } from "./status.ts";
 
 const ROLE_ORDER = ["chief", "master", "launcher", "evaluator", "ps", "worker"];
 
@@ -116,4 +117,13 @@ export function keptMembers(
       return [role, Math.min(count, spec.replicaSpecs[role]?.replicas ?? 0, keeps[role] ?? count)];
     }),
   );
+}
+
+/** The parts of the work of a replica type that have ended for good, by their numbers, such as `0,2-5`. */
+export function endedParts({ ends = {} }: Pick<JobStatus, "ends">, role: string, end: MemberEnd): string {
+  const numbers = Object.entries(ends).flatMap(([key, one]) => {
+    const part = memberOf(key as ReplicaKey);
+    return one === end && part.role === role ? [part.index] : [];
+  });
+  return writeRanges(numbers.sort((a, b) => a - b));
 }

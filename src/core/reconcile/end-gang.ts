@@ -15,6 +15,7 @@ import { failureWithoutPod, finishJob } from "./finish-job.ts";
 import { gangState } from "./kind-rules.ts";
 import type { SlotFailure } from "./member-ends.ts";
 import type { TooLargePod } from "./objects/sync-objects.ts";
+import { keepEnds } from "./work-parts.ts";
 
 /** How many pods a message names. */
 const NAMES_MAX = 5;
@@ -50,6 +51,7 @@ function endByRules(
   const { slots, failures, rules } = of;
   const { attempts, last } = countFailures(slots, failures, inputs);
   const verdict = endOfJob(failures) ?? rules.judge(gangState(slots, { job, attempts, failures }));
+  if (verdict !== null && verdict.kind !== "running") keepEnds(draft, inputs, { slots, failures, rules });
   if (verdict?.kind === "succeeded") {
     const message = `${job.spec.kind} ${job.name} successfully completed: ${verdict.message}.`;
     finishJob(draft, inputs, { phase: "SUCCEEDED", message });

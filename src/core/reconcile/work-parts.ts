@@ -3,7 +3,8 @@
  * they have pods, and whose jobs are admitted more than once: what has been done is not done again.
  */
 import { memberOf, replicaKey, rolesOf } from "../job/roles.ts";
-import type { GangAdmission, ReplicaKey } from "../job/status.ts";
+import type { GangAdmission, MemberEnd, ReplicaKey } from "../job/status.ts";
+import type { KindRules } from "../kinds/kind-rules.ts";
 import type { Slot } from "./arrange-gang.ts";
 import { changeAdmission, type Draft, type Inputs } from "./decision-draft.ts";
 import { endsOf } from "./kind-rules.ts";
@@ -21,28 +22,13 @@ type Working = {
  * ends of those that do.
  */
 export function goOnWithWork(draft: Draft, inputs: Inputs, of: Working): GangAdmission {
-  const { job, kind, nowMs } = inputs;
-  const { rules } = kind;
-  if (rules === undefined) return of.admission;
-  const { slots, failures } = of;
+  const { kind, nowMs } = inputs;
+  if (kind.rules === undefined) return of.admission;
+  const { slots } = of;
+  const { ends, parts } = keepEnds(draft, inputs, { ...of, rules: kind.rules });
   const members = (role: string) => slots.filter((slot) => slot.role === role);
-  const parts = new Map(
-    rolesOf(job.spec).map((role) => [
-      role,
-      rules.partsOf(job.spec, role) ?? job.spec.replicaSpecs[role]?.replicas ?? 0,
-    ]),
-  );
-  // A job that was made smaller has fewer parts: what the others have done is no longer of use.
-  const ends = new Map(
-    [...endsOf(slots, { job, failures })].filter(([key]) => {
-      const { role, index } = memberOf(key);
-      return index < (parts.get(role) ?? 0);
-    }),
-  );
   const returned = returnedKeys(of.admission);
   const started = [...parts].flatMap(([role, count]) => nextParts(members(role), { ends, parts: count, returned }));
-  const { ends: _before, ...status } = draft.status;
-  draft.status = ends.size === 0 ? status : { ...status, ends: Object.fromEntries(ends) };
   if (started.length === 0) return of.admission;
   const { attempts } = draft.status;
   const all = <T>(value: (one: (typeof started)[number]) => T) =>
@@ -62,6 +48,30 @@ export function goOnWithWork(draft: Draft, inputs: Inputs, of: Working): GangAdm
   const admission = left.length === 0 ? rest : { ...rest, ended: Object.fromEntries(left) };
   changeAdmission(draft, admission);
   return admission;
+}
+
+/** Records how parts of the work have ended. Returns that, and how many parts each replica type has. */
+export function keepEnds(
+  draft: Draft,
+  { job }: Pick<Inputs, "job">,
+  { slots, failures, rules }: Omit<Working, "admission"> & { readonly rules: KindRules },
+): { readonly ends: ReadonlyMap<ReplicaKey, MemberEnd>; readonly parts: ReadonlyMap<string, number> } {
+  const parts = new Map(
+    rolesOf(job.spec).map((role) => [
+      role,
+      rules.partsOf(job.spec, role) ?? job.spec.replicaSpecs[role]?.replicas ?? 0,
+    ]),
+  );
+  // A job that was made smaller has fewer parts: what the others have done is no longer of use.
+  const ends = new Map(
+    [...endsOf(slots, { job, failures })].filter(([key]) => {
+      const { role, index } = memberOf(key);
+      return index < (parts.get(role) ?? 0);
+    }),
+  );
+  const { ends: _before, ...status } = draft.status;
+  draft.status = ends.size === 0 ? status : { ...status, ends: Object.fromEntries(ends) };
+  return { ends, parts };
 }
 
 /** The parts that nobody does and nobody has done, for the members that have ended. */

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
+import { endedParts } from "../../../src/core/job/roles.ts";
 import { isTerminal } from "../../../src/core/job/status.ts";
 import { objectAt, stringMapAt } from "../../../src/runtime/json.ts";
 import { Stage } from "../../tools/conformance/kinds/stage.ts";
@@ -137,4 +138,16 @@ test("a batch Job does each part of its work once, however its pods end, and end
     }),
     { numRuns: 150 },
   );
+});
+
+test("parts that have ended are shown by their numbers, also once the job has ended", () => {
+  const stage = stageOf({ parallelism: 3, more: 1, limits: { backoffLimitPerIndex: 0, maxFailedIndexes: 1 }, events: [] });
+  stage.carryOut({ pods: "j-1-*", phase: "Failed" });
+  stage.carryOut({ pods: "*", phase: "Succeeded" });
+  const shown = () => [
+    endedParts(stage.job.status, "Worker", "SUCCEEDED"),
+    endedParts(stage.job.status, "Worker", "FAILED"),
+  ];
+  assert.deepEqual(shown(), ["0,2,3", "1"]);
+  assert.equal(stage.job.status.failure?.code, "FailedIndexes");
 });

@@ -1,8 +1,9 @@
 /** The JSON Schema of the fields of a batch Job. Source: `JobSpec` of `batch/v1`. */
+
+import { RANGES_CHARS_MAX } from "../../../runtime/index-ranges.ts";
 import type { JsonObject } from "../../../runtime/json.ts";
 import { integerSchema } from "../kind-spec.ts";
 import { FAILURE_ACTIONS } from "./batch-spec.ts";
-import { RANGES_CHARS_MAX } from "./index-ranges.ts";
 
 const EXIT_CODES: JsonObject = {
   title: "onExitCodes",

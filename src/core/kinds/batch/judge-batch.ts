@@ -1,8 +1,8 @@
 /** Decides when a batch Job ends, and which of its pods may start. */
 import { doublingMs } from "../../../runtime/doubling.ts";
+import { countOf, countWithin, readRanges } from "../../../runtime/index-ranges.ts";
 import type { GangState, MemberState, PartEnd, RetriedFailure, RuleVerdict } from "../kind-rules.ts";
 import type { BatchSpec, SuccessRule } from "./batch-spec.ts";
-import { countOf, countWithin, readRanges } from "./index-ranges.ts";
 
 const REACHED = "Reached expected number of succeeded pods";
 /** Of pods that failed. Source: `DefaultJobPodFailureBackOff` and `MaxJobPodFailureBackOff` of Kubernetes. */

@@ -1,9 +1,10 @@
 /** Finds what a batch Job says that Kubernetes refuses, or that Gangway does not serve. */
+
+import { countOf, readRanges } from "../../../runtime/index-ranges.ts";
 import { arrayAt, type Json, type JsonObject, numberAt, objectAt, stringAt } from "../../../runtime/json.ts";
 import { append } from "../../../runtime/lists.ts";
 import type { FieldError, SentSpec } from "../../job/request/sent.ts";
 import { BATCH_ROLE } from "./batch-spec.ts";
-import { countOf, readRanges } from "./index-ranges.ts";
 
 const RULES_MAX = 20;
 const EXIT_CODES_MAX = 255;

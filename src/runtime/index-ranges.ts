@@ -1,5 +1,7 @@
 /** Lists of indexes as Kubernetes writes them: `0,2-5`. */
 
+import { cutText } from "./cut-text.ts";
+
 /** Indexes from `first` to `last`, both included. */
 export type IndexRange = { readonly first: number; readonly last: number };
 
@@ -23,6 +25,19 @@ export function readRanges(text: string): readonly IndexRange[] | null {
     next = last + 1;
   }
   return ranges;
+}
+
+/** Writes rising indexes as Kubernetes does: as ranges from three on. A text that becomes too long is cut. */
+export function writeRanges(indexes: readonly number[]): string {
+  const parts: string[] = [];
+  for (let at = 0; at < indexes.length; ) {
+    let end = at;
+    while (indexes[end + 1] === (indexes[end] ?? 0) + 1) end += 1;
+    if (end - at >= 2) parts.push(`${indexes[at]}-${indexes[end]}`);
+    else for (let one = at; one <= end; one++) parts.push(String(indexes[one]));
+    at = end + 1;
+  }
+  return cutText(parts.join(","), RANGES_CHARS_MAX);
 }
 
 /** How many indexes the ranges have. */

@@ -1,23 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { countOf, countWithin, readRanges } from "../../../../src/core/kinds/batch/index-ranges.ts";
+import { countOf, countWithin, readRanges, writeRanges } from "../../src/runtime/index-ranges.ts";
 
 const INDEX_MAX = 40;
-
-/** Sets of indexes as Kubernetes writes them: ranges from three on, else single indexes. */
-function textOf(indexes: readonly number[]): string {
-  const parts: string[] = [];
-  for (let at = 0; at < indexes.length; ) {
-    let end = at;
-    while (indexes[end + 1] === (indexes[end] ?? 0) + 1) end += 1;
-    const [first, last] = [indexes[at], indexes[end]];
-    if (end - at >= 2) parts.push(`${first}-${last}`);
-    else parts.push(...indexes.slice(at, end + 1).map(String));
-    at = end + 1;
-  }
-  return parts.join(",");
-}
 
 const someIndexes = fc
   .uniqueArray(fc.nat({ max: INDEX_MAX }), { minLength: 1, maxLength: 20 })
@@ -26,7 +12,7 @@ const someIndexes = fc
 test("ranges have exactly the indexes that were written", () => {
   fc.assert(
     fc.property(someIndexes, someIndexes, (written, asked) => {
-      const ranges = readRanges(textOf(written));
+      const ranges = readRanges(writeRanges(written));
       assert.ok(ranges);
       assert.equal(countOf(ranges), written.length);
       assert.equal(countWithin(ranges, asked), asked.filter((index) => written.includes(index)).length);
