@@ -252,6 +252,8 @@ walk("kubeflow-common", [
       succeeded: 2,
       failed: 0,
       activeAtEnd: 1,
+      succeededParts: "",
+      failedParts: "",
       selector:
         "training.kubeflow.org/job-name=j,training.kubeflow.org/operator-name=pytorchjob-controller," +
         "training.kubeflow.org/replica-type=worker",
