@@ -15,7 +15,7 @@ import type { Soon } from "../../runtime/soon.ts";
 import type { ServedService } from "../rpc/handler.ts";
 import { type OnInternalError, toStatus } from "../rpc/rpc-error.ts";
 import type { Decoded } from "../rpc/service-definition.ts";
-import type { WebResponse } from "./answers.ts";
+import { skipBody, type WebResponse } from "./answers.ts";
 import { connectError } from "./connect-error.ts";
 import { CallFailure, HttpCall } from "./http-call.ts";
 import { type BodyBounds, emptyMessage, formOf, readRequest, type WebRequest } from "./read-request.ts";
@@ -155,11 +155,13 @@ async function respond(
 ): Promise<void> {
   const { request, response } = call;
   const carried: Carried = { call, decoded: null };
+  let isBroken = false;
   const form = formOf(request.headers["content-type"] ?? "");
   const body = async function* () {
     try {
       carried.decoded = await readRequest(request, { method: handler.method, form, bounds }, clock);
     } catch (cause) {
+      isBroken = true;
       throw failed(cause);
     }
     yield emptyMessage(form);
@@ -170,6 +172,7 @@ async function respond(
     // They tell of the body that was replaced.
     universal.header.delete("content-length");
     const answered = await handler({ ...universal, body: body() });
+    if (carried.decoded === null) skipBody(response, isBroken);
     const parts = answered.body === undefined ? answered : { ...answered, body: call.deliver(answered.body) };
     await universalResponseToNodeResponse(parts, response);
   } catch (cause) {
