@@ -139,7 +139,7 @@ function handler(target: Target, method: DescMethod) {
 }
 
 /** A request in JSON if that can hold it, and how its answers are read. */
-class Sent {
+export class Sent {
   readonly method: DescMethod;
   readonly body: Buffer;
   readonly isJson: boolean;
@@ -235,7 +235,7 @@ async function* envelopes(response: IncomingMessage) {
   }
 }
 
-type ConnectJson = {
+export type ConnectJson = {
   readonly code: string;
   readonly message?: string;
   readonly details?: readonly { readonly type: string; readonly value: string; readonly debug?: unknown }[];
@@ -251,7 +251,7 @@ function failureOf(body: Buffer, { statusCode }: IncomingMessage): Partial<Statu
   return statusOf(JSON.parse(body.toString()) as ConnectJson);
 }
 
-function statusOf({ code: name, message = "", details = [] }: ConnectJson): Partial<StatusObject> {
+export function statusOf({ code: name, message = "", details = [] }: ConnectJson): Partial<StatusObject> {
   const code = status[(name === "canceled" ? "CANCELLED" : name.toUpperCase()) as keyof typeof status];
   const packed = details.map(({ type, value }): Any => {
     return create(AnySchema, { typeUrl: `type.googleapis.com/${type}`, value: Buffer.from(value, "base64") });
