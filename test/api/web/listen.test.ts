@@ -55,7 +55,7 @@ async function takenAddress(t: TestContext): Promise<string> {
   return `127.0.0.1:${(server.address() as AddressInfo).port}`;
 }
 
-test("a default address that is taken leaves the API without HTTP, and the line that says where it listens says so", async (t) => {
+test("a default address that is taken leaves the API without HTTP, and the line about it says so", async (t) => {
   const listen = await takenAddress(t);
   const web = { ...ANY_WEB, listen, isOptional: true };
   await checkAddresses({ listen: "127.0.0.1:0", insecure: false, tls: null, authenticates: false, web });

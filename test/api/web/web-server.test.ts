@@ -333,6 +333,27 @@ suite("bounds", () => {
     assert.equal(quiet.socket.destroyed, false);
   });
 
+  test("nothing is read from the log while the client of a watch does not read", async (t) => {
+    let taken = 0;
+    const entryCount = 20_000;
+    async function* entries() {
+      while (taken < entryCount) yield { type: "BOOKMARK" as const, cursor: String(taken++).padStart(1024, "0") };
+    }
+    const watch = { checkCursor: () => true, watch: () => entries() };
+    const { url, address } = await startWebFixture(t, { ports: { watch } });
+    const { socket, text } = openRaw(t, address);
+    socket.pause();
+    socket.write(watchRequest());
+    let before = -1;
+    while (taken === 0 || before !== taken) {
+      before = taken;
+      for (let round = 0; round < 10; round++) await callJson(url, "JobService/ListKinds", {});
+    }
+    assert.ok(taken < entryCount / 2, `${taken} entries were taken`);
+    socket.resume();
+    await waitUntil("all entries are read", () => text().includes(String(entryCount - 1).padStart(1024, "0")));
+  });
+
   test("connections beyond the most are closed at once", async (t) => {
     const { address, connections } = await startWebFixture(t, { bounds: { ...CONNECTION_BOUNDS, connectionsMax: 2 } });
     const [one, two] = [openRaw(t, address), openRaw(t, address)];

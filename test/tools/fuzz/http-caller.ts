@@ -23,7 +23,8 @@ export class HttpCaller extends Caller {
 
   override async call(path: string, body: Uint8Array, options: CallOptions = {}): Promise<Answer> {
     const method = METHODS.find((one) => pathOf(one) === path && path.startsWith("/gangway."));
-    const isProper = body.length >= HEAD_BYTES && body[0] === 0 && options.open !== true;
+    const isProper =
+      body.length >= HEAD_BYTES && body[0] === 0 && options.open !== true && options.headers === undefined;
     if (method === undefined || !isProper) return super.call(path, body, options);
     const request = Buffer.from(body.subarray(HEAD_BYTES));
     const form =
@@ -53,7 +54,7 @@ export class HttpCaller extends Caller {
     options: CallOptions,
   ): Promise<Read> {
     return new Promise((resolve, reject) => {
-      const headers = { ...options.headers, "content-type": type };
+      const headers = { "content-type": type };
       const request = httpRequest(`${this.#url}${path}`, { method: "POST", agent: this.#agent, headers });
       const chunks: Buffer[] = [];
       let response: IncomingMessage | null = null;
@@ -156,6 +157,7 @@ function answerOf({ response, body, left }: Read, { streams, form, decode }: Rea
     return { ...answer, messages, ...failed(error) };
   }
   if (left) return answer;
+  if (body.length === 0) return { ...answer, failure: `HTTP status ${httpStatus} without a body` };
   if (httpStatus === 200) return { ...answer, status: 0, messages: [decode(body)] };
   return { ...answer, ...failed(JSON.parse(body.toString()) as ConnectJson) };
 }
