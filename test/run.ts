@@ -150,6 +150,7 @@ const STARTED_FIRST = [
   "test/processes/conserve.test.ts",
   "test/processes/quota-faults.test.ts",
   "test/docs/commands.test.ts",
+  "test/api/web/through-http.test.ts",
   "test/kube/policies.test.ts",
   "test/counters/redis-histories.property.test.ts",
   "test/processes/set-aside.test.ts",

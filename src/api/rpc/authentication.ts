@@ -220,7 +220,15 @@ function leaveOnce({ leave }: CallPlace, ended: () => void): () => void {
   };
 }
 
-export type HeldPlace = ReturnType<typeof heldPlace>;
+/** The place of a call until its handler keeps it. */
+export type HeldPlace = {
+  readonly hold: (entered: CallPlace) => void;
+  readonly keep: (entered: CallPlace) => CallPlace;
+  /** Gives the place back, unless the handler keeps it. */
+  readonly end: () => void;
+  /** Aborted once the call has ended. */
+  readonly untilEnded: () => AbortSignal;
+};
 
 /** The place of a call of grpc-js, which gives it back when it ends. */
 function heldUntilStatus(call: ServerInterceptingCallInterface): HeldPlace {
@@ -235,7 +243,7 @@ function heldUntilStatus(call: ServerInterceptingCallInterface): HeldPlace {
 }
 
 /** Gives the place of a call back if `end` is called before its handler keeps the place. */
-export function heldPlace() {
+export function heldPlace(): HeldPlace {
   let place: CallPlace | null = null;
   let ended = false;
   let left: AbortController | null = null;

@@ -14,6 +14,7 @@ const NOT_RUN: Readonly<Record<string, string>> = {
   "check-rules.test.ts": "makes no calls",
   "connections.test.ts": "connections of gRPC",
   "decompression.test.ts": "compressed messages, which this listener refuses",
+  "fuzz.property.test.ts": "bytes that are no message; `npm run fuzz -- N --http` sends damaged JSON",
   "health.test.ts": "the health service of gRPC",
   "hide-others.property.test.ts": "makes no calls",
   "match-pattern.property.test.ts": "makes no calls",

@@ -1,7 +1,7 @@
 /** Makes calls over HTTP in place of gRPC: in JSON, in JSON that is damaged, in the binary form, and by gRPC-Web. */
 import { Agent, request as httpRequest, type IncomingMessage } from "node:http";
 import { type ConnectJson, Sent, statusOf } from "../../api/web/bridge.ts";
-import { type Answer, Caller, type CallOptions } from "./caller.ts";
+import { type Answer, Caller, type CallOptions, NOTHING } from "./caller.ts";
 import { METHODS, pathOf } from "./surface.ts";
 
 const FORMS = ["json", "damaged", "binary", "grpcWeb"] as const;
@@ -87,18 +87,6 @@ export class HttpCaller extends Caller {
 
 type Read = { readonly response: IncomingMessage | null; readonly body: Buffer; readonly left: boolean };
 
-const NOTHING: Answer = {
-  status: null,
-  message: "",
-  details: null,
-  messages: [],
-  httpStatus: null,
-  left: false,
-  failure: null,
-  trailerBytes: 0,
-  headers: "",
-};
-
 function contentType(streams: boolean, isJson: boolean): string {
   return `application/${streams ? "connect+" : ""}${isJson ? "json" : "proto"}`;
 }
@@ -157,8 +145,8 @@ function answerOf({ response, body, left }: Read, { streams, form, decode }: Rea
     return { ...answer, messages, ...failed(error) };
   }
   if (left) return answer;
-  if (body.length === 0) return { ...answer, failure: `HTTP status ${httpStatus} without a body` };
   if (httpStatus === 200) return { ...answer, status: 0, messages: [decode(body)] };
+  if (body.length === 0) return { ...answer, failure: `HTTP status ${httpStatus} without a body` };
   return { ...answer, ...failed(JSON.parse(body.toString()) as ConnectJson) };
 }
 
