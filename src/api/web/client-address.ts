@@ -23,8 +23,9 @@ export function parseTrustedProxies(text: string): TrustedProxies {
 const HOPS_MAX = 20;
 
 /**
- * The other end of a call, for the audit log: ADDRESS:PORT of the connection, or the address alone that the nearest
- * trusted proxy has seen. What a client itself writes into the header stands left of that, and never counts.
+ * The other end of a call, for the audit log: ADDRESS:PORT of the connection. Behind trusted proxies: the address from
+ * which the first of them was called. What a client itself writes into the header stands left of that. It never
+ * counts.
  */
 export function clientAddress(
   connection: { readonly address: string | undefined; readonly port: number | undefined },
