@@ -1,8 +1,8 @@
 /**
  * Writes `src/gen` from `proto`: TypeScript for every message and service, and `gangway.binpb`, the self-contained
  * descriptors with comments. Protos that are not ours come from the registries into the git-ignored `proto/vendor`.
- * The table of limits in `docs/api.md` is made from them too, and `clients/proto`, the protos for clients, with what
- * `clients/python` has of them.
+ * The table of limits in `docs/api.md` is made from them too, `openapi.json` for clients of HTTP, and `clients/proto`,
+ * the protos for clients, with what `clients/python` has of them.
  * Changes that break clients of `proto/landed.binpb` are refused; with `--land` the new descriptors then take its
  * place: do that when clients may begin to use what was added.
  */
@@ -31,6 +31,7 @@ for (const script of [
   "settings-table.ts",
   "client-protos.ts",
   "client-python.ts",
+  "openapi.ts",
 ]) {
   execFileSync(process.execPath, [join(protoDir, script)], { stdio: "inherit" });
 }

@@ -150,6 +150,7 @@ const STARTED_FIRST = [
   "test/processes/conserve.test.ts",
   "test/processes/quota-faults.test.ts",
   "test/docs/commands.test.ts",
+  "test/api/web/through-http.test.ts",
   "test/kube/policies.test.ts",
   "test/counters/redis-histories.property.test.ts",
   "test/processes/set-aside.test.ts",
@@ -192,8 +193,12 @@ const ran = await runFiles(
     filesAtOnce: FILES_AT_ONCE,
     testNamePatterns: values["test-name-pattern"],
     limits: { testMs: TEST_MS_MAX, fileMs: FILE_MS_MAX, runMs: RUN_MS_MAX },
-    // Half of the time of a short file is to read and compile its modules.
-    env: { NODE_COMPILE_CACHE: process.env["NODE_COMPILE_CACHE"] ?? join(sharedFolder(), "compiled") },
+    env: {
+      // Half of the time of a short file is to read and compile its modules.
+      NODE_COMPILE_CACHE: process.env["NODE_COMPILE_CACHE"] ?? join(sharedFolder(), "compiled"),
+      // A service that a test starts takes no port that others may have.
+      GANGWAY_CONSOLE_LISTEN: "off",
+    },
   },
   end.signal,
 );

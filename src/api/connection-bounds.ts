@@ -43,7 +43,7 @@ const HANDSHAKE_BYTES = 24 + 9;
  * possible. A flood of these frames still ends: nghttp2 allows 10,000 of them at once, and 330 in each second after
  * that.
  */
-const PATIENCE = {
+export const PATIENCE = {
   streamResetBurst: 50_000,
   streamResetRate: 5_000,
   maxSessionRejectedStreams: 10_000,

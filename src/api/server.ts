@@ -61,11 +61,14 @@ import type { TokenOperations } from "./resource-manager/quota-ports.ts";
 import { resourceManager } from "./resource-manager/resource-manager.ts";
 import { authenticationInterceptor } from "./rpc/authentication.ts";
 import type { CallCuts, CallEnvironment, ObserveCall, OnBeyondLimit } from "./rpc/call.ts";
-import { serve } from "./rpc/handler.ts";
+import { type ServedService, serve } from "./rpc/handler.ts";
 import type { OnInternalError } from "./rpc/rpc-error.ts";
 import { refusingUnreadable } from "./rpc/transport-errors.ts";
 import { SERVICES } from "./services.ts";
 import { TlsCredentials } from "./tls-credentials.ts";
+import type { WebPorts } from "./web/door.ts";
+import { checkWeb, openWeb, type WebListen, type WebOutcome } from "./web/open-web.ts";
+import type { WebDoor } from "./web/web-server.ts";
 
 /** Everything that the services need from the rest of the process. */
 export type ApiPorts = {
@@ -102,6 +105,8 @@ export type ApiPorts = {
   readonly robots: Robots;
   /** Called for each call that is answered with UNAUTHENTICATED. */
   readonly callRefused?: (method: string) => void;
+  /** Called for each request of a browser that is turned away before its caller is known. */
+  readonly requestTurnedAway?: WebPorts["onTurnedAway"];
   /** Called for each request, and each item with an answer of its own, that passes a declared limit. */
   readonly requestBeyondLimit?: OnBeyondLimit;
   readonly clock: Clock;
@@ -116,12 +121,16 @@ type ApiOptions = Exposure & {
   readonly bounds?: ConnectionBounds;
   /** How long `close` waits for calls that are under way. Omitted: `DRAIN_MS`. */
   readonly drainMs?: number;
+  /** The listener for browsers. Omitted: there is none. */
+  readonly web?: WebListen | null;
 };
 
 /** A server that is listening. */
 export type Api = {
   /** HOST:PORT with the actual port. */
   readonly address: string;
+  /** The listener for browsers. */
+  readonly web: WebOutcome;
   /** Reports NOT_SERVING and ends streams with UNAVAILABLE. Unary calls continue. */
   readonly drain: () => void;
   /**
@@ -149,11 +158,10 @@ export async function startApi(ports: ApiPorts, options: ApiOptions): Promise<Ap
     soon: (run) => setTimeout(run, 1),
     idleMs: () => performance.eventLoopUtilization().idle,
   });
+  const entering = { ...ports, starts, onRefused: ports.callRefused ?? (() => {}) };
   const authentication = authenticationInterceptor({
-    ...ports,
-    starts,
+    ...entering,
     certificateOf: (connection) => certificates.of(connection),
-    onRefused: ports.callRefused ?? (() => {}),
     messageBytesMax: RECEIVE_BYTES_MAX,
   });
   const asksCertificates = tls !== null && tls.clients !== "none";
@@ -165,8 +173,14 @@ export async function startApi(ports: ApiPorts, options: ApiOptions): Promise<Ap
   bePatient(server);
   const stopping = new AbortController();
   const cuts: CallCuts = new Set();
-  const health = addServices(server, ports, { stopping: stopping.signal, cuts });
-  const bound = await bind(server, formatAddress({ host, port }), tls);
+  const { health, served } = addServices(server, ports, { stopping: stopping.signal, cuts });
+  const { onInternalError, clock, requestTurnedAway: onTurnedAway = () => {} } = ports;
+  const webPorts = { served, entering, clock, onInternalError, onTurnedAway };
+  const { web, shown } = await openWeb(webPorts, { ...options, bounds, bytesMax: RECEIVE_BYTES_MAX });
+  const bound = await bind(server, formatAddress({ host, port }), tls).catch(async (error: unknown) => {
+    await web?.close();
+    throw error;
+  });
   if (asksCertificates) for (const listener of listenersOf(server)) certificates.follow(listener as Http2SecureServer);
   keepRepeatedCredentials(server);
   const calls = new CallsUnderWay(server);
@@ -179,15 +193,16 @@ export async function startApi(ports: ApiPorts, options: ApiOptions): Promise<Ap
   let closed: Promise<void> | null = null;
   const close = () => {
     drain();
-    closed ??= shutDown({ server, calls, cuts, drainMs: options.drainMs ?? DRAIN_MS }, ports.clock);
+    closed ??= shutDown({ server, calls, web, cuts, drainMs: options.drainMs ?? DRAIN_MS }, ports.clock);
     return closed;
   };
-  return { address: formatAddress({ host, port: bound }), drain, close };
+  return { address: formatAddress({ host, port: bound }), web: shown, drain, close };
 }
 
-/** Throws what `startApi` would throw because of its address, before anything else is started. */
-export async function checkAddress(options: Exposure): Promise<void> {
-  await tryListen(allowedAddress(options));
+/** Throws what `startApi` would throw because of its addresses, before anything else is started. */
+export async function checkAddresses({ web, ...exposure }: Exposure & Pick<ApiOptions, "web">): Promise<void> {
+  await tryListen(allowedAddress(exposure));
+  if (web !== undefined) await checkWeb(exposure, web);
 }
 
 function addServices(server: Server, ports: ApiPorts, ends: Pick<CallEnvironment, "stopping" | "cuts">) {
@@ -200,13 +215,15 @@ function addServices(server: Server, ports: ApiPorts, ends: Pick<CallEnvironment
     ...(ports.requestBeyondLimit === undefined ? null : { onBeyondLimit: ports.requestBeyondLimit }),
     ...(ports.observeCall === undefined ? null : { observe: ports.observeCall }),
   };
-  serve(server, AccessService, accessService(ports), environment);
-  serve(server, JobService, jobService(ports), environment);
-  serve(server, QueueService, queueService(ports), environment);
-  serve(server, ResourceManagerService, resourceManager(ports), environment);
-  serve(server, ClusterService, clusterService(ports), environment);
-  serve(server, NamespaceService, namespaceService(ports, ports.namespaceRules ?? NAMESPACE_RULES), environment);
-  serve(server, PriorityClassService, priorityClassService(ports.priorityClasses), environment);
+  const served: readonly ServedService[] = [
+    serve(server, AccessService, accessService(ports), environment),
+    serve(server, JobService, jobService(ports), environment),
+    serve(server, QueueService, queueService(ports), environment),
+    serve(server, ResourceManagerService, resourceManager(ports), environment),
+    serve(server, ClusterService, clusterService(ports), environment),
+    serve(server, NamespaceService, namespaceService(ports, ports.namespaceRules ?? NAMESPACE_RULES), environment),
+    serve(server, PriorityClassService, priorityClassService(ports.priorityClasses), environment),
+  ];
   const names: string[] = SERVICES.map((service) => service.typeName);
   const listed = [...names, HealthService.typeName, ServerReflection.typeName].sort();
   serve(server, ServerReflection, reflectionService(readDescriptors(), listed), environment);
@@ -214,7 +231,7 @@ function addServices(server: Server, ports: ApiPorts, ends: Pick<CallEnvironment
   // A watch of health outlives the drain, to tell it. Neither metrics nor traces count health checks.
   const { observe: _, ...unobserved } = environment;
   serve(server, HealthService, health.handlers, { ...unobserved, stopping: new AbortController().signal });
-  return health;
+  return { health, served };
 }
 
 function bind(server: Server, address: string, tls: ServerTls | null): Promise<number> {
@@ -229,18 +246,27 @@ function bind(server: Server, address: string, tls: ServerTls | null): Promise<n
 
 /** Streams of health and reflection are open until the end: they would never end. */
 async function shutDown(
-  of: { readonly server: Server; readonly calls: CallsUnderWay; readonly cuts: CallCuts; readonly drainMs: number },
+  of: {
+    readonly server: Server;
+    readonly calls: CallsUnderWay;
+    readonly web: WebDoor | null;
+    readonly cuts: CallCuts;
+    readonly drainMs: number;
+  },
   clock: Clock,
 ): Promise<void> {
-  const { server, calls, cuts, drainMs } = of;
+  const { server, calls, web, cuts, drainMs } = of;
+  const ended = async () => void (await Promise.all([calls.ended(), web?.ended()]));
   // Closes the listeners, and tells every connection by GOAWAY that it takes no more calls.
   const left = new Promise<void>((resolve) => server.tryShutdown(() => resolve()));
-  await within(calls.ended(), drainMs, clock);
+  web?.stop();
+  await within(ended(), drainMs, clock);
   for (const cut of cuts) cut();
-  await within(calls.ended(), LEAVE_MS, clock);
+  await within(ended(), LEAVE_MS, clock);
   // A connection that is destroyed loses answers that wait in this process to be written.
   await within(left, LEAVE_MS, clock);
   server.forceShutdown();
+  await web?.close();
 }
 
 async function within(ended: Promise<void>, maxMs: number, clock: Clock): Promise<void> {

@@ -2,7 +2,7 @@
 
 import { existsSync } from "node:fs";
 import { join, resolve } from "node:path";
-import { checkAddress } from "../api/server.ts";
+import { checkAddresses } from "../api/server.ts";
 import type { RunningService } from "../cli/service/up.ts";
 import type { UpOptions } from "../cli/shell/deps.ts";
 import type { Config, DatabaseConfig } from "../config/config.ts";
@@ -13,6 +13,7 @@ import type { Telemetry } from "../telemetry/events.ts";
 import { authenticates } from "./access.ts";
 import { startBase } from "./base.ts";
 import { followClusters } from "./clusters.ts";
+import { consoleOf, consoleText, urlOf } from "./console.ts";
 import { openCounters, ownCounters } from "./counters.ts";
 import { holdDirectory, migrateServer, type OpenedDatabase, openDirectory, openServer } from "./database.ts";
 import { startClock } from "./decision-clock.ts";
@@ -41,7 +42,8 @@ export async function startEmbedded(
 ): Promise<RunningService> {
   const protection = { tls: config.tls, authenticates: authenticates(config) };
   // The address comes before anything is made: it is the most frequent mistake.
-  await checkAddress({ listen: options.listen ?? config.listen, insecure: options.insecure, ...protection });
+  const web = consoleOf(config.console, "up");
+  await checkAddresses({ listen: options.listen ?? config.listen, insecure: options.insecure, ...protection, web });
   const directory = resolve(options.data ?? config.dataDirectory);
   const { database: server, redis } = config;
   await using parts = new AsyncDisposableStack();
@@ -96,14 +98,15 @@ export async function startEmbedded(
   startWorker(base, followed.clusters, quota, config);
   const says = [() => warnings, ...base.warnings];
   await startHealth({ config, clock, db, warnings: says, synced: followed.clusters.synced, started, tls, parts });
-  const api = await startServer(base, followed, quota, { ...options, ...protection, tls }, config);
+  const api = await startServer(base, followed, quota, { ...options, ...protection, tls, web }, config);
   // Takes the leases that the stages want, without waiting for the next renewal.
   await base.member.look();
-  telemetry.serviceStarted({ address: api.address, directory });
+  telemetry.serviceStarted({ address: api.address, web: urlOf(api), directory });
   const clusters = await base.store.admin.listClusters();
   const running = parts.move();
   return {
     address: api.address,
+    console: consoleText(api),
     inUse: describeParts({ database: server, directory, redis, counts: true, clusters }),
     realClusters: clusters.filter(({ simulated }) => !simulated).map(({ name }) => name),
     isPlain: tls === null && !protection.authenticates,

@@ -1,6 +1,6 @@
 /** Connects one process of a service that several processes share, for `gangway serve`. */
 import type { Db } from "../adapters/store/db/db.ts";
-import { checkAddress } from "../api/server.ts";
+import { checkAddresses } from "../api/server.ts";
 import type { ServeProcess } from "../cli/service/serve.ts";
 import type { Role, ServeOptions } from "../cli/shell/deps.ts";
 import type { Config } from "../config/config.ts";
@@ -11,6 +11,7 @@ import { type Clock, systemClock } from "../runtime/clock.ts";
 import { authenticates } from "./access.ts";
 import { type Base, DEFAULT_QUEUE, startBase } from "./base.ts";
 import { type FollowedClusters, followClusters } from "./clusters.ts";
+import { consoleOf, consoleText, urlOf } from "./console.ts";
 import { openCounters } from "./counters.ts";
 import { openServer } from "./database.ts";
 import { startClock } from "./decision-clock.ts";
@@ -33,8 +34,9 @@ export async function startServe(options: ServeOptions, config: Config, kinds: R
     throw new Error("serve needs a PostgreSQL database: set DATABASE_URL (`gangway up` needs none: it brings its own)");
   }
   const has = (role: Role) => options.roles.includes(role);
-  if (has("api"))
-    await checkAddress({ listen: options.listen ?? config.listen, insecure: options.insecure, ...protection });
+  const web = consoleOf(config.console, "serve");
+  const { insecure, listen } = { ...options, listen: options.listen ?? config.listen };
+  if (has("api")) await checkAddresses({ listen, insecure, ...protection, web });
   await using parts = new AsyncDisposableStack();
   // Durations are measured by decision time as soon as there is one.
   let decides: Clock = systemClock();
@@ -64,17 +66,18 @@ export async function startServe(options: ServeOptions, config: Config, kinds: R
   startSurvey(base);
   const api =
     has("api") && followed !== null && quota !== null
-      ? await startServer(base, followed, quota, { ...options, ...protection, tls }, config)
+      ? await startServer(base, followed, quota, { ...options, ...protection, tls, web }, config)
       : null;
   const synced = () => !has("worker") || followed === null || followed.clusters.synced();
   const says = [() => warnings, ...base.warnings];
   await startHealth({ config, clock, db, warnings: says, synced, started, tls, parts });
   await base.member.look();
-  telemetry.processStarted({ roles: options.roles, address: api?.address ?? null });
+  telemetry.processStarted({ roles: options.roles, address: api?.address ?? null, web: urlOf(api) });
   const clusters = (await base.store.admin.listClusters()).filter(({ simulated }) => !simulated);
   const running = parts.move();
   return {
     address: api?.address ?? null,
+    console: consoleText(api),
     inUse: describeParts({ database: server, directory: null, redis, counts: quota !== null, clusters }),
     close: async () => {
       await running.disposeAsync();

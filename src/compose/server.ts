@@ -3,6 +3,7 @@ import { getRandomValues } from "node:crypto";
 import { SEQUENCER_LEASE } from "../adapters/store/fleet/leases.ts";
 import { lacking } from "../api/exposure.ts";
 import { type Api, startApi } from "../api/server.ts";
+import type { WebListen } from "../api/web/open-web.ts";
 import type { Config } from "../config/config.ts";
 import { readSettingsAgain } from "../config/config-files.ts";
 import { followPodConfig } from "../intake/follow-pod-config.ts";
@@ -30,6 +31,7 @@ export async function startServer(
     readonly insecure: boolean;
     readonly tls: ServerTls | null;
     readonly authenticates: boolean;
+    readonly web: WebListen | null;
   },
   config: Config,
 ): Promise<Api> {
@@ -85,6 +87,7 @@ export async function startServer(
       ),
       limits: await connectCallLimits(base, config),
       requestBeyondLimit: telemetry.requestBeyondLimit,
+      requestTurnedAway: (reason) => telemetry.requestTurnedAway({ reason }),
       callRefused: (method) => telemetry.callRefused({ method }),
       clock,
       onInternalError: (reference, error) => telemetry.callFailed({ reference, error }),
@@ -93,8 +96,13 @@ export async function startServer(
     { ...options, listen: options.listen ?? config.listen, bounds: config.connectionBounds, drainMs: config.drainMs },
   );
   parts.defer(() => api.close());
-  const lacks = lacking({ ...options, listen: api.address });
-  if (lacks.length > 0) runLoops(parts, (signal) => sayInsecure({ address: api.address, lacks }, base, signal));
+  const { web } = api;
+  const addresses = [api.address, ...(web.kind === "serves" ? [web.address] : [])];
+  for (const address of addresses) {
+    const lacks = lacking({ ...options, listen: address });
+    if (lacks.length > 0) runLoops(parts, (signal) => sayInsecure({ address, lacks }, base, signal));
+  }
+  if (web.kind === "serves") instrumentation.consoleConnections(web.connections);
   quota.startReports();
   return api;
 }

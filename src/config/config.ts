@@ -19,6 +19,7 @@ import type { PendingLimits } from "../core/pods/read/read-pending.ts";
 import { readPodConfig } from "../core/pods/read-pod-config.ts";
 import { LOG_FORMATS, type LogFormat } from "../runtime/log-format.ts";
 import { type ClientConfig, type Environment, given, namesOf, readClientConfig } from "./client-config.ts";
+import { type ConsoleConfig, readConsole } from "./config-console.ts";
 import { parsedYaml, readable, readSettingsFile, readSettingsText, type SettingsFile } from "./config-files.ts";
 import { readRedisTls, readTls, type TlsConfig } from "./config-tls.ts";
 import { VARIABLES, type Variable, type VariableName } from "./variables.ts";
@@ -52,6 +53,8 @@ const DAY_MS = 86_400_000;
 export type Config = ClientConfig & {
   /** Where the service serves its API. */
   readonly listen: string;
+  /** The listener for browsers. */
+  readonly console: ConsoleConfig;
   /** The certificate of every listener, as it was read. Null: no listener speaks TLS. */
   readonly tls: TlsConfig | null;
   /** Which callers the service knows. */
@@ -137,6 +140,7 @@ export function readConfig(workingDirectory: string, env: Environment = process.
   return {
     ...readClientConfig(workingDirectory, env),
     listen: textOf(env, "GANGWAY_LISTEN"),
+    console: readConsole(env),
     tls: readTls(env),
     ...readAuthenticationFile(env),
     accessFile: readAccess(env),

@@ -16,6 +16,8 @@ export type Variable = {
 };
 
 export const DEFAULT_ADDRESS = "127.0.0.1:7443";
+/** Where `gangway up` serves browsers and programs that speak HTTP. */
+export const DEFAULT_CONSOLE_ADDRESS = "127.0.0.1:7480";
 const GRACE = [0, 86_400] as const;
 const inSeconds = (ms: number) => String(ms / 1000);
 
@@ -51,6 +53,21 @@ export const VARIABLES = {
   KUBE_EDITOR: { meaning: "The command of the editor for `gangway edit`, before `EDITOR`." },
   EDITOR: { meaning: "The command of the editor for `gangway edit`. Unset: `vi`." },
   GANGWAY_LISTEN: { default: DEFAULT_ADDRESS, meaning: "The address at which the service serves its API." },
+  GANGWAY_CONSOLE_LISTEN: {
+    meaning:
+      "The HOST:PORT at which the API is served over HTTP to browsers and programs; `off`: it is not. If unset: " +
+      `${DEFAULT_CONSOLE_ADDRESS} in \`gangway up\` if that is free, \`off\` in \`gangway serve\`.`,
+  },
+  GANGWAY_CONSOLE_HOSTS: {
+    meaning:
+      "The names by which browsers reach that listener, beside its address: HOST or HOST:PORT, separated by commas. " +
+      "Requests for other hosts, and of pages of other hosts, are refused.",
+  },
+  GANGWAY_TRUSTED_PROXIES: {
+    meaning:
+      "The proxies before that listener whose `X-Forwarded-For` names the caller's address for the audit log: " +
+      "addresses and ranges such as 10.0.0.0/8, separated by commas.",
+  },
   GANGWAY_TLS_CERT_FILE: {
     meaning:
       "The PEM file of the service's certificate and those above it. All its listeners then speak TLS 1.2 and later. " +

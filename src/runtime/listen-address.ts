@@ -29,27 +29,30 @@ export function formatAddress({ host, port }: ListenAddress): string {
   return isIP(host) === 6 ? `[${host}]:${port}` : `${host}:${port}`;
 }
 
-/** Listens for a moment, to learn early whether the address is free. Throws an error that says why it is not. */
-export async function tryListen(address: ListenAddress): Promise<void> {
+/**
+ * Listens for a moment, to learn early whether the address is free. Throws an error that says why it is not.
+ * `setting`: where the operator chooses another address.
+ */
+export async function tryListen(address: ListenAddress, setting?: string): Promise<void> {
   const server = createServer();
   try {
     server.listen({ host: address.host, port: address.port });
     await once(server, "listening");
   } catch (error) {
-    throw listenError(formatAddress(address), error instanceof Error ? error : new Error(String(error)));
+    throw listenError(formatAddress(address), error instanceof Error ? error : new Error(String(error)), setting);
   }
   server.close();
   await once(server, "close");
 }
 
 /** Explains the error code of the operating system, which the error's message contains. */
-export function listenError(address: string, error: Error): Error {
-  return new Error(`cannot listen on ${address}: ${whyNotBound(error)}`, { cause: error });
+export function listenError(address: string, error: Error, setting = "--listen"): Error {
+  return new Error(`cannot listen on ${address}: ${whyNotBound(error, setting)}`, { cause: error });
 }
 
-function whyNotBound({ message }: Error): string {
+function whyNotBound({ message }: Error, setting: string): string {
   if (message.includes("EADDRINUSE")) {
-    return "the address is in use by another process; stop that process, or choose another address with --listen";
+    return `the address is in use by another process; stop that process, or choose another address with ${setting}`;
   }
   if (message.includes("EADDRNOTAVAIL")) return "this machine has no such address";
   if (message.includes("EACCES")) return "this user may not use the port";

@@ -14,9 +14,17 @@ import { type QuotaTelemetry, quotaTelemetry } from "./quota-telemetry.ts";
 
 /** Reports to the operator, one function for each event. An event writes a log line, measures, or both. */
 export type Telemetry = ClockEvents & {
-  readonly serviceStarted: (facts: { readonly address: string; readonly directory: string }) => void;
+  readonly serviceStarted: (facts: {
+    readonly address: string;
+    readonly web: string | null;
+    readonly directory: string;
+  }) => void;
   /** A process of `gangway serve` has started. A null address: it does not serve the API. */
-  readonly processStarted: (facts: { readonly roles: readonly string[]; readonly address: string | null }) => void;
+  readonly processStarted: (facts: {
+    readonly roles: readonly string[];
+    readonly address: string | null;
+    readonly web: string | null;
+  }) => void;
   readonly serviceStopped: () => void;
   /** The database works, but lacks something that this process asks for. The warning says what to set. */
   readonly databaseWarned: (facts: { readonly warning: string }) => void;
@@ -42,6 +50,8 @@ export type Telemetry = ClockEvents & {
   readonly callRefused: (facts: { readonly method: string }) => void;
   /** Requests, or items of one, passed a declared limit. They were refused before they were decoded. */
   readonly requestBeyondLimit: (facts: { readonly method: string; readonly count: number }) => void;
+  /** A request of a browser was turned away before its caller was known. */
+  readonly requestTurnedAway: (facts: { readonly reason: string }) => void;
   /** A caller that is known lacks a permission, or may not see what the call is about. */
   readonly callDenied: (facts: { readonly rpc: string }) => void;
   /** An entry of the audit log was committed. */
@@ -317,6 +327,7 @@ function measurements(meter: Meter) {
     callLimited: ({ limit }) => meter.record("callsLimited", 1, { limit }),
     callDenied: ({ rpc }) => meter.record("callsDenied", 1, { method: rpc }),
     callRefused: ({ method }) => meter.record("callsRefused", 1, { method: method.replace(/^\//, "") }),
+    requestTurnedAway: ({ reason }) => meter.record("consoleRefused", 1, { reason }),
     requestBeyondLimit: ({ method, count }) => meter.record("requestsBeyondLimits", count, { method }),
     callEnded: ({ method, code, tookMs }) => meter.record("apiCallDuration", seconds(tookMs), { method, code }),
     planned: ({ planMs, depths, reservations }) => {

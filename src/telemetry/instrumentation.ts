@@ -65,6 +65,8 @@ export type Instrumentation = {
   };
   /** Measures the silence of these clusters at each scrape. */
   readonly clusters: (clusters: () => readonly HeardCluster[]) => void;
+  /** Counts the connections of the listener for browsers at each scrape. */
+  readonly consoleConnections: (count: () => number) => void;
   /** Shows the last survey of the fleet at each scrape. Null: nothing is measured. */
   readonly showSurvey: ((survey: () => FleetSurvey | null) => void) | null;
 };
@@ -84,6 +86,7 @@ const OFF: Instrumentation = {
   workerOptions: {},
   apiPorts: {},
   clusters: () => {},
+  consoleConnections: () => {},
   showSurvey: null,
 };
 
@@ -132,6 +135,7 @@ export function createInstrumentation(ports: ObservePorts & { readonly meter: Me
         );
       }
     },
+    consoleConnections: (count) => meter?.read("consoleConnections", () => [{ value: count(), labels: {} }]),
     showSurvey: meter === null ? null : (survey) => showSurvey(meter, survey),
   };
 }

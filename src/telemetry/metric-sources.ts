@@ -89,6 +89,8 @@ export const METRIC_SOURCES: Readonly<Record<MetricKey, MetricSource>> = {
   redisState: from("every process", "max"),
   logLinesDropped: from("every process"),
   callsRefused: from("api"),
+  consoleRefused: from("api"),
+  consoleConnections: from("api"),
   callsDenied: from("api"),
   callsLimited: from("api"),
   requestsBeyondLimits: from("api"),

@@ -408,6 +408,18 @@ export const METRICS = {
     help: "Calls of the API that were answered with UNAUTHENTICATED before anything of them was read, by method",
     labels: ["method"],
   },
+  consoleRefused: {
+    kind: "counter",
+    name: "gangway_console_refused_total",
+    help: "Requests over HTTP that were refused before their caller was known: host, origin, path, method or stopping",
+    labels: ["reason"],
+  },
+  consoleConnections: {
+    kind: "gauge",
+    name: "gangway_console_connections",
+    help: "Open connections of browsers and other programs that call the API over HTTP",
+    labels: [],
+  },
   callsDenied: {
     kind: "counter",
     name: "gangway_calls_denied_total",

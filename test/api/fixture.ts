@@ -14,6 +14,7 @@ import { Client, type ClientReadableStream, credentials, type ServiceError, stat
 import { CONNECTION_BOUNDS } from "../../src/api/connection-bounds.ts";
 import type { ForeseeJob, JobLogs } from "../../src/api/ports.ts";
 import { type ApiPorts, startApi } from "../../src/api/server.ts";
+import type { WebListen } from "../../src/api/web/open-web.ts";
 import { NO_CALL_LIMITS } from "../../src/core/access/call-limits.ts";
 import {
   BadRequestSchema,
@@ -36,6 +37,8 @@ import { memoryRobots } from "../support/memory-robots.ts";
 import { snapshotFleet } from "../support/snapshot-fleet.ts";
 import { MemoryResources } from "./memory-resources.ts";
 import { MemoryStore } from "./memory-store.ts";
+import { startBridge } from "./web/bridge.ts";
+import { ANY_WEB } from "./web/listen.ts";
 
 /** An error as a client reads it: the standard details, and their size. */
 export type Refusal = {
@@ -55,12 +58,16 @@ export type Outcome<T> = { readonly ok: T; readonly error: null } | { readonly o
 
 type MethodOf<Input extends DescMessage, Output extends DescMessage> = DescMethod & { input: Input; output: Output };
 
-/** A served API over stores in memory, a client, and the internal errors that the client does not see. */
+/**
+ * A served API over stores in memory, a client, and the internal errors that the client does not see. With
+ * `GANGWAY_TEST_API=http` the client's calls go over HTTP, in JSON: `web/through-http.test.ts` runs files like that.
+ */
 export async function startFixture(
   t: Pick<TestContext, "after">,
   overrides: Partial<ApiPorts> = {},
   bounds = CONNECTION_BOUNDS,
   tls: ServerTls | null = null,
+  web: WebListen | null = null,
 ) {
   const store = new MemoryStore();
   const clock = systemClock();
@@ -102,13 +109,18 @@ export async function startFixture(
     onInternalError,
     ...overrides,
   };
-  const api = await startApi(ports, { listen: "127.0.0.1:0", insecure: false, tls, authenticates: false, bounds });
-  const client = new Client(api.address, credentials.createInsecure());
+  const options = { listen: "127.0.0.1:0", insecure: false, tls, authenticates: false, bounds };
+  const isOverHttp = process.env["GANGWAY_TEST_API"] === "http" && tls === null && web === null;
+  const api = await startApi(ports, { ...options, web: isOverHttp ? ANY_WEB : web });
+  const bridge = isOverHttp && api.web.kind === "serves" ? await startBridge(api.web.url, api.address) : null;
+  const address = bridge?.address ?? api.address;
+  const client = new Client(address, credentials.createInsecure());
   t.after(async () => {
     client.close();
+    bridge?.close();
     await api.close();
   });
-  return { store, resources, api, client, woken, internal, ...callsOf(client) };
+  return { store, resources, api: { ...api, address }, client, woken, internal, ...callsOf(client) };
 }
 
 export function callsOf(client: Client) {

@@ -26,6 +26,7 @@ function interrupted(closed: string[]): UpDeps {
     examples: "examples",
     start: async () => ({
       address: "127.0.0.1:1",
+      console: "",
       inUse: "",
       realClusters: [],
       isPlain: true,

@@ -20,6 +20,7 @@ export type Installation = {
 /** Addresses that the pages use, because they are the defaults. */
 const PAGE = {
   api: "127.0.0.1:7443",
+  console: "127.0.0.1:7480",
   health: "127.0.0.1:8081",
   metrics: "127.0.0.1:9464",
   database: "postgres://gangway:gangway@127.0.0.1:5432/gangway",
@@ -44,7 +45,8 @@ export async function startEmbeddedService(): Promise<Installation> {
   const data = newDataFolder("gangway-docs-data-");
   const keys = join(data, "keys.yaml");
   writeFileSync(keys, "current: default");
-  const [health, metrics, second] = [await loopback(), await loopback(), await loopback()];
+  const [console, health, metrics] = [await loopback(), await loopback(), await loopback()];
+  const second = await loopback();
   const child = spawn(
     process.execPath,
     [join(root, "bin/gangway"), "up", "--no-examples", "--listen", "127.0.0.1:0", "--data", data],
@@ -55,6 +57,7 @@ export async function startEmbeddedService(): Promise<Installation> {
         NODE_COMPILE_CACHE: compileCache,
         GANGWAY_CREDENTIALS_KEY: credentialsKey(),
         GANGWAY_CREDENTIALS_KEYS_FILE: keys,
+        GANGWAY_CONSOLE_LISTEN: console,
         GANGWAY_HTTP_LISTEN: health,
         GANGWAY_METRICS_LISTEN: metrics,
       },
@@ -66,6 +69,7 @@ export async function startEmbeddedService(): Promise<Installation> {
     environment: { GANGWAY_ADDRESS: address },
     replace: {
       [PAGE.api]: address,
+      [PAGE.console]: console,
       [PAGE.health]: health,
       [PAGE.metrics]: metrics,
       [PAGE.everyAddress]: second,

@@ -69,7 +69,7 @@ export function authenticationInterceptor(options: AuthenticationOptions): Serve
   const { messageBytesMax: bytesMax, onInternalError } = options;
   const turns = new Semaphore(DECOMPRESSED_AT_A_TIME);
   return (method, call) => {
-    const held = heldPlace(call);
+    const held = heldUntilStatus(call);
     const ahead = new PaidAhead();
     const pay = async (bytes: number) => {
       const { subject } = ahead.caller;
@@ -78,16 +78,9 @@ export function authenticationInterceptor(options: AuthenticationOptions): Serve
     };
     boundDecompression(call, { bytesMax, isStream: method.requestStream, pay, turns, onInternalError });
     const enter = (metadata: Metadata): Soon<void> => {
-      const certificate = options.certificateOf(call.getConnectionInfo());
-      const credentials = { authorization: metadata.get(HEADER).map(String), certificate };
-      metadata.remove(HEADER);
-      return whenThere(identify(credentials, method, options), (identity) =>
-        whenThere(admit(identity, { method, held }, options), (place) => {
-          const shown = identity.method === "anonymous" ? NO_CREDENTIALS : credentials;
-          const paying = ahead.of(identity, place);
-          callers.set(metadata, { identity, credentials: shown, keepPlace: () => held.keep(paying) });
-        }),
-      );
+      const shown = options.certificateOf(call.getConnectionInfo());
+      const pays = (identity: Identity, place: CallPlace) => ahead.of(identity, place);
+      return enterCall(metadata, shown, { method, held, pays }, options);
     };
     const refuse = (cause: unknown) => {
       const failure = toStatus(cause, options.onInternalError);
@@ -109,7 +102,39 @@ export function authenticationInterceptor(options: AuthenticationOptions): Serve
   };
 }
 
-type Method = Parameters<ServerInterceptor>[0];
+/** A method of a service: its path begins with a slash. */
+type Method = Pick<Parameters<ServerInterceptor>[0], "path" | "responseStream">;
+
+export type EnteringCall = {
+  readonly method: Method;
+  /** Keeps the call's place until its handler keeps it. */
+  readonly held: HeldPlace;
+  /** The place that the handler gets, which may have been paid for in part. */
+  readonly pays: (identity: Identity, place: CallPlace) => CallPlace;
+};
+
+export type EnteringOptions = Omit<AuthenticationOptions, "certificateOf" | "messageBytesMax" | "onInternalError">;
+
+/**
+ * Lets a call in whose caller is known and within its limits, in its caller's turn; `callerOf` then knows the caller of
+ * this metadata, which loses its credentials. Throws UNAUTHENTICATED or RESOURCE_EXHAUSTED, perhaps later.
+ */
+export function enterCall(
+  metadata: Metadata,
+  certificate: Credentials["certificate"],
+  { method, held, pays }: EnteringCall,
+  options: EnteringOptions,
+): Soon<void> {
+  const credentials = { authorization: metadata.get(HEADER).map(String), certificate };
+  metadata.remove(HEADER);
+  return whenThere(identify(credentials, method, options), (identity) =>
+    whenThere(admit(identity, { method, held }, options), (place) => {
+      const shown = identity.method === "anonymous" ? NO_CREDENTIALS : credentials;
+      const paying = pays(identity, place);
+      callers.set(metadata, { identity, credentials: shown, keepPlace: () => held.keep(paying) });
+    }),
+  );
+}
 
 /** Throws UNAUTHENTICATED, perhaps later, if the caller is not known. */
 function identify(
@@ -195,10 +220,30 @@ function leaveOnce({ leave }: CallPlace, ended: () => void): () => void {
   };
 }
 
-type HeldPlace = ReturnType<typeof heldPlace>;
+/** The place of a call until its handler keeps it. */
+export type HeldPlace = {
+  readonly hold: (entered: CallPlace) => void;
+  readonly keep: (entered: CallPlace) => CallPlace;
+  /** Gives the place back, unless the handler keeps it. */
+  readonly end: () => void;
+  /** Aborted once the call has ended. */
+  readonly untilEnded: () => AbortSignal;
+};
 
-/** Gives the place of a call back when the call ends before its handler keeps the place. */
-function heldPlace(call: ServerInterceptingCallInterface) {
+/** The place of a call of grpc-js, which gives it back when it ends. */
+function heldUntilStatus(call: ServerInterceptingCallInterface): HeldPlace {
+  const held = heldPlace();
+  // grpc-js sends its own errors through this call, past the responder of an interceptor.
+  const send = call.sendStatus.bind(call);
+  call.sendStatus = (sent) => {
+    held.end();
+    send(sent);
+  };
+  return held;
+}
+
+/** Gives the place of a call back if `end` is called before its handler keeps the place. */
+export function heldPlace(): HeldPlace {
   let place: CallPlace | null = null;
   let ended = false;
   let left: AbortController | null = null;
@@ -206,12 +251,6 @@ function heldPlace(call: ServerInterceptingCallInterface) {
     ended = true;
     place?.leave();
     left?.abort("ended");
-  };
-  // grpc-js sends its own errors through this call, past the responder of an interceptor.
-  const send = call.sendStatus.bind(call);
-  call.sendStatus = (sent) => {
-    end();
-    send(sent);
   };
   const hold = (entered: CallPlace) => {
     if (ended) entered.leave();

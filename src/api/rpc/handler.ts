@@ -65,20 +65,25 @@ const SEE_INVALID: ReadonlySet<string> = new Set([
 /** The header that tells the version of the server, in the response of every unary call. */
 const VERSION_HEADER = "gangway-version";
 
+/** The handlers of a service as grpc-js calls them. `api/web` calls them with calls that look like those of grpc-js. */
+export type ServedService = { readonly service: DescService; readonly implementation: UntypedServiceImplementation };
+
 /** Adds a service to the server. Every call is decoded, checked, handled and answered here. */
 export function serve<Service extends { readonly method: object }>(
   server: Server,
   service: Service & DescServiceLike,
   handlers: ServiceHandlers<Service>,
   environment: CallEnvironment,
-): void {
+): ServedService {
   const implementation: UntypedServiceImplementation = {};
   for (const method of service.methods) {
     const handler = (handlers as Readonly<Record<string, unknown>>)[method.localName];
     invariant(typeof handler === "function", `${service.typeName} handles ${method.name}`);
     implementation[method.localName] = grpcHandler(method, handler as AnyHandler, environment);
   }
-  server.addService(serviceDefinition(service as unknown as DescService), implementation);
+  const described = service as unknown as DescService;
+  server.addService(serviceDefinition(described), implementation);
+  return { service: described, implementation };
 }
 
 type DescServiceLike = Pick<DescService, "typeName" | "methods">;

@@ -15,7 +15,7 @@ import {
   statusMessage,
 } from "./error-details.ts";
 
-const DETAILS_KEY = "grpc-status-details-bin";
+export const DETAILS_KEY = "grpc-status-details-bin";
 const RETRY_MS = 1000;
 /** The time after which there may be room again. */
 const ROOM_RETRY_MS = 5000;

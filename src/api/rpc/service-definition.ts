@@ -72,7 +72,7 @@ export function encode(schema: DescMessage, message: MessageInitShape<DescMessag
 /** The server uses only `requestDeserialize` and `responseSerialize`; grpc-js demands all four. */
 function methodDefinition(method: DescMethod): MethodDefinition<Decoded, Buffer> {
   const streams = method.methodKind;
-  const decode = decoder(method.input, ITEMS_WITH_ANSWERS[`${method.parent.typeName}.${method.name}`]);
+  const decode = requestDecoder(method);
   return {
     path: `/${method.parent.typeName}/${method.name}`,
     requestStream: streams === "client_streaming" || streams === "bidi_streaming",
@@ -83,6 +83,11 @@ function methodDefinition(method: DescMethod): MethodDefinition<Decoded, Buffer>
     responseSerialize: (response) => response,
     responseDeserialize: (bytes) => bytes,
   };
+}
+
+/** Returns how the bytes of a request of the method are decoded. */
+export function requestDecoder(method: DescMethod): (bytes: Uint8Array) => Decoded {
+  return decoder(method.input, ITEMS_WITH_ANSWERS[`${method.parent.typeName}.${method.name}`]);
 }
 
 const NO_ITEMS: ReadonlyMap<number, FieldNote> = new Map();

@@ -17,6 +17,9 @@ With DATABASE_URL, jobs are kept in that PostgreSQL database instead of the fold
 migrated first: \`gangway serve\` never does that. With REDIS_URL, tokens are counted in that Redis. Simulated clusters
 serve one process: beside \`gangway up\`, no other worker may use the same database.
 
+The API is served over HTTP too, at 127.0.0.1:7480 if that is free. GANGWAY_CONSOLE_LISTEN names another address, or is
+off.
+
 Once a real cluster is registered, simulated clusters take no gangs and go away, and the examples do not run.`;
 
 /** `gangway up`: the whole service in this process. */

@@ -5,6 +5,8 @@ import { EXIT, startFailure } from "../shell/exit.ts";
 export type ServeProcess = {
   /** Null: it does not serve the API. */
   readonly address: string | null;
+  /** The end of the line that says where it listens: where it serves HTTP. May be empty. */
+  readonly console: string;
   /** Names its database, counters and clusters in one line. */
   readonly inUse: string;
   readonly close: () => Promise<void>;
@@ -26,9 +28,8 @@ export async function runServe(options: ServeOptions, { start, signal, stdout }:
   });
   try {
     stdout(`${running.inUse}\n`);
-    stdout(
-      `serving ${options.roles.join(", ")}${running.address === null ? "" : `, listening on ${running.address}`}\n`,
-    );
+    const where = running.address === null ? "" : `, listening on ${running.address}${running.console}`;
+    stdout(`serving ${options.roles.join(", ")}${where}\n`);
     if (!signal.aborted) {
       await new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve(), { once: true }));
     }

@@ -16,6 +16,8 @@ import { JobTable, keyOf } from "./up-job-table.ts";
 /** A service that runs in this process. */
 export type RunningService = {
   readonly address: string;
+  /** The end of the line that says where it listens: where it serves HTTP, or why it does not. May be empty. */
+  readonly console: string;
   /** Names its database, counters and clusters in one line. */
   readonly inUse: string;
   /** The names of the clusters that are registered and not simulated. */
@@ -55,7 +57,7 @@ export async function runUp(options: UpOptions, deps: UpDeps): Promise<number> {
   try {
     deps.stdout(`${service.inUse}\n`);
     if (service.migrated.length > 0) deps.stdout(`migrated the database: ran ${service.migrated.join(", ")}\n`);
-    deps.stdout(`listening on ${service.address}\n`);
+    deps.stdout(`listening on ${service.address}${service.console}\n`);
     if (options.examples && service.realClusters.length === 0 && service.isPlain)
       return await showExamples(service, options, deps);
     if (options.examples) leaveOutExamples(service, options, deps);

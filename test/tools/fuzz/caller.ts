@@ -98,7 +98,8 @@ export class Caller {
   }
 }
 
-const NOTHING: Answer = {
+/** No answer at all. */
+export const NOTHING: Answer = {
   status: null,
   message: "",
   details: null,

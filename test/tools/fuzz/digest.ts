@@ -40,6 +40,9 @@ const MOVING: Readonly<Record<string, { readonly columns: readonly string[]; rea
       "capacity_sequence",
       "observed_ms",
       "reachable",
+      "silence_ms",
+      "silent_ms",
+      "unusable",
     ],
   },
   // Preemptions for a queue with a budget of them, and ends of grants, raise the version of the limits.

@@ -9,6 +9,7 @@ import { digester } from "./digest.ts";
 import { Findings } from "./findings.ts";
 import { alone, type GroupDeps, misused, together } from "./groups.ts";
 import { growth } from "./growth.ts";
+import { HttpCaller } from "./http-caller.ts";
 import type { Footprint } from "./monitor.ts";
 import { planCall } from "./plan.ts";
 import { type Group, schedule } from "./schedule.ts";
@@ -23,6 +24,8 @@ export type FuzzOptions = SubjectOptions & {
   readonly secondsMax?: number;
   readonly seed: number;
   readonly methods: readonly DescMethod[];
+  /** True: calls go over HTTP, where they can. Omitted: over gRPC. */
+  readonly http?: boolean;
   readonly print: (line: string) => void;
 };
 
@@ -51,7 +54,8 @@ export async function fuzz(options: FuzzOptions): Promise<FuzzReport> {
   parts.defer(async () => void (await control.stop()));
   const kubeconfigs = await startClusters(parts);
   const subject = parts.use(await Subject.start(options));
-  const caller = new Caller(subject.address, CONNECTIONS);
+  const { address, url } = subject;
+  const caller = options.http ? new HttpCaller(address, CONNECTIONS, url) : new Caller(address, CONNECTIONS);
   parts.defer(() => caller.close());
   const client = clientOf(subject, parts);
   const run = new Run(options, { subject, caller, control });

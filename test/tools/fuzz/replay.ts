@@ -9,6 +9,7 @@ import { Departed } from "./departed.ts";
 import { changedTables, digester } from "./digest.ts";
 import { callOf, type FailureFile } from "./failures.ts";
 import { bounds, send } from "./groups.ts";
+import { HttpCaller } from "./http-caller.ts";
 import { jsonOf, type PlannedCall, planCall } from "./plan.ts";
 import { schedule } from "./schedule.ts";
 import { Subject, type SubjectOptions } from "./subject.ts";
@@ -17,6 +18,8 @@ import { codeOf } from "./verdict.ts";
 
 export type ReplayOptions = SubjectOptions & {
   readonly methods: readonly DescMethod[];
+  /** True: as in the run with --http. Omitted: over gRPC. */
+  readonly http?: boolean;
   readonly print: (line: string) => void;
 };
 
@@ -26,7 +29,8 @@ export async function replay(which: string, options: ReplayOptions): Promise<num
   const { print } = options;
   const kubeconfigs = await startClusters(parts);
   const subject = parts.use(await Subject.start(options));
-  const caller = new Caller(subject.address, 1);
+  const { address, url } = subject;
+  const caller = options.http ? new HttpCaller(address, 1, url) : new Caller(address, 1);
   parts.defer(() => caller.close());
   await restore(clientOf(subject, parts), kubeconfigs);
   const bank = new Bank();

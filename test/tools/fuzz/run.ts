@@ -17,6 +17,7 @@ With --tenant, the callers are a submitter, a viewer and an operator of one name
 Ends with status 1 if a call changes something of the other tenant, if an answer tells of it, or if an answer about a
 thing of the other tenant differs from that about a thing that does not exist.
 
+  --http           calls over HTTP: in JSON, damaged JSON, the binary form and gRPC-Web, by the bytes of each request
   --tenant         as above
   --digest-every N with --tenant, compares the other tenant's rows after each N calls (default: 20)
   --seed S         the same calls as another run with this seed (default: the time)
@@ -43,6 +44,7 @@ const { values, positionals } = parseArgs({
   allowPositionals: true,
   options: {
     help: { type: "boolean", default: false },
+    http: { type: "boolean", default: false },
     tenant: { type: "boolean", default: false },
     "digest-every": { type: "string", default: "20" },
     seed: { type: "string", default: String(Date.now() % 1_000_000) },
@@ -66,7 +68,7 @@ async function main(): Promise<number> {
   const parts = { postgres: values.postgres ?? null, redis: values.redis ?? null };
   const methods = methodsNamed(values.only);
   if (positionals[0] === "cost") return cost({ ...parts, methods });
-  if (values.replay !== undefined) return replay(values.replay, { ...parts, methods, print });
+  if (values.replay !== undefined) return replay(values.replay, { ...parts, http: values.http, methods, print });
   const seed = Number(values.seed);
   const calls = Number(positionals[0] ?? "10000");
   const digestEvery = Number(values["digest-every"]);
@@ -76,7 +78,7 @@ async function main(): Promise<number> {
     throw new Error("--digest-every must be a whole number of at least 1");
   print(`seed ${seed}`);
   const secondsMax = values.seconds === undefined ? {} : { secondsMax: Number(values.seconds) };
-  const options = { ...parts, ...secondsMax, calls, seed, methods, print };
+  const options = { ...parts, ...secondsMax, http: values.http, calls, seed, methods, print };
   const report = await (values.tenant ? fuzzTenants({ ...options, digestEvery }) : fuzz(options));
   const rate = Math.round(report.calls / report.seconds);
   printCounts(report.counts);

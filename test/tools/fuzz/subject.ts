@@ -93,6 +93,7 @@ export class Subject {
         GANGWAY_CREDENTIALS_KEY: CREDENTIALS_KEY,
         // The clusters of the fuzz, and no other machine, whatever a kubeconfig names.
         GANGWAY_CLUSTER_HOSTS: "127.0.0.0/8,::1/128",
+        GANGWAY_CONSOLE_LISTEN: "127.0.0.1:0",
         GANGWAY_LOG_LEVEL: "info",
         ...env,
       },
@@ -108,13 +109,18 @@ export class Subject {
     const subject = new Subject(child, { log, database }, parts.move());
     await waitUntil("the service listens", () => {
       if (subject.hasEnded) throw new Error(`the service ended: ${subject.#output}`);
-      return subject.address !== "";
+      return subject.address !== "" && subject.url !== "";
     });
     return subject;
   }
 
   get address(): string {
     return /listening on (\S+)/.exec(this.#output)?.[1] ?? "";
+  }
+
+  /** Where it serves HTTP. */
+  get url(): string {
+    return /for HTTP, (\S+)/.exec(this.#output)?.[1] ?? "";
   }
 
   get hasEnded(): boolean {
