@@ -2,7 +2,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { invalidFields } from "../../src/api/rpc/rpc-error.ts";
-import { readManifest } from "../../src/manifest/read-manifest.ts";
 import { NAMESPACE_RULES } from "../../src/core/admin/namespace.ts";
 import { NOTES_MAX } from "../../src/core/job/request/notes.ts";
 import type { FieldNote } from "../../src/core/job/request/sent.ts";
@@ -11,6 +10,7 @@ import { PLAIN_POD_CONFIG } from "../../src/core/pods/pod-config.ts";
 import { policyInForce } from "../../src/core/pods/policy/pod-policy.ts";
 import { JobService } from "../../src/gen/gangway/v1/job_service_pb.ts";
 import { checkTemplates } from "../../src/intake/check-templates.ts";
+import { readManifest } from "../../src/manifest/read-manifest.ts";
 import { startFixture } from "../api/fixture.ts";
 import { pytorchJob } from "../api/jobs.ts";
 import { OWN_KINDS } from "../support/kinds.ts";

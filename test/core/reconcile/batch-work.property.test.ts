@@ -141,7 +141,8 @@ test("a batch Job does each part of its work once, however its pods end, and end
 });
 
 test("parts that have ended are shown by their numbers, also once the job has ended", () => {
-  const stage = stageOf({ parallelism: 3, more: 1, limits: { backoffLimitPerIndex: 0, maxFailedIndexes: 1 }, events: [] });
+  const limits = { backoffLimitPerIndex: 0, maxFailedIndexes: 1 } as const;
+  const stage = stageOf({ parallelism: 3, more: 1, limits, events: [] });
   stage.carryOut({ pods: "j-1-*", phase: "Failed" });
   stage.carryOut({ pods: "*", phase: "Succeeded" });
   const shown = () => [

@@ -1,7 +1,7 @@
-import { readManifest } from "../../../../src/manifest/read-manifest.ts";
 import type { SentJob } from "../../../../src/core/job/request/sent.ts";
 import { fromManifest } from "../../../../src/core/kinds/manifest/from-manifest.ts";
 import { checkSpec } from "../../../../src/intake/check-spec.ts";
+import { readManifest } from "../../../../src/manifest/read-manifest.ts";
 import type { JsonObject } from "../../../../src/runtime/json.ts";
 import { objectAt } from "../../../../src/runtime/json.ts";
 import { OWN_KINDS } from "../../../support/kinds.ts";
