@@ -489,7 +489,7 @@ export function queueRecord(name: string): QueueRecord {
   const times = { createTimeMs: 1000, updateTimeMs: 1000 };
   const use = { used: {}, borrowed: {}, lent: {}, share: 0, waiting: 0, admitted: 0, lost: {} };
   const limits = { maxRunningJobs: null, maxWaitingJobs: null };
-  const stop = { stopPolicy: "NONE" as const, stoppedBy: null, freeze: null, frozenBy: null };
+  const stop = { onClusterLost: null, stopPolicy: "NONE" as const, stoppedBy: null, freeze: null, frozenBy: null };
   return {
     name,
     parent: null,

@@ -66,10 +66,13 @@ before(async () => {
   const config = readConfig(data, {
     GANGWAY_CREDENTIALS_KEY: randomBytes(32).toString("base64"),
     GANGWAY_CLUSTER_LOST_SECONDS: "20",
+    GANGWAY_CLUSTER_MOVE_SECONDS: "20",
     GANGWAY_LOG_LEVEL: "silent",
   });
   const options = { exit: false, examples: false, listen: "127.0.0.1:0", data, insecure: false, simulate: false };
   service = await startEmbedded(options, config, OWN_KINDS);
+  await ok("queue update default --on-cluster-lost wait");
+  assert.match(await ok("queue list -o wide"), /default .* --on-cluster-lost wait/);
   for (const name of ["east", "west"]) {
     await ok(`cluster add ${name} --kubeconfig ${name}.yaml --flavor ${FLAVOR}`);
     await until(
@@ -116,7 +119,7 @@ test("a gang that never ran leaves a silent cluster, one that runs waits, and no
   await until(async () => (await stateOf("east")).endsWith("LOST"), "the cluster counts as lost");
   await until(async () => (await clusterOf("starts")) === "west", "the gang that never ran goes elsewhere");
   await until(async () => (await podsIn("west", "starts")).length === 2, "its pods are there");
-  assert.equal(await clusterOf("runs"), "east", "nothing that ran moves");
+  assert.equal(await clusterOf("runs"), "east", "its queue says so, though its namespace says move");
   assert.match(await ok("cluster list"), /east +lost for /);
   assert.match(await ok("explain runs"), /ClusterLost/);
   assert.match(await ok("events starts"), /ClusterLost/);
@@ -135,6 +138,7 @@ test("a gang that never ran leaves a silent cluster, one that runs waits, and no
 test("a gang that ran runs elsewhere once it fits there, keeps its tokens, and leaves nothing on return", async () => {
   await ok("cluster cordon west");
   await ok("submit -f moves.yaml --move-after 20s");
+  await ok("queue update default --on-cluster-lost move");
   await ok("submit -f waits.yaml --move-after 0s");
   for (const name of ["moves", "waits"]) {
     await until(async () => (await phaseOf(name)).endsWith("RUNNING"), `${name} runs`);

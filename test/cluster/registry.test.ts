@@ -138,22 +138,23 @@ test("of a lost cluster nothing is known, also where it was never listed; what c
   assert.deepEqual(registry.clusters.observe(job), unknown);
   assert.deepEqual(await registry.clusters.listJob(job, signal), unknown);
   assert.deepEqual(registry.clusters.observe({ ...job, clusters: [] }), [], "what a watch has of it is old");
-  table.policies = new Map([["team", "WAIT"]]);
+  table.policies = new Map([["team/a", "WAIT"]]);
   await registry.refresh();
-  assert.deepEqual(losses, [["one", "two"]], "a namespace that comes is no news for gangs of others");
+  assert.deepEqual(losses, [["one", "two"]], "gangs that come are no news for others");
   table.policies = new Map([
-    ["team", "MOVE"],
-    ["new", "MOVE"],
+    ["team/a", "MOVE"],
+    ["new/a", "MOVE"],
   ]);
   await registry.refresh();
-  const policyOf = (namespace: string) => {
-    return registry.clusters.observe({ ...job, namespace, clusters: ["two"] })?.[0]?.loss?.policy;
+  const policyOf = (of: { readonly namespace: string; readonly queue: string }) => {
+    return registry.clusters.observe({ ...job, of, clusters: ["two"] })?.[0]?.loss?.policy;
   };
-  assert.deepEqual(["team", "other"].map(policyOf), ["MOVE", "WAIT"]);
+  const gangs = ["a", "b"].map((queue) => ({ namespace: "team", queue }));
+  assert.deepEqual(gangs.map(policyOf), ["MOVE", "WAIT"], "queues of one namespace may differ");
   table.lost = new Map([["two", { fence: "9", silenceMs: 80_000, sinceMs: 2 }]]);
   await registry.refresh();
   const both = ["one", "two"];
-  assert.deepEqual(losses, [both, both, ["one"]], "gangs hear of a change of what their namespaces say, too");
+  assert.deepEqual(losses, [both, both, ["one"]], "gangs hear of what counts for them, too");
   assert.equal(registry.clusters.observe({ ...job, clusters: ["one"] })?.[0]?.configMaps.length, 1, "it is back");
 });
 

@@ -70,6 +70,7 @@ export async function everyTransaction(db: Db, random: () => number): Promise<Re
     stopPolicy: pick(["NONE", "NONE", "HOLD_AND_DRAIN"] as const),
     parent: name === "research" ? null : pick([null, "research"]),
     maxWaitingJobs: pick([null, 5, 1000]),
+    onClusterLost: pick([null, "WAIT", "MOVE"] as const),
   });
 
   async function take(buckets: readonly number[] | undefined, worker: string): Promise<void> {

@@ -1287,12 +1287,12 @@ class DeclareClusterLostResponse(Message):
     ) -> None: ...
 
 class ClusterGangs(Message):
-    """What becomes of the gangs that are placed in a cluster."""
+    """Which of the gangs that are placed in a cluster leave it."""
     leaving: int
     """How many leave it at once, and wait for another place."""
     staying: int
-    """How many stay there for now: they ran. They wait for the cluster or move later, as their namespaces and jobs
-    say.
+    """How many stay there for now: they ran. They wait for the cluster or move later, as jobs, queues and
+    namespaces say.
     """
     @property
     def first_leaving(self) -> RepeatedScalar[str]:
@@ -1964,7 +1964,7 @@ class RunPolicy(Message):
         """If the cluster of the job counts as lost and has not answered for this long, the job runs elsewhere once
         it fits there. Nobody can know whether its pods still run in the lost cluster, so programs must be ready
         for that: see GANGWAY_FENCE. 0: never; the job waits for its cluster. At most 36,500 days. Omitted: as
-        the namespace says, after GANGWAY_CLUSTER_MOVE_SECONDS.
+        the queue or the namespace says, after GANGWAY_CLUSTER_MOVE_SECONDS.
         """
     cache_key: str
     """Reuses results. If a job of the same namespace with the same key, kind, replica_specs and kind_spec has
@@ -3749,9 +3749,10 @@ class Namespace(Message):
     those that are kept. Omitted in CreateNamespace: true. Omitted in UpdateNamespace: it stays as it is.
     """
     on_cluster_lost: OnClusterLost
-    """What becomes of gangs that ran in a cluster that counts as lost. A job whose run policy sets move_after
-    decides for itself. A change counts at once, also for gangs whose cluster is lost already. Unspecified in
-    CreateNamespace: MOVE; in UpdateNamespace: it stays as it is.
+    """Whether gangs wait for a lost cluster in which they ran, or move. The queue of a job, or the nearest queue
+    above it that says something, counts more; a job whose run policy sets move_after decides for itself. A
+    change counts at once, also for gangs whose cluster is lost already. Unspecified in CreateNamespace: MOVE;
+    in UpdateNamespace: it stays as it is.
     """
     def __init__(
         self,
@@ -4395,6 +4396,12 @@ class Queue(Message):
         is freed in the cluster that has room for it soonest is kept for it. At most 366 days. 0: never.
         Omitted: 10 minutes.
         """
+    on_cluster_lost: OnClusterLost
+    """Whether gangs of this queue, and of queues below it that do not say, wait for a lost cluster in which they
+    ran, or move. A job whose run policy sets move_after decides for itself. A change counts at once, also for
+    gangs whose cluster is lost already. Unspecified: as for the queue above; at a root, as the namespace of the
+    job says.
+    """
     def __init__(
         self,
         *,
@@ -4421,6 +4428,7 @@ class Queue(Message):
         max_preemptions: int | None = ...,
         preemptions_per_hour: int | None = ...,
         reserve_after: Duration | None = ...,
+        on_cluster_lost: OnClusterLost | None = ...,
     ) -> None: ...
 
 class FlavorQuota(Message):
@@ -4552,7 +4560,7 @@ class UpdateQueueRequest(Message):
     def queue(self) -> Queue:
         """Required. All settings are replaced: strategy, parent, quotas, max_running_jobs, max_waiting_jobs,
         weight, fair_sharing, preemption, flavor_fungibility, min_runtime, ageing, max_preemptions,
-        preemptions_per_hour and reserve_after; the stop policy only if it is set.
+        preemptions_per_hour, reserve_after and on_cluster_lost; the stop policy only if it is set.
         """
     def __init__(
         self,

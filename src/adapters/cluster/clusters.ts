@@ -47,8 +47,8 @@ export type Connected = {
   readonly connected: () => readonly Cluster[];
   /** True for a cluster that was forgotten: it has no objects of ours and will never have any. */
   readonly isForgotten: (name: string) => boolean;
-  /** What a job of a namespace needs to know of a cluster that counts as lost. Null: it does not. */
-  readonly lossOf: (name: string, namespace: string | undefined) => Loss | null;
+  /** What a job needs to know of a cluster that counts as lost. Null: it does not. */
+  readonly lossOf: (name: string, of: JobToObserve["of"]) => Loss | null;
 };
 
 export function createClusters(of: Connected | readonly Cluster[]): Clusters {
@@ -63,14 +63,14 @@ export function createClusters(of: Connected | readonly Cluster[]): Clusters {
     return unknown.length === 0 ? seen : { ...seen, pods: [...seen.pods, ...unknown] };
   };
   /** What is known of a cluster without asking it. Null: it has to be asked. */
-  const withoutAsking = (name: string, { namespace }: JobToObserve): ObservedCluster | null => {
-    const loss = lossOf(name, namespace);
+  const withoutAsking = (name: string, { of }: JobToObserve): ObservedCluster | null => {
+    const loss = lossOf(name, of);
     if (loss !== null) return { ...nothingIn(name), loss };
     return byName(name) === undefined && isForgotten(name) ? { ...nothingIn(name), forgotten: true } : null;
   };
   const others = (job: JobToObserve) =>
     connected()
-      .filter(({ name }) => !job.clusters.includes(name) && lossOf(name, job.namespace) === null)
+      .filter(({ name }) => !job.clusters.includes(name) && lossOf(name, job.of) === null)
       .map((cluster) => cluster.observe(job.uid))
       .filter(isAnything);
   return {

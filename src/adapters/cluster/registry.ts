@@ -1,3 +1,4 @@
+import { type GangsAlike, gangsKey, type LossPolicies, UNKNOWN_LOSS_POLICY } from "../../core/admin/loss-policies.ts";
 import type { Loss } from "../../core/reconcile/observed.ts";
 import type { Clock } from "../../runtime/clock.ts";
 import type { JsonObject } from "../../runtime/json.ts";
@@ -24,7 +25,7 @@ type RegistryPorts = {
     readonly forgotten: readonly string[];
     /** Those that count as lost. Omitted: none. */
     readonly lost?: Losses["lost"];
-    /** What the namespaces say that have gangs in lost clusters. Omitted: nothing. */
+    /** Whether gangs in lost clusters wait for them. Omitted: all do. */
     readonly policies?: Losses["policies"];
     /** Those that answer again, and may have objects of gangs that have left them. Omitted: none. */
     readonly returning?: readonly string[];
@@ -38,8 +39,8 @@ type RegistryPorts = {
   /** A hint that a cluster with objects of this job is no longer connected. */
   readonly onJobChanged: (jobUid: string) => void;
   /**
-   * Called with clusters that count as lost since this read of the table, or no more, and with all lost ones once a
-   * namespace with gangs there says something else. Omitted: nobody asks.
+   * Called with clusters that count as lost since this read of the table, or no more, and with all lost ones once
+   * something else counts for gangs there. Omitted: nobody asks.
    */
   readonly onLossChanged?: (names: readonly string[]) => Promise<void>;
   /** Called at each read of the table with a returning cluster that answers this process. Omitted: nobody asks. */
@@ -57,7 +58,7 @@ const POLL_MS = 2_000;
 /** What the table says of lost clusters: the last fence of an admission before, and the silence that was counted. */
 type Losses = {
   readonly lost: ReadonlyMap<string, Omit<Loss, "policy">>;
-  readonly policies: ReadonlyMap<string, Loss["policy"]>;
+  readonly policies: LossPolicies;
 };
 
 const NO_LOSSES: Losses = { lost: new Map(), policies: new Map() };
@@ -86,14 +87,16 @@ export class ClusterRegistry {
     this.clusters = createClusters({
       connected: () => this.connected(),
       isForgotten: (name) => this.#forgotten.has(name),
-      lossOf: (name, namespace) => this.#lossOf(name, namespace),
+      lossOf: (name, gangs) => this.#lossOf(name, gangs),
     });
   }
 
-  #lossOf(name: string, namespace: string | undefined): Loss | null {
+  #lossOf(name: string, gangs: GangsAlike | undefined): Loss | null {
     const { lost, policies } = this.#losses;
     const loss = lost.get(name);
-    return loss === undefined ? null : { ...loss, policy: policies.get(namespace ?? "") ?? "WAIT" };
+    if (loss === undefined) return null;
+    const said = gangs === undefined ? undefined : policies.get(gangsKey(gangs));
+    return { ...loss, policy: said ?? UNKNOWN_LOSS_POLICY };
   }
 
   connected(): readonly Cluster[] {
@@ -190,7 +193,7 @@ export class ClusterRegistry {
 /** The clusters of which a read of the table says something new to the gangs there. */
 function changedLosses(before: Losses, after: Losses): readonly string[] {
   const all = new Set([...before.lost.keys(), ...after.lost.keys()]);
-  // Gangs of other namespaces may come and go.
-  const isNew = [...after.policies].some(([name, policy]) => (before.policies.get(name) ?? policy) !== policy);
+  // Gangs of other namespaces and queues may come and go.
+  const isNew = [...after.policies].some(([gangs, policy]) => (before.policies.get(gangs) ?? policy) !== policy);
   return [...all].filter((name) => isNew || before.lost.has(name) !== after.lost.has(name));
 }

@@ -26,7 +26,7 @@ export type Loss = {
   readonly sinceMs: number;
   /** For how long its observer has asked it in vain, in milliseconds. */
   readonly silenceMs: number;
-  /** What the namespace of the job says of gangs that ran there. */
+  /** What the job's queues or its namespace say of gangs that ran there. */
   readonly policy: OnClusterLost;
 };
 
@@ -57,8 +57,8 @@ export type Observed = readonly ObservedCluster[];
 /** The job to observe, and where to look for its objects. */
 export type JobToObserve = {
   readonly uid: string;
-  /** Omitted: its gang does not move, whatever becomes of its cluster. */
-  readonly namespace?: string;
+  /** The settings of these decide about its gang if its cluster is lost. Omitted: the gang does not move. */
+  readonly of?: { readonly namespace: string; readonly queue: string };
   /** The clusters that its admissions name. */
   readonly clusters: readonly string[];
   /**

@@ -159,6 +159,29 @@ onEachDatabase((openDb) => {
     assert.equal(await stateOf("east"), "ACTIVE");
   });
 
+  test("for gangs in a lost cluster their queue counts, then the one above it, then their namespace", async () => {
+    const planner = await freshPlanner(db);
+    store = planner.store;
+    const { uid } = await planner.submit();
+    await db.query("insert into admission_clusters (job_uid, admission, cluster) values ($1, 1, 'east')", [uid]);
+    const [job = assert.fail()] = await db.query<{ namespace: string; queue: string }>(
+      "select namespace, queue from jobs where uid = $1",
+      [uid],
+    );
+    const counts = async () => [...(await store.clusters.listCredentials()).policies];
+    assert.deepEqual(await counts(), [], "nothing is lost");
+    await falls("east");
+    await store.admin.declareLost("east");
+    const gangs = `${job.namespace}/${job.queue}`;
+    assert.deepEqual(await counts(), [[gangs, "MOVE"]]);
+    const queue = { strategy: "BEST_EFFORT_FIFO" as const, quotas: [], version: 0 };
+    await store.admin.createQueue({ ...queue, name: "above", onClusterLost: "WAIT" });
+    await store.admin.updateQueue({ ...queue, name: job.queue, parent: "above" });
+    assert.deepEqual(await counts(), [[gangs, "WAIT"]]);
+    await store.admin.updateQueue({ ...queue, name: job.queue, parent: "above", onClusterLost: "MOVE" });
+    assert.deepEqual(await counts(), [[gangs, "MOVE"]]);
+  });
+
   test("an operator says that a silent cluster is lost, though others are silent; not one that answers", async () => {
     assert.deepEqual(await store.admin.declareLost("nowhere"), { kind: "notFound" });
     assert.deepEqual(await store.admin.declareLost("east"), { kind: "answers", state: "ACTIVE" });

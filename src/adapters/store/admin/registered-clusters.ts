@@ -5,7 +5,7 @@
 
 import type { ChangeOutcome } from "../../../core/admin/change-outcome.ts";
 import type { ClusterRecord, RegistrationOutcome, SourceRefusal, UidRefusal } from "../../../core/admin/cluster.ts";
-import type { OnClusterLost } from "../../../core/job/spec.ts";
+import type { LossPolicies } from "../../../core/admin/loss-policies.ts";
 import type { Topology } from "../../../core/plan/model/topology.ts";
 import type { GangSchedulerName } from "../../../core/pods/build/pod-group.ts";
 import type { Json, JsonObject } from "../../../runtime/json.ts";
@@ -14,6 +14,7 @@ import { appendAudit } from "./audit.ts";
 import { claimUid, freeUid } from "./cluster-uids.ts";
 import { getCluster } from "./clusters.ts";
 import { forgetClusters, recheckPlaced } from "./forget-clusters.ts";
+import { lossPoliciesIn } from "./loss-policies.ts";
 import { ensurePools, type PoolBounds } from "./pools.ts";
 import { dependentsOf, sourceRefusal, takeSources } from "./secret-sources.ts";
 import { retireSimulated, takeRegistrations, takeWithSimulated } from "./simulated-clusters.ts";
@@ -215,8 +216,8 @@ export async function listCredentials(executor: Executor): Promise<{
   readonly simulated: readonly string[];
   readonly forgotten: readonly string[];
   readonly lost: ReadonlyMap<string, LostCluster>;
-  /** What the namespaces say that have gangs in lost clusters. */
-  readonly policies: ReadonlyMap<string, OnClusterLost>;
+  /** Whether gangs in lost clusters wait for them. */
+  readonly policies: LossPolicies;
   /** Those that answer again, and may have objects of gangs that have left them. */
   readonly returning: readonly string[];
   /** Those whose observer waits for an answer. */
@@ -236,7 +237,7 @@ export async function listCredentials(executor: Executor): Promise<{
     simulated: without.filter(({ isForgotten }) => !isForgotten).map(({ name }) => name),
     forgotten: without.filter(({ isForgotten }) => isForgotten).map(({ name }) => name),
     lost,
-    policies: new Map(lost.size === 0 ? [] : await policiesIn(executor, [...lost.keys()])),
+    policies: await lossPoliciesIn(executor, [...lost.keys()]),
     returning: rows.filter(({ isReturning }) => isReturning).map(({ name }) => name),
     silent: rows.filter(({ isSilent }) => isSilent).map(({ name }) => name),
   };
@@ -260,23 +261,6 @@ select name, credentials, gang_scheduler as "gangScheduler", forgotten_ms is not
        silence_ms as "silenceMs", lost_ms as "lostMs",
        reachable and returning_ms is not null as "isReturning", silence_ms > 0 as "isSilent"
   from clusters where credentials is not null or simulated or forgotten_ms is not null order by name`;
-
-async function policiesIn(
-  executor: Executor,
-  clusters: readonly string[],
-): Promise<readonly (readonly [string, OnClusterLost])[]> {
-  const rows = await executor.query<{ name: string; policy: OnClusterLost }>(POLICIES, [clusters]);
-  return rows.map(({ name, policy }) => [name, policy]);
-}
-
-const POLICIES = `
-select n.name, n.on_cluster_lost as policy
-  from (
-    select distinct j.namespace
-      from admission_clusters c join jobs j on j.uid = c.job_uid
-     where c.cluster = any ($1::text[])
-  ) placed
-  join namespaces n on n.name = placed.namespace`;
 
 /** The stored credentials of one cluster. Null: there is no such cluster, or it has none. */
 export async function credentialsOf(executor: Executor, name: string): Promise<JsonObject | null> {

@@ -73,6 +73,7 @@ export const SCHEMA_VERSIONS: SchemaVersions = [
     "0041_admission-fences",
     "0042_lost-clusters",
     "0043_cluster-moves",
+    "0044_queue-losses",
   ],
 ];
 

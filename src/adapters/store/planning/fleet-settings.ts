@@ -20,7 +20,8 @@ import { PREEMPTED } from "./queue-preemptions.ts";
 export async function planQueues(tx: Executor): Promise<readonly PlanQueue[]> {
   const rows = await tx.query<PlannedQueueRow>(PLAN_QUEUES);
   return rows.map(({ classValues, preempted, ...row }) => {
-    const queue = withFreeze(withPolicy(row));
+    // Workers decide by it alone.
+    const { onClusterLost: _left, ...queue } = withFreeze(withPolicy(row));
     return {
       ...queue,
       ...(classValues === null ? {} : { classValues }),

@@ -1336,7 +1336,7 @@ export const DeclareClusterLostResponseSchema: GenMessage<DeclareClusterLostResp
   messageDesc(file_gangway_v1_cluster_service, 30);
 
 /**
- * What becomes of the gangs that are placed in a cluster.
+ * Which of the gangs that are placed in a cluster leave it.
  *
  * @generated from message gangway.v1.ClusterGangs
  */
@@ -1349,7 +1349,7 @@ export type ClusterGangs = Message<"gangway.v1.ClusterGangs"> & {
   leaving: number;
 
   /**
-   * How many stay there for now: they ran. They wait for the cluster or move later, as their namespaces and jobs say.
+   * How many stay there for now: they ran. They wait for the cluster or move later, as jobs, queues and namespaces say.
    *
    * @generated from field: int32 staying = 2;
    */
