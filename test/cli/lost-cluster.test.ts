@@ -7,6 +7,8 @@ import type { SimCluster } from "../../src/adapters/simcluster/sim-cluster.ts";
 import type { RunningService } from "../../src/cli/service/up.ts";
 import { startEmbedded } from "../../src/compose/embedded.ts";
 import { readConfig } from "../../src/config/config.ts";
+import { LABEL } from "../../src/core/job/labels.ts";
+import { objectAt } from "../../src/runtime/json.ts";
 import { clientOf, gpuNodes, startProxy, startSim, type Treatment, until } from "../cluster/harness.ts";
 import { newDataFolder } from "../support/data-folder.ts";
 import { OWN_KINDS } from "../support/kinds.ts";
@@ -105,6 +107,22 @@ async function podsIn(cluster: string, job: string): Promise<readonly string[]> 
   return own.map(({ metadata }) => metadata.name);
 }
 
+/** Copies a pod as one of a job that is gone, as a call that comes late would make it. Returns the name of that job. */
+async function lateCreate(cluster: string, job: string): Promise<string> {
+  const client = clientOf(sims[cluster]?.kubeconfig() ?? "");
+  const path = "/api/v1/namespaces/default/pods";
+  const found = await client.request({ method: "GET", path: `${path}/${job}-worker-0` });
+  assert.ok(found.kind === "ok");
+  const metadata = objectAt(found.object, "metadata");
+  const labels = { ...objectAt(metadata, "labels"), [LABEL.jobUid]: "01900000-0000-7000-8000-00000000ffff" };
+  const spec = { ...objectAt(found.object, "spec"), nodeName: null };
+  const body = { apiVersion: "v1", kind: "Pod", metadata: { name: "late-worker-0", labels }, spec };
+  const made = await client.request({ method: "POST", path, body });
+  await client.close();
+  assert.equal(made.kind, "ok", JSON.stringify(made));
+  return "late";
+}
+
 test("a gang that never ran leaves a silent cluster, one that runs waits, and nothing is left on return", async () => {
   await ok("cluster cordon west");
   await ok("submit -f runs.yaml");
@@ -124,10 +142,12 @@ test("a gang that never ran leaves a silent cluster, one that runs waits, and no
   assert.match(await ok("explain runs"), /ClusterLost/);
   assert.match(await ok("events starts"), /ClusterLost/);
 
+  const late = await lateCreate("east", "runs");
   treat = () => "pass";
   proxies["east"]?.cutAll();
   await until(async () => (await stateOf("east")).endsWith("ACTIVE"), "the cluster is back");
   assert.deepEqual(await podsIn("east", "starts"), [], "what was left has been deleted before");
+  assert.deepEqual(await podsIn("east", late), [], "also of a job that nobody knows");
   assert.deepEqual([await clusterOf("starts"), await clusterOf("runs")], ["west", "east"]);
   assert.equal((await podsIn("east", "runs")).length, 2, "the gang that ran runs on");
   assert.equal(await tokensHeld(), 8);

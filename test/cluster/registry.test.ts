@@ -47,9 +47,11 @@ function follow(t: TestContext) {
   const losses: (readonly string[])[] = [];
   const changed: string[] = [];
   const errors: string[] = [];
+  const sweeps = { names: [] as string[], failing: false };
   let connections = 0;
+  const time = { passedMs: 0 };
   const registry = new ClusterRegistry({
-    clock,
+    clock: { ...clock, monotonicMs: () => clock.monotonicMs() + time.passedMs },
     listens: true,
     list: async () => table,
     async connect({ name, credentials }) {
@@ -71,6 +73,10 @@ function follow(t: TestContext) {
     onLossChanged: async (names) => void losses.push(names),
     onReturning: async ({ name }) => void answered.push(`returning ${name}`),
     onAnswer: async ({ name }) => void answered.push(`silent ${name}`),
+    onSweep: async ({ name }) => {
+      if (sweeps.failing) throw new Error("the store is away");
+      sweeps.names.push(name);
+    },
     onError: (_error, what) => errors.push(what),
   });
   const stop = new AbortController();
@@ -79,7 +85,7 @@ function follow(t: TestContext) {
     stop.abort();
     await running;
   });
-  return { registry, table, changed, losses, answered, errors, connections: () => connections };
+  return { registry, table, changed, losses, answered, errors, sweeps, time, connections: () => connections };
 }
 
 test("clusters are connected while the table names them, and reconnected when their credentials change", async (t) => {
@@ -168,6 +174,29 @@ test("a cluster that returns, or is silent to its observer, is told if it answer
     return answered.includes("returning one") && answered.includes("silent two");
   }, "both have been listed");
   assert.deepEqual([...new Set(answered)].sort(), ["returning one", "silent two"]);
+});
+
+test("a cluster that answers is swept at first and every ten minutes, unless it is lost or returns", async (t) => {
+  const { registry, table, sweeps, time } = follow(t);
+  const names = ["one", "two", "three"];
+  table.registered = names.map((name) => ({ name, credentials: { of: "first" } }));
+  table.returning = ["two"];
+  table.lost = new Map([["three", { fence: "7", silenceMs: 60_000, sinceMs: 1 }]]);
+  sweeps.failing = true;
+  await until(() => registry.connected().length === 3 && registry.clusters.synced(), "all have been listed");
+  await assert.rejects(registry.refresh(), /the store is away/);
+  sweeps.failing = false;
+  await registry.refresh();
+  await registry.refresh();
+  assert.deepEqual(sweeps.names, ["one"], "once, after the first try has failed");
+  time.passedMs += 599_000;
+  await registry.refresh();
+  assert.deepEqual(sweeps.names, ["one"]);
+  table.returning = [];
+  table.lost = new Map();
+  time.passedMs += 2_000;
+  await registry.refresh();
+  assert.deepEqual(sweeps.names.slice(1).sort(), ["one", "three", "two"]);
 });
 
 test("credentials that are encrypted again keep their connection, also where their key is not known yet", async (t) => {

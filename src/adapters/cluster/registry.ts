@@ -45,7 +45,15 @@ type RegistryPorts = {
   readonly onLossChanged?: (names: readonly string[]) => Promise<void>;
   /** Called at each read of the table with a returning cluster that answers this process. Omitted: nobody asks. */
   readonly onReturning?: (cluster: Cluster) => Promise<void>;
-  /** The same with a silent cluster that answers this process, though not its observer. Omitted: nobody asks. */
+  /**
+   * Called with each cluster that answers this process, once it is connected and every ten minutes from then on.
+   * Omitted: nobody asks.
+   */
+  readonly onSweep?: (cluster: Cluster) => Promise<void>;
+  /**
+   * Called at each read of the table with a silent cluster that answers this process, though not its observer. Omitted:
+   * nobody asks.
+   */
   readonly onAnswer?: (cluster: Cluster) => Promise<void>;
   /** Records why a cluster cannot be used. Called each time that it fails to connect. Omitted: nothing is recorded. */
   readonly onUnusable?: (name: string, problem: string) => Promise<void>;
@@ -54,6 +62,8 @@ type RegistryPorts = {
 
 /** How often the table is read without a hint, to find clusters that another process has registered. */
 const POLL_MS = 2_000;
+/** How often a cluster is looked through for what a late call has left there. Watches tell of nearly all of it. */
+const SWEEP_MS = 600_000;
 
 /** What the table says of lost clusters: the last fence of an admission before, and the silence that was counted. */
 type Losses = {
@@ -63,7 +73,12 @@ type Losses = {
 
 const NO_LOSSES: Losses = { lost: new Map(), policies: new Map() };
 
-type Connection = { readonly madeWith: string; readonly cluster: Cluster };
+type Connection = {
+  readonly madeWith: string;
+  readonly cluster: Cluster;
+  /** On the monotonic clock. Null: it was not swept yet. */
+  sweptMs: number | null;
+};
 
 function fingerprint({ credentials, gangScheduler = "none" }: RegisteredCluster): string {
   return canonicalJson({ content: contentOf(credentials), gangScheduler });
@@ -153,6 +168,20 @@ export class ClusterRegistry {
     if (changed.length > 0) await this.#ports.onLossChanged?.(changed);
     for (const cluster of this.#answering(returning)) await this.#ports.onReturning?.(cluster);
     for (const cluster of this.#answering(silent)) await this.#ports.onAnswer?.(cluster);
+    await this.#sweep(new Set([...returning, ...losses.lost.keys()]));
+  }
+
+  /** `others`: clusters that are not swept now. One that returns is looked through at each read. */
+  async #sweep(others: ReadonlySet<string>): Promise<void> {
+    const { clock, onSweep } = this.#ports;
+    for (const { name } of this.#answering([...this.#connections.keys()])) {
+      const connection = this.#connections.get(name);
+      const nowMs = clock.monotonicMs();
+      if (connection === undefined || others.has(name)) continue;
+      if (connection.sweptMs !== null && nowMs - connection.sweptMs < SWEEP_MS) continue;
+      await onSweep?.(connection.cluster);
+      connection.sweptMs = nowMs;
+    }
   }
 
   /** Those of the clusters that answer this process. */
@@ -177,7 +206,7 @@ export class ClusterRegistry {
   async #connect(registered: RegisteredCluster): Promise<void> {
     const cluster = await this.#ports.connect(registered);
     this.#failed.delete(registered.name);
-    this.#connections.set(registered.name, { madeWith: fingerprint(registered), cluster });
+    this.#connections.set(registered.name, { madeWith: fingerprint(registered), cluster, sweptMs: null });
     if (this.#ports.listens) cluster.start();
   }
 

@@ -32,6 +32,7 @@ import * as credentialKeys from "./admin/credential-keys.ts";
 import { recheckPlaced } from "./admin/forget-clusters.ts";
 import { type FreezeChange, freezeQueue } from "./admin/freezes.ts";
 import { intakeRow } from "./admin/intake-facts.ts";
+import { endReturn, jobsLeftIn, type SeenOwner } from "./admin/left-objects.ts";
 import * as namespaces from "./admin/namespaces.ts";
 import { rememberedResources } from "./admin/node-resources.ts";
 import { placedGangs } from "./admin/placed-gangs.ts";
@@ -362,7 +363,8 @@ function clusterStore(db: Db, options: StoreOptions) {
     remove: (name: string, forget: boolean) => registered.deleteCluster(db, name, { forget, nowMs: clock.nowMs() }),
     countSilence: (counted: silence.CountedSilence, rule: LossRule) =>
       silence.countSilence(db, counted, { rule, nowMs: clock.nowMs() }),
-    endReturn: (cluster: string, seen: readonly silence.SeenOwner[]) => silence.endReturn(db, cluster, seen),
+    jobsLeftIn: (cluster: string, seen: readonly SeenOwner[]) => jobsLeftIn(db, cluster, seen),
+    endReturn: (cluster: string, seen: readonly SeenOwner[]) => endReturn(db, cluster, seen),
     noteAnswer: (cluster: string) => silence.noteAnswer(db, cluster),
     /** Makes the jobs due that were placed in these clusters. */
     recheckPlaced: (names: readonly string[]) => recheckPlaced(db, names, clock.nowMs()),

@@ -15,6 +15,7 @@ import { changeAdmission, type Draft, type Inputs, OUTSTANDING_MS } from "./deci
 import { MAX_RUNTIME_EXCEEDED } from "./finish-job.ts";
 import { awaitGrace, readingOf } from "./judge-pods.ts";
 import { anchoredMaps, belongsTo } from "./objects/anchored-objects.ts";
+import { hasFenceOf, type Labelled } from "./objects/object-fences.ts";
 import type { ObjectView, ObservedCluster } from "./observed.ts";
 import { problemNow, recordProblems } from "./problems/show-problems.ts";
 import { abandonOverdue } from "./undo/lost-cluster.ts";
@@ -39,6 +40,8 @@ const NOTHING: Keep = { pod: () => false, others: false, services: false, group:
 type Remains = {
   readonly cluster: string;
   readonly number: number;
+  /** True: the record names this admission. It may name another one with the same number. */
+  readonly isRecorded: boolean;
   readonly pods: readonly PodView[];
   readonly services: readonly ObjectView[];
   /** Config maps that the kind made. */
@@ -67,7 +70,7 @@ export function settleAll(draft: Draft, inputs: Inputs): void {
 }
 
 function cleanRemains(draft: Draft, inputs: Inputs, remains: Remains): void {
-  const of = draft.admissions.find(({ number, cluster }) => number === remains.number && cluster === remains.cluster);
+  const of = remains.isRecorded ? draft.admissions.find(({ number }) => number === remains.number) : undefined;
   if (of?.state === "live") return;
   const keep = of?.state === "ended" ? keepOf(draft, inputs, of) : NOTHING;
   const kept = remains.pods.filter((pod) => pod.phase === "Pending" && !pod.deleting && keep.pod(pod));
@@ -103,30 +106,53 @@ function showLeftovers(draft: Draft, inputs: Inputs, pods: readonly PodView[]): 
 export function remainsOf(seen: ObservedCluster, { job, kind, config }: Inputs): readonly Remains[] {
   const labels = jobLabels({ job, operatorName: kind.operatorName, config: config.build });
   const isOwn = (pod: PodView) => pod.controllerUid !== null || hasLabels(pod.labels, labels);
-  return remainsIn({ ...seen, pods: seen.pods.filter(isOwn) }, job.uid);
+  return remainsIn({ ...seen, pods: seen.pods.filter(isOwn) }, job);
 }
 
-/** The same of a job whose record is gone. What Gangway has released belongs to no job. */
-function remainsIn(seen: ObservedCluster, jobUid: string): readonly Remains[] {
-  const pods = seen.pods.filter((pod) => pod.jobUid === jobUid && !pod.released);
-  const { groups = [], scheduler } = seen.gang ?? {};
-  const groupVersion = scheduler === undefined ? "" : GANG_SCHEDULERS[scheduler].apiVersion;
-  const numbers = new Set([...pods, ...seen.services, ...seen.configMaps, ...groups].map(({ admission }) => admission));
-  return [...numbers]
-    .sort((a, b) => a - b)
-    .map((number) => {
-      const { anchor, parts: configMaps } = anchoredMaps(seen, number);
-      return {
-        cluster: seen.cluster,
-        number,
-        anchor,
-        configMaps,
-        pods: pods.filter((pod) => pod.admission === number && belongsTo(pod, anchor)),
-        services: seen.services.filter((service) => service.admission === number && belongsTo(service, anchor)),
-        groups: groups.filter((group) => group.admission === number && belongsTo(group, anchor)),
-        groupVersion,
-      };
+/** `admissions`: those that the record names; none of a job whose record is gone. */
+type Recorded = { readonly uid: string; readonly admissions: readonly Admission[] };
+
+/** The same of a job by its uid alone. What Gangway has released belongs to no job. */
+function remainsIn(seen: ObservedCluster, { uid, admissions }: Recorded): readonly Remains[] {
+  const pods = seen.pods.filter((pod) => pod.jobUid === uid && !pod.released);
+  const objects: readonly Labelled[] = [...pods, ...seen.services, ...seen.configMaps, ...(seen.gang?.groups ?? [])];
+  const isRecorded = (object: Labelled) =>
+    admissions.some(({ number, cluster, fence }) => {
+      return number === object.admission && cluster === seen.cluster && hasFenceOf({ fence }, object);
     });
+  // Admissions that the record does not name may have one number.
+  const keyOf = (object: Labelled) =>
+    `${object.admission} ${isRecorded(object) ? "recorded" : (object.labels[LABEL.fence] ?? "")}`;
+  const keys = new Map(objects.map((object) => [keyOf(object), object]));
+  return [...keys]
+    .sort(([, a], [, b]) => a.admission - b.admission)
+    .map(([key, object]) => {
+      const of = (one: Labelled) => keyOf(one) === key;
+      return remainsOfOne({ ...seen, pods }, of, { number: object.admission, isRecorded: isRecorded(object) });
+    });
+}
+
+/** The objects that are of one admission and do not belong to another anchor. */
+function remainsOfOne(
+  seen: ObservedCluster,
+  of: (object: Labelled) => boolean,
+  admission: Pick<Remains, "number" | "isRecorded">,
+): Remains {
+  const { anchor, parts: configMaps } = anchoredMaps(
+    { ...seen, configMaps: seen.configMaps.filter(of) },
+    admission.number,
+  );
+  const { groups = [], scheduler } = seen.gang ?? {};
+  return {
+    ...admission,
+    cluster: seen.cluster,
+    anchor,
+    configMaps,
+    pods: seen.pods.filter((pod) => of(pod) && belongsTo(pod, anchor)),
+    services: seen.services.filter((service) => of(service) && belongsTo(service, anchor)),
+    groups: groups.filter((group) => of(group) && belongsTo(group, anchor)),
+    groupVersion: scheduler === undefined ? "" : GANG_SCHEDULERS[scheduler].apiVersion,
+  };
 }
 
 /**
@@ -167,7 +193,9 @@ export function removeAll(
   seen: ObservedCluster,
   job: { readonly uid: string; readonly namespace: string },
 ): readonly Action[] {
-  return remainsIn(seen, job.uid).flatMap((remains) => deletions(remains, NOTHING, job.namespace));
+  return remainsIn(seen, { uid: job.uid, admissions: [] }).flatMap((remains) =>
+    deletions(remains, NOTHING, job.namespace),
+  );
 }
 
 /**
@@ -207,7 +235,7 @@ function settle(draft: Draft, inputs: Inputs, admission: Admission): void {
   const seen = inputs.observed.find(({ cluster }) => cluster === admission.cluster);
   if (seen === undefined) return;
   const settledAtMs = (admission.belowMinSinceMs ?? Number.NEGATIVE_INFINITY) + OUTSTANDING_MS;
-  const remains = remainsOf(seen, inputs).find(({ number }) => number === admission.number);
+  const remains = remainsOf(seen, inputs).find((one) => one.isRecorded && one.number === admission.number);
   // Nothing of a lost cluster is known, and only a gang that left it gives its tokens back.
   if (seen.loss !== undefined && admission.abandonedMs === undefined) {
     abandonOverdue(draft, inputs, admission);

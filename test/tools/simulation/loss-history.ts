@@ -193,7 +193,7 @@ async function observe({ world, trace, silence, met }: Run, name: string, passes
   silence.delete(name);
   await world.observeCapacity(cluster);
   const owners = cluster.owners();
-  if (!(await world.store.clusters.endReturn(name, owners))) return;
+  if (!(await world.store.clusters.endReturn(name, owners)).ended) return;
   met.returned += 1;
   trace.push(`  ${name} has returned`);
   const jobs = await world.jobs();
