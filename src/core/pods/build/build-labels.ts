@@ -19,22 +19,21 @@ export function admissionLabels(of: Ownership): Record<string, string> {
 }
 
 /** The labels that tell an admission of a job by its number alone. */
-export function numberLabels({ admission, ...ofJob }: Omit<Ownership, "fence">): Record<string, string> {
-  return { ...jobLabels(ofJob), [LABEL.admission]: String(admission) };
-}
-
-/** The labels that every object of a job carries, whatever its admission. */
-export function jobLabels({
-  job,
-  operatorName,
-  config,
-}: Omit<Ownership, "admission" | "fence">): Record<string, string> {
+export function numberLabels(of: Omit<Ownership, "fence">): Record<string, string> {
+  const { job, operatorName, admission, config } = of;
   return {
     [LABEL.jobName]: job.name,
     [LABEL.operatorName]: operatorName,
     [LABEL.jobUid]: job.uid,
+    [LABEL.admission]: String(admission),
     [LABEL.installation]: config.installation,
   };
+}
+
+/** The labels that every object of a job carries, whatever its admission. */
+export function jobLabels(ofJob: Omit<Ownership, "admission" | "fence">): Record<string, string> {
+  const { [LABEL.admission]: _admission, ...labels } = numberLabels({ ...ofJob, admission: 0 });
+  return labels;
 }
 
 /** The labels that tell the replicas of a job apart. */
