@@ -9,10 +9,11 @@ import type { ClusterAdmin } from "../api/ports.ts";
 import type { SecretReference } from "../core/admin/cluster.ts";
 import { type CredentialKeys, currentKey } from "../core/admin/credential-keys.ts";
 import type { Clock } from "../runtime/clock.ts";
+import { gangsIfAdopted } from "./sweep-clusters.ts";
 
 export type ClusterAdminParts = {
   readonly store: Pick<ReturnType<typeof createStore>, "admin" | "clusters">;
-  readonly registry: Pick<ClusterRegistry, "refresh"> & Partial<Pick<ClusterRegistry, "problemOf">>;
+  readonly registry: Pick<ClusterRegistry, "refresh"> & Partial<Pick<ClusterRegistry, "problemOf" | "connected">>;
   readonly clock: Clock;
   /** Encrypt kubeconfigs. */
   readonly keys: () => CredentialKeys;
@@ -34,7 +35,7 @@ export function connectClusterAdmin(parts: ClusterAdminParts): ClusterAdmin {
   const { store, registry, clock, keys, secrets, allowLocal, hosts, simulated } = parts;
   const readSecret = (of: SecretReference) =>
     secrets?.read(of) ?? Promise.reject(new Error("this process reads no Secrets"));
-  return createClusterAdmin({
+  const admin = createClusterAdmin({
     table: { ...store.clusters, getCluster: store.admin.getCluster },
     refresh: () => registry.refresh(),
     problemOf: (name) => registry.problemOf?.(name) ?? null,
@@ -60,4 +61,6 @@ export function connectClusterAdmin(parts: ClusterAdminParts): ClusterAdmin {
     },
     simulated,
   });
+  const connected = (name: string) => registry.connected?.().find((cluster) => cluster.name === name);
+  return { ...admin, gangsIfAdopted: (name, signal) => gangsIfAdopted(store, connected(name), signal) };
 }

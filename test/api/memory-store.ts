@@ -458,6 +458,10 @@ export class MemoryStore {
       const there = this.clusters.get(name);
       return there === undefined ? { kind: "notFound" } : keep(this.clusters, { ...there, cordoned });
     },
+    adoptCluster: async (name) => {
+      const there = this.clusters.get(name);
+      return there === undefined ? { kind: "notFound" } : keep(this.clusters, { ...there, unadoptedMs: null });
+    },
     placedGangs: async (cluster) =>
       [...this.jobs.values()].flatMap(({ job }) => (liveAdmission(job)?.cluster === cluster ? [job] : [])),
     declareLost: async (name) => {

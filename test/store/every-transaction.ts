@@ -452,6 +452,12 @@ export async function everyTransaction(db: Db, random: () => number): Promise<Re
       await store.clusters.recheckPlaced(pick([[cluster], CLUSTERS]));
     },
     declareLost: () => store.admin.declareLost(pick(CLUSTERS)),
+    adoptCluster: async () => {
+      const name = pick(CLUSTERS);
+      await db.query("update clusters set unadopted_ms = 1, returning_ms = 1 where name = $1", [name]);
+      await store.admin.adoptCluster(name);
+      await store.clusters.endReturn(name, []);
+    },
     members: async () => {
       const name = `${pick(MEMBERS)}/${requests++}`;
       await store.members.join({ name, takesBuckets: true, leaseMs: 1_000 });

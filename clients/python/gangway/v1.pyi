@@ -546,8 +546,8 @@ it is gone. Gangs of which a pod was seen running keep their admissions and toke
 answers.
 """
 CLUSTER_STATE_RETURNING: ClusterState
-"""It was lost or forgotten, and answers again. It is ACTIVE, and takes gangs, once what gangs left there is
-deleted.
+"""It was lost or forgotten, or the database was restored, and it answers. It is ACTIVE, and takes gangs, once
+what gangs left there is deleted and every cluster is adopted.
 """
 
 class GangScheduler(int):
@@ -673,6 +673,11 @@ class Cluster(Message):
         """Since when it does not answer, cannot be used, or has returned. Omitted: it is ACTIVE, or has not
         answered yet.
         """
+    @property
+    def unadopted_since(self) -> Timestamp:
+        """Output only. When the database was restored from a back-up, if nobody has adopted the cluster since: see
+        AdoptCluster. Omitted: it is adopted.
+        """
     def __init__(
         self,
         *,
@@ -695,6 +700,7 @@ class Cluster(Message):
         topology: Topology | None = ...,
         state: ClusterState | None = ...,
         state_since: Timestamp | None = ...,
+        unadopted_since: Timestamp | None = ...,
     ) -> None: ...
 
 class Topology(Message):
@@ -1286,12 +1292,37 @@ class DeclareClusterLostResponse(Message):
         gangs: ClusterGangs | None = ...,
     ) -> None: ...
 
+class AdoptClusterRequest(Message):
+    name: str
+    """Required."""
+    dry_run: bool
+    """True: changes nothing, and says which gangs have objects there that would be deleted."""
+    def __init__(
+        self,
+        *,
+        name: str | None = ...,
+        dry_run: bool | None = ...,
+    ) -> None: ...
+
+class AdoptClusterResponse(Message):
+    @property
+    def cluster(self) -> Cluster: ...
+    @property
+    def gangs(self) -> ClusterGangs:
+        """Of a dry run: `leaving` are those that the records do not know."""
+    def __init__(
+        self,
+        *,
+        cluster: Cluster | None = ...,
+        gangs: ClusterGangs | None = ...,
+    ) -> None: ...
+
 class ClusterGangs(Message):
     """Which of the gangs that are placed in a cluster leave it."""
     leaving: int
-    """How many leave it at once, and wait for another place."""
+    """How many leave it at once: they wait for another place, or are deleted by AdoptCluster."""
     staying: int
-    """How many stay there for now: they ran. They wait for the cluster or move later, as jobs, queues and
+    """How many stay there for now. Of a lost cluster: they ran, and wait or move later, as jobs, queues and
     namespaces say.
     """
     @property

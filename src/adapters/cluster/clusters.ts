@@ -47,15 +47,17 @@ export type Connected = {
   readonly connected: () => readonly Cluster[];
   /** True for a cluster that was forgotten: it has no objects of ours and will never have any. */
   readonly isForgotten: (name: string) => boolean;
+  /** True for a cluster that nobody has adopted after the database was restored. */
+  readonly isUnadopted: (name: string) => boolean;
   /** What a job needs to know of a cluster that counts as lost. Null: it does not. */
   readonly lossOf: (name: string, of: JobToObserve["of"]) => Loss | null;
 };
 
 export function createClusters(of: Connected | readonly Cluster[]): Clusters {
-  const { connected, isForgotten, lossOf }: Connected = isList(of)
-    ? { connected: () => of, isForgotten: () => false, lossOf: () => null }
-    : of;
+  const { connected, isForgotten, isUnadopted, lossOf }: Connected = isList(of) ? onlyConnected(of) : of;
   const byName = (name: string) => connected().find((cluster) => cluster.name === name);
+  const marked = (seen: ObservedCluster): ObservedCluster =>
+    isUnadopted(seen.cluster) ? { ...seen, unadopted: true } : seen;
   const withStrangers = (cluster: Cluster, job: JobToObserve, seen: ObservedCluster): ObservedCluster => {
     const strangers = job.names === undefined ? [] : cluster.strangers(job.uid, job.names);
     const known = new Set(seen.pods.map(({ uid }) => uid));
@@ -71,7 +73,7 @@ export function createClusters(of: Connected | readonly Cluster[]): Clusters {
   const others = (job: JobToObserve) =>
     connected()
       .filter(({ name }) => !job.clusters.includes(name) && lossOf(name, job.of) === null)
-      .map((cluster) => cluster.observe(job.uid))
+      .map((cluster) => marked(cluster.observe(job.uid)))
       .filter(isAnything);
   return {
     observe(job) {
@@ -79,7 +81,7 @@ export function createClusters(of: Connected | readonly Cluster[]): Clusters {
         const cluster = byName(name);
         const known = withoutAsking(name, job);
         if (known !== null || cluster === undefined) return known;
-        return cluster.synced() ? withStrangers(cluster, job, cluster.observe(job.uid)) : null;
+        return cluster.synced() ? withStrangers(cluster, job, marked(cluster.observe(job.uid))) : null;
       });
       const complete = named.flatMap((cluster) => cluster ?? []);
       return complete.length < named.length ? null : [...complete, ...others(job)];
@@ -91,7 +93,7 @@ export function createClusters(of: Connected | readonly Cluster[]): Clusters {
         const known = withoutAsking(name, job);
         if (known !== null || cluster === undefined) return known;
         const seen = await cluster.listJob(job.uid, signal);
-        return seen === null ? null : withStrangers(cluster, job, seen);
+        return seen === null ? null : withStrangers(cluster, job, marked(seen));
       });
       const seen = await Promise.all(lists);
       const complete = seen.flatMap((cluster) => cluster ?? []);
@@ -124,6 +126,10 @@ export function createClusters(of: Connected | readonly Cluster[]): Clusters {
 
 function unknown({ cluster }: { readonly cluster: string }): LogFailure & ActOutcome {
   return { kind: "failed", status: 0, reason: "UnknownCluster", message: `cluster ${cluster} is not connected` };
+}
+
+function onlyConnected(clusters: readonly Cluster[]): Connected {
+  return { connected: () => clusters, isForgotten: () => false, isUnadopted: () => false, lossOf: () => null };
 }
 
 function isList(of: Connected | readonly Cluster[]): of is readonly Cluster[] {

@@ -31,6 +31,8 @@ type RegistryPorts = {
     readonly returning?: readonly string[];
     /** Those whose observer waits for an answer. Omitted: none. */
     readonly silent?: readonly string[];
+    /** Those that nobody has adopted after the database was restored. Omitted: none. */
+    readonly unadopted?: readonly string[];
   }>;
   /** Connects to a cluster without starting it. Rejects if its credentials cannot be decrypted. */
   readonly connect: (cluster: RegisteredCluster) => Promise<Cluster>;
@@ -93,6 +95,7 @@ export class ClusterRegistry {
   /** Credentials that failed to connect, by cluster. Each is reported once and tried again. */
   readonly #failed = new Map<string, { readonly fingerprint: string; readonly problem: string }>();
   #forgotten: ReadonlySet<string> = new Set();
+  #unadopted: ReadonlySet<string> = new Set();
   #losses = NO_LOSSES;
   #wake = new AbortController();
   #last: Promise<void> = Promise.resolve();
@@ -102,6 +105,7 @@ export class ClusterRegistry {
     this.clusters = createClusters({
       connected: () => this.connected(),
       isForgotten: (name) => this.#forgotten.has(name),
+      isUnadopted: (name) => this.#unadopted.has(name),
       lossOf: (name, gangs) => this.#lossOf(name, gangs),
     });
   }
@@ -151,8 +155,9 @@ export class ClusterRegistry {
   }
 
   async #follow(): Promise<void> {
-    const { registered, forgotten, returning = [], silent = [], ...told } = await this.#ports.list();
+    const { registered, forgotten, returning = [], silent = [], unadopted = [], ...told } = await this.#ports.list();
     this.#forgotten = new Set(forgotten);
+    this.#unadopted = new Set(unadopted);
     const losses = { ...NO_LOSSES, ...told };
     const changed = changedLosses(this.#losses, losses);
     this.#losses = losses;

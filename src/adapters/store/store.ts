@@ -22,6 +22,7 @@ import type { Decision } from "../../core/reconcile/decision.ts";
 import type { Clock } from "../../runtime/clock.ts";
 import { sharedFor } from "../../runtime/shared-for.ts";
 import * as access from "./admin/access.ts";
+import { adoptCluster } from "./admin/adopt-cluster.ts";
 import { appendAudit, SERVICE, withAuditLog } from "./admin/audit.ts";
 import * as partitions from "./admin/audit-partitions.ts";
 import * as capacity from "./admin/cluster-capacity.ts";
@@ -322,6 +323,7 @@ function admin(db: Db, options: StoreOptions) {
     listNodes: nodeLister(db, clock),
     declareLost: (name: string) => silence.declareLost(db, name, clock.nowMs()),
     placedGangs: (cluster: string) => placedGangs(db, cluster),
+    adoptCluster: (name: string) => adoptCluster(db, name, clock.nowMs()),
     setCordoned: (name: string, cordoned: boolean) =>
       clusters.setCordoned(db, name, { cordoned, nowMs: clock.nowMs() }),
     /** Creates a queue. If the name is taken, that queue stays as it is. */

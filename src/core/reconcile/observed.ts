@@ -37,6 +37,8 @@ export type ObservedCluster = {
   readonly forgotten?: true;
   /** The cluster counts as lost: nothing is known of its objects, and they may exist. Omitted: it is not lost. */
   readonly loss?: Loss;
+  /** True: the records may be older than what is there, so nothing that they do not know is deleted. Omitted: false. */
+  readonly unadopted?: true;
   /** Pods with the job's uid, and foreign pods that have the name of one of its pods. */
   readonly pods: readonly PodView[];
   /** The last state of pods that the platform has just removed. Omitted: none. */

@@ -53,6 +53,8 @@ export function reconcile(
   const job = boundTimes(recorded, nowMs);
   const kind = kindOfJob(config.kinds, job);
   const inputs: Inputs = { job, kind, observed, nowMs, config, refused, placement };
+  if (observed.some((seen) => seen.unadopted && remainsOf(seen, inputs).some(({ isRecorded }) => !isRecorded)))
+    return NOTHING_YET;
   const draft = startDraft(job);
   const runner = runnerOf(kind, isSetAside(job));
   if (!isTerminal(job.status)) advance(draft, inputs, runner);
@@ -70,6 +72,12 @@ export function reconcile(
   return isForgotten(decision, inputs) ? { ...decision, forget: true } : decision;
 }
 
+/**
+ * Of a job with objects in a cluster that the restored records do not know: its latest admission may run there. Nothing
+ * is decided until the cluster is adopted.
+ */
+const NOTHING_YET: Decision = { record: null, forget: false, actions: [], recheckAtMs: null };
+
 /** The same for a kind that may come from a plugin: an error that the kind throws fails its job (see `kindFailed`). */
 export function reconcileGuarded(...of: Parameters<typeof reconcile>): Decision {
   const [job, , nowMs, config] = of;
@@ -81,12 +89,12 @@ export function reconcileGuarded(...of: Parameters<typeof reconcile>): Decision 
   }
 }
 
-/** Deletes all objects that are seen of a job whose record is gone. */
+/** Deletes all objects that are seen of a job whose record is gone, in clusters that are adopted. */
 export function sweep(
   observed: Observed,
   job: { readonly uid: string; readonly namespace: string },
 ): readonly Action[] {
-  return observed.flatMap((seen) => removeAll(seen, job));
+  return observed.flatMap((seen) => (seen.unadopted ? [] : removeAll(seen, job)));
 }
 
 function advance(draft: Draft, inputs: Inputs, runner: Runner): void {

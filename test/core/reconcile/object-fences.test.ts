@@ -3,9 +3,10 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
 import { LABEL } from "../../../src/core/job/labels.ts";
-import { sweep } from "../../../src/core/reconcile/reconcile.ts";
+import { reconcile, sweep } from "../../../src/core/reconcile/reconcile.ts";
 import { objectAt, stringMapAt } from "../../../src/runtime/json.ts";
 import { pytorch, Scene } from "./scene.ts";
+import { CONFIG } from "./world.ts";
 
 class Fenced extends Scene {
   /** The record's live admission has this fence from now on. Undefined: an older version has admitted the gang. */
@@ -81,4 +82,33 @@ test("of a job whose record is gone everything is deleted, whatever fences its o
   scene.age((at) => at % 2 === 0);
   const actions = sweep(scene.observe(), { uid: scene.job.uid, namespace: scene.job.namespace });
   assert.deepEqual(actions.map((action) => ("uid" in action ? action.uid : "")).sort(), [...scene.uids].sort());
+});
+
+test("in a cluster that is not adopted nothing is decided of a job with objects that no record knows", () => {
+  const unadopted = (scene: Fenced) => scene.observe().map((seen) => ({ ...seen, unadopted: true as const }));
+  const decide = (scene: Fenced) => reconcile(scene.job, unadopted(scene), scene.nowMs, CONFIG);
+  const known = started("50");
+  known.set("j-worker-0", "Failed");
+  assert.ok(decide(known).record !== null, "what is known goes on");
+  const cases: Readonly<Record<string, (scene: Fenced) => void>> = {
+    "another admission has the number": (scene) => scene.record("51"),
+    "no admission is recorded": (scene) => {
+      scene.job = { ...scene.job, admissions: [], status: { ...scene.job.status, phase: "WAITING" } };
+    },
+    "it is deleted": (scene) => {
+      scene.record("51");
+      scene.job = { ...scene.job, deleteTimeMs: scene.nowMs };
+    },
+  };
+  for (const [what, change] of Object.entries(cases)) {
+    const scene = started("50");
+    change(scene);
+    assert.deepEqual(decide(scene), { record: null, forget: false, actions: [], recheckAtMs: null }, what);
+    assert.deepEqual(sweep(unadopted(scene), { uid: scene.job.uid, namespace: "ns" }), []);
+    scene.step();
+    assert.ok(
+      scene.cluster.things.some(({ deleting }) => deleting),
+      `${what}: once it is adopted`,
+    );
+  }
 });

@@ -24,8 +24,8 @@ export async function jobsLeftIn(
 }
 
 /**
- * Lets a cluster that has returned take gangs again, if nothing is left there. `seen`: the owners of all objects that
- * the cluster shows. Returns the jobs of which something is left.
+ * Lets a cluster that has returned take gangs again, if nothing is left there and every cluster is adopted. `seen`: the
+ * owners of all objects that the cluster shows. Returns the jobs of which something is left.
  */
 export async function endReturn(
   executor: Executor,
@@ -64,6 +64,7 @@ with remains as (${JOBS_LEFT}
 ), ended as (
   update clusters set returning_ms = null
    where name = $1 and reachable and returning_ms is not null and not exists (select from remains)
+     and not exists (select from clusters where unadopted_ms is not null and forgotten_ms is null)
   returning 1
 )
 select exists (select from ended) as ended, coalesce((select json_agg("jobUid") from remains), '[]') as left`;

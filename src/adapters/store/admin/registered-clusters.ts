@@ -32,7 +32,8 @@ export type NewCluster = Pick<ClusterRecord, "name" | "labels" | "flavors"> & {
 
 /**
  * Registers a cluster, also under the name of a forgotten one. Its flavors become pools. Simulated clusters are retired
- * in the same transaction: once it has committed, no gang is admitted to them.
+ * in the same transaction: once it has committed, no gang is admitted to them. While another cluster is not adopted
+ * after a restore, this one is not either: it may have been registered after the dump.
  */
 export function registerCluster(db: Db, cluster: NewCluster, bounds: PoolBounds): Promise<RegistrationOutcome> {
   return undoable<RegistrationOutcome>(db, async (tx, undo) => {
@@ -62,13 +63,16 @@ export function registerCluster(db: Db, cluster: NewCluster, bounds: PoolBounds)
 }
 
 const REGISTER_CLUSTER = `
-insert into clusters as c (name, labels, flavors, simulated, credentials, create_ms, gang_scheduler, topology)
-values ($1, $2::jsonb, $3::json, false, $4::json, $5, $6, $7::jsonb)
+insert into clusters as c
+  (name, labels, flavors, simulated, credentials, create_ms, gang_scheduler, topology, unadopted_ms, returning_ms)
+select $1::text, $2::jsonb, $3::json, false, $4::json, $5::bigint, $6::text, $7::jsonb, restored.ms, restored.ms
+  from (select min(unadopted_ms) as ms from clusters where forgotten_ms is null) restored
 on conflict (name) do update
    set labels = excluded.labels, flavors = excluded.flavors, simulated = false, simulation = null,
        topology = excluded.topology, credentials = excluded.credentials,
        create_ms = excluded.create_ms, gang_scheduler = excluded.gang_scheduler, version = c.version + 1,
-       forgotten_ms = null, cordoned = false, returning_ms = excluded.create_ms
+       forgotten_ms = null, cordoned = false, returning_ms = excluded.create_ms,
+       unadopted_ms = excluded.unadopted_ms
  where c.forgotten_ms is not null
 returning name`;
 
@@ -222,6 +226,8 @@ export async function listCredentials(executor: Executor): Promise<{
   readonly returning: readonly string[];
   /** Those whose observer waits for an answer. */
   readonly silent: readonly string[];
+  /** Those that nobody has adopted after the database was restored. */
+  readonly unadopted: readonly string[];
 }> {
   const rows = await executor.query<CredentialsRow>(LIST_CREDENTIALS);
   const without = rows.filter(({ credentials }) => credentials === null);
@@ -240,6 +246,7 @@ export async function listCredentials(executor: Executor): Promise<{
     policies: await lossPoliciesIn(executor, [...lost.keys()]),
     returning: rows.filter(({ isReturning }) => isReturning).map(({ name }) => name),
     silent: rows.filter(({ isSilent }) => isSilent).map(({ name }) => name),
+    unadopted: rows.filter(({ isUnadopted }) => isUnadopted).map(({ name }) => name),
   };
 }
 
@@ -253,13 +260,15 @@ type CredentialsRow = {
   readonly lostMs: number | null;
   readonly isReturning: boolean;
   readonly isSilent: boolean;
+  readonly isUnadopted: boolean;
 };
 
 const LIST_CREDENTIALS = `
 select name, credentials, gang_scheduler as "gangScheduler", forgotten_ms is not null as "isForgotten",
        case when lost_ms is not null then coalesce(lost_fence, '0') end as "lostFence",
        silence_ms as "silenceMs", lost_ms as "lostMs",
-       reachable and returning_ms is not null as "isReturning", silence_ms > 0 as "isSilent"
+       reachable and returning_ms is not null as "isReturning", silence_ms > 0 as "isSilent",
+       unadopted_ms is not null as "isUnadopted"
   from clusters where credentials is not null or simulated or forgotten_ms is not null order by name`;
 
 /** The stored credentials of one cluster. Null: there is no such cluster, or it has none. */

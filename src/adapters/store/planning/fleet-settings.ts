@@ -140,6 +140,7 @@ export const PLAN_CLUSTERS = `
 select name, labels, flavors, topology, cordoned, simulated, ${IS_RETIRED} as retired,
        reachable and returning_ms is null as reachable, reachable and returning_ms is not null as returning,
        unusable is not null as unusable,
+       exists (select from clusters where unadopted_ms is not null and forgotten_ms is null) as restored,
        admission_counter as "admissionCounter", capacity_epoch as epoch, capacity_sequence as sequence,
        coalesce(observed_ms, capacity_ms) is not null as observed, observed_ms as "legacyMs"
   from clusters c where forgotten_ms is null order by name`;
