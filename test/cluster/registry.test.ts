@@ -384,6 +384,21 @@ test("if access cannot be checked, each permission is reported as unknown", asyn
   assert.ok(findings.every(({ message }) => message.startsWith("cannot check whether Gangway may ")));
 });
 
+test("each missing right is named, with what is off without it; of Secrets, those that it serves", async (t) => {
+  // The answer {} allows nothing.
+  const proxy = await startProxy(sim.url, ({ path }) => (path.includes("accessreviews") ? { status: 201 } : "pass"));
+  t.after(() => proxy.close());
+  const secrets = [{ namespace: "ops", name: "west-kubeconfig" }];
+  const { findings } = await checkCluster(proxy.kubeconfig, { clock, namespaces: [], secrets });
+  const wanted = PERMISSIONS.filter(({ scheduler }) => scheduler === undefined);
+  assert.equal(findings.length, wanted.length + 1);
+  assert.ok(findings.every(({ code, message }) => code === "MissingPermission" && /\. Without it, .+/.test(message)));
+  const messages = findings.map(({ message }) => message);
+  assert.ok(messages.some((one) => one.startsWith("Gangway may not get /readyz: needed to ask whether")));
+  const secret = "Gangway may not get secrets named west-kubeconfig in namespace ops: needed to read the kubeconfig";
+  assert.ok(messages.some((one) => one.startsWith(secret)));
+});
+
 const flavor = (nodeLabels: Readonly<Record<string, string>>, resource = "nvidia.com/gpu") => {
   return { name: "gpu/x", resource, nodeLabels };
 };
