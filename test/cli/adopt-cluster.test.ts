@@ -15,6 +15,7 @@ import { clientOf, gpuNodes, startSim, until } from "../cluster/harness.ts";
 import { newDataFolder } from "../support/data-folder.ts";
 import { OWN_KINDS } from "../support/kinds.ts";
 import { run } from "./harness.ts";
+import { longJob } from "./long-job.ts";
 
 const FLAVOR = "gpu/h100=nvidia.com/gpu:nvidia.com/gpu.product=h100";
 const data = newDataFolder("gangway-adopt-");
@@ -65,24 +66,9 @@ async function podsOf(job: string): Promise<ReadonlyMap<string, string>> {
   return new Map(own.map((one) => [stringAt(one, "uid") ?? "", stringMapAt(one, "labels")[LABEL.fence] ?? ""]));
 }
 
-function manifest(name: string): string {
-  return `apiVersion: gangway.dev/v1
-kind: Job
-metadata: {name: ${name}}
-spec:
-  replicaSpecs:
-    Worker:
-      replicas: 1
-      template:
-        metadata: {annotations: {sim.gangway.dev/run: 1h}}
-        spec:
-          containers:
-            - {name: main, image: registry.example.com/train:1, resources: {limits: {nvidia.com/gpu: 1}}}
-`;
-}
-
 test("after a restore nothing that the back-up does not know is deleted, and no gang starts, until adopt", async () => {
-  for (const name of ["known", "brief", "later", "new", "fresh"]) files[`${name}.yaml`] = manifest(name);
+  for (const name of ["known", "brief", "later", "new", "fresh"])
+    files[`${name}.yaml`] = longJob(name, { replicas: 1, gpus: 1 });
   files["east.yaml"] = sim.kubeconfig();
   await serve();
   await ok(`cluster add east --kubeconfig east.yaml --flavor ${FLAVOR}`);

@@ -13,6 +13,7 @@ import { clientOf, gpuNodes, startProxy, startSim, type Treatment, until } from 
 import { newDataFolder } from "../support/data-folder.ts";
 import { OWN_KINDS } from "../support/kinds.ts";
 import { run } from "./harness.ts";
+import { longJob } from "./long-job.ts";
 
 const FLAVOR = "gpu/h100=nvidia.com/gpu:nvidia.com/gpu.product=h100";
 const data = newDataFolder("gangway-lost-cluster-");
@@ -41,22 +42,6 @@ const clusterOf = async (name: string): Promise<string> => (await jobNow(name)).
 const phaseOf = async (name: string): Promise<string> => (await jobNow(name)).status.phase;
 const stateOf = async (name: string): Promise<string> => JSON.parse(await ok(`cluster get ${name} -o json`)).state;
 
-function manifest(name: string): string {
-  return `apiVersion: gangway.dev/v1
-kind: Job
-metadata: {name: ${name}}
-spec:
-  replicaSpecs:
-    Worker:
-      replicas: 2
-      template:
-        metadata: {annotations: {sim.gangway.dev/run: 1h}}
-        spec:
-          containers:
-            - {name: main, image: registry.example.com/train:1, resources: {limits: {nvidia.com/gpu: 2}}}
-`;
-}
-
 before(async () => {
   for (const [at, name] of ["east", "west"].entries()) {
     const sim = await startSim(gpuNodes(1), 21 + at);
@@ -64,7 +49,8 @@ before(async () => {
     proxies[name] = await startProxy(sim.url, (asked) => (name === "east" ? treat(asked) : "pass"));
     files[`${name}.yaml`] = proxies[name].kubeconfig;
   }
-  for (const name of ["runs", "starts", "moves", "waits"]) files[`${name}.yaml`] = manifest(name);
+  for (const name of ["runs", "starts", "moves", "waits"])
+    files[`${name}.yaml`] = longJob(name, { replicas: 2, gpus: 2 });
   const config = readConfig(data, {
     GANGWAY_CREDENTIALS_KEY: randomBytes(32).toString("base64"),
     GANGWAY_CLUSTER_LOST_SECONDS: "20",

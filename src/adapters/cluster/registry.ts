@@ -173,7 +173,7 @@ export class ClusterRegistry {
     if (changed.length > 0) await this.#ports.onLossChanged?.(changed);
     for (const cluster of this.#answering(returning)) await this.#ports.onReturning?.(cluster);
     for (const cluster of this.#answering(silent)) await this.#ports.onAnswer?.(cluster);
-    await this.#sweep(new Set([...returning, ...losses.lost.keys()]));
+    await this.#sweep(new Set([...returning, ...unadopted, ...losses.lost.keys()]));
   }
 
   /** `others`: clusters that are not swept now. One that returns is looked through at each read. */

@@ -222,7 +222,7 @@ export async function listCredentials(executor: Executor): Promise<{
   readonly lost: ReadonlyMap<string, LostCluster>;
   /** Whether gangs in lost clusters wait for them. */
   readonly policies: LossPolicies;
-  /** Those that answer again, and may have objects of gangs that have left them. */
+  /** Those that answer again, are adopted, and may have objects of gangs that have left them. */
   readonly returning: readonly string[];
   /** Those whose observer waits for an answer. */
   readonly silent: readonly string[];
@@ -267,7 +267,7 @@ const LIST_CREDENTIALS = `
 select name, credentials, gang_scheduler as "gangScheduler", forgotten_ms is not null as "isForgotten",
        case when lost_ms is not null then coalesce(lost_fence, '0') end as "lostFence",
        silence_ms as "silenceMs", lost_ms as "lostMs",
-       reachable and returning_ms is not null as "isReturning", silence_ms > 0 as "isSilent",
+       reachable and returning_ms is not null and unadopted_ms is null as "isReturning", silence_ms > 0 as "isSilent",
        unadopted_ms is not null as "isUnadopted"
   from clusters where credentials is not null or simulated or forgotten_ms is not null order by name`;
 
