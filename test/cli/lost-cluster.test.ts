@@ -93,21 +93,27 @@ async function podsIn(cluster: string, job: string): Promise<readonly string[]> 
   return own.map(({ metadata }) => metadata.name);
 }
 
-/** Copies a pod as one of a job that is gone, as a call that comes late would make it. Returns the name of that job. */
-async function lateCreate(cluster: string, job: string): Promise<string> {
+/** Copies a pod as one of a job that is gone, as a call that comes late would make it. */
+async function lateCreate(
+  cluster: string,
+  job: string,
+  as: string,
+  more: Readonly<Record<string, string>>,
+): Promise<void> {
   const client = clientOf(sims[cluster]?.kubeconfig() ?? "");
   const path = "/api/v1/namespaces/default/pods";
   const found = await client.request({ method: "GET", path: `${path}/${job}-worker-0` });
   assert.ok(found.kind === "ok");
   const metadata = objectAt(found.object, "metadata");
-  const labels = { ...objectAt(metadata, "labels"), [LABEL.jobUid]: "01900000-0000-7000-8000-00000000ffff" };
+  const labels = { ...objectAt(metadata, "labels"), [LABEL.jobUid]: GONE, ...more };
   const spec = { ...objectAt(found.object, "spec"), nodeName: null };
-  const body = { apiVersion: "v1", kind: "Pod", metadata: { name: "late-worker-0", labels }, spec };
+  const body = { apiVersion: "v1", kind: "Pod", metadata: { name: `${as}-worker-0`, labels }, spec };
   const made = await client.request({ method: "POST", path, body });
   await client.close();
   assert.equal(made.kind, "ok", JSON.stringify(made));
-  return "late";
 }
+
+const GONE = "01900000-0000-7000-8000-00000000ffff";
 
 test("a gang that never ran leaves a silent cluster, one that runs waits, and nothing is left on return", async () => {
   await ok("cluster cordon west");
@@ -128,12 +134,14 @@ test("a gang that never ran leaves a silent cluster, one that runs waits, and no
   assert.match(await ok("explain runs"), /ClusterLost/);
   assert.match(await ok("events starts"), /ClusterLost/);
 
-  const late = await lateCreate("east", "runs");
+  await lateCreate("east", "runs", "late", {});
+  await lateCreate("east", "runs", "theirs", { [LABEL.installation]: "another" });
   treat = () => "pass";
   proxies["east"]?.cutAll();
   await until(async () => (await stateOf("east")).endsWith("ACTIVE"), "the cluster is back");
   assert.deepEqual(await podsIn("east", "starts"), [], "what was left has been deleted before");
-  assert.deepEqual(await podsIn("east", late), [], "also of a job that nobody knows");
+  assert.deepEqual(await podsIn("east", "late"), [], "also of a job that nobody knows");
+  assert.equal((await podsIn("east", "theirs")).length, 1, "nothing of another installation is touched");
   assert.deepEqual([await clusterOf("starts"), await clusterOf("runs")], ["west", "east"]);
   assert.equal((await podsIn("east", "runs")).length, 2, "the gang that ran runs on");
   assert.equal(await tokensHeld(), 8);
