@@ -4,7 +4,9 @@ import { after, before, type TestContext, test } from "node:test";
 import { checkCluster } from "../../src/adapters/cluster/check-cluster.ts";
 import { nodeFindings } from "../../src/adapters/cluster/check-nodes.ts";
 import { connectCluster } from "../../src/adapters/cluster/cluster.ts";
+import { createClusters } from "../../src/adapters/cluster/clusters.ts";
 import { openCredentials, resealCredentials, sealKubeconfig } from "../../src/adapters/cluster/credentials.ts";
+import type { ClusterHealth } from "../../src/adapters/cluster/health.ts";
 import { PERMISSIONS } from "../../src/adapters/cluster/permissions.ts";
 import { ClusterRegistry, type RegisteredCluster } from "../../src/adapters/cluster/registry.ts";
 import type { SimCluster } from "../../src/adapters/simcluster/sim-cluster.ts";
@@ -42,6 +44,7 @@ function follow(t: TestContext) {
     policies: new Map<string, "WAIT" | "MOVE">(),
     returning: [] as string[],
     silent: [] as string[],
+    unadopted: [] as string[],
   };
   const answered: string[] = [];
   const losses: (readonly string[])[] = [];
@@ -174,6 +177,44 @@ test("a cluster that returns, or is silent to its observer, is told if it answer
     return answered.includes("returning one") && answered.includes("silent two");
   }, "both have been listed");
   assert.deepEqual([...new Set(answered)].sort(), ["returning one", "silent two"]);
+});
+
+test("jobs are observed once each unadopted cluster is listed, and told when it is adopted", async (t) => {
+  const { registry, table, changed } = follow(t);
+  const one = gang();
+  const job = { uid: one.uid, clusters: ["one"] };
+  table.registered = ["one", "two"].map((name) => ({ name, credentials: { of: "first" } }));
+  table.unadopted = ["two"];
+  await registry.refresh();
+  const [, two] = registry.connected();
+  assert.ok(two !== undefined);
+  const nowhere = { ...job, clusters: [] };
+  const observed = (health: ClusterHealth, isUnadopted: boolean) =>
+    createClusters({
+      connected: () => [{ ...two, synced: () => false, health: () => health }],
+      isForgotten: () => false,
+      isUnadopted: () => isUnadopted,
+      lossOf: () => null,
+    }).observe(nowhere);
+  assert.equal(observed({ kind: "active" }, true), null, "it may run there");
+  assert.deepEqual(observed({ kind: "active" }, false), []);
+  assert.deepEqual(observed({ kind: "unreachable", forMs: 1 }, true), [], "an operator may adopt that one, too");
+  await until(() => registry.clusters.observe(job) !== null, "both are listed");
+  assert.deepEqual(await registry.clusters.act({ ...one.createAnchor, cluster: "one" }, signal), { kind: "done" });
+  await until(() => two.observe(one.uid).configMaps.length === 1, "its anchor is seen, by both names of the server");
+  const seen = registry.clusters.observe(job) ?? [];
+  assert.deepEqual(
+    seen.map(({ cluster, unadopted }) => [cluster, unadopted]),
+    [
+      ["one", undefined],
+      ["two", true],
+    ],
+  );
+  changed.length = 0;
+  table.unadopted = [];
+  await registry.refresh();
+  assert.ok(changed.includes(one.uid));
+  assert.ok((registry.clusters.observe(job) ?? []).every(({ unadopted }) => unadopted === undefined));
 });
 
 test("a cluster that answers is swept at first and every ten minutes, unless it is lost or returns", async (t) => {

@@ -10,7 +10,8 @@ import type { PodLogs } from "./pod-logs.ts";
 export type Clusters = {
   /**
    * The job's objects as the watches show them: an entry for each cluster that is named, and for each other cluster
-   * with an object of the job. Null until every named cluster has been listed completely or was forgotten.
+   * with an object of the job. Null until every named cluster has been listed completely or was forgotten, and until
+   * every cluster that nobody has adopted has been listed or does not answer: the job may run there unknown.
    */
   readonly observe: (job: JobToObserve) => Observed | null;
   /** The same, listed anew from the API servers of the named clusters. Null: one of them does not answer. */
@@ -77,6 +78,7 @@ export function createClusters(of: Connected | readonly Cluster[]): Clusters {
       .filter(isAnything);
   return {
     observe(job) {
+      if (connected().some((cluster) => isUnadopted(cluster.name) && isAwaited(cluster))) return null;
       const named = job.clusters.map((name) => {
         const cluster = byName(name);
         const known = withoutAsking(name, job);
@@ -112,7 +114,7 @@ export function createClusters(of: Connected | readonly Cluster[]): Clusters {
       connected()
         .map((cluster) => cluster.namespaceOf(jobUid))
         .find(Boolean) ?? null,
-    synced: () => connected().every((cluster) => cluster.synced() || cluster.health().kind !== "active"),
+    synced: () => !connected().some(isAwaited),
     pods: { ofJob: async ({ cluster, ...of }, signal) => (await byName(cluster)?.podsOf(of, signal)) ?? null },
     logs: {
       look: async (target, signal) => (await byName(target.cluster)?.logs.look(target, signal)) ?? unknown(target),
@@ -126,6 +128,11 @@ export function createClusters(of: Connected | readonly Cluster[]): Clusters {
 
 function unknown({ cluster }: { readonly cluster: string }): LogFailure & ActOutcome {
   return { kind: "failed", status: 0, reason: "UnknownCluster", message: `cluster ${cluster} is not connected` };
+}
+
+/** True until a cluster has been listed completely, or counts as unreachable. */
+function isAwaited(cluster: Cluster): boolean {
+  return !cluster.synced() && cluster.health().kind === "active";
 }
 
 function onlyConnected(clusters: readonly Cluster[]): Connected {

@@ -157,7 +157,7 @@ export class ClusterRegistry {
   async #follow(): Promise<void> {
     const { registered, forgotten, returning = [], silent = [], unadopted = [], ...told } = await this.#ports.list();
     this.#forgotten = new Set(forgotten);
-    this.#unadopted = new Set(unadopted);
+    const adopted = this.#noteUnadopted(unadopted);
     const losses = { ...NO_LOSSES, ...told };
     const changed = changedLosses(this.#losses, losses);
     this.#losses = losses;
@@ -170,6 +170,7 @@ export class ClusterRegistry {
       if (this.#connections.has(cluster.name)) continue;
       await this.#connect(cluster).catch((error: unknown) => this.#leaveOut(cluster, error));
     }
+    this.#tellJobs(adopted);
     if (changed.length > 0) await this.#ports.onLossChanged?.(changed);
     for (const cluster of this.#answering(returning)) await this.#ports.onReturning?.(cluster);
     for (const cluster of this.#answering(silent)) await this.#ports.onAnswer?.(cluster);
@@ -219,8 +220,21 @@ export class ClusterRegistry {
     const connection = this.#connections.get(name);
     this.#connections.delete(name);
     if (connection === undefined) return;
-    for (const jobUid of new Set(connection.cluster.jobUids())) this.#ports.onJobChanged(jobUid);
+    this.#tellJobs([connection.cluster]);
     await connection.cluster.close();
+  }
+
+  /** Returns the clusters that are adopted since the last read of the table. */
+  #noteUnadopted(names: readonly string[]): readonly Cluster[] {
+    const adopted = this.connected().filter(({ name }) => this.#unadopted.has(name) && !names.includes(name));
+    this.#unadopted = new Set(names);
+    return adopted;
+  }
+
+  /** Tells all jobs with an object in one of these clusters. */
+  #tellJobs(clusters: readonly Cluster[]): void {
+    const jobs = new Set(clusters.flatMap((cluster) => [...cluster.jobUids()]));
+    for (const jobUid of jobs) this.#ports.onJobChanged(jobUid);
   }
 }
 

@@ -85,7 +85,9 @@ export function arrangeGang(
     (service) => service.admission === admission.number && belongsTo(service, anchor),
   );
   const gang = arrangeGroup(admission, anchor, cluster);
-  const strays = ours.filter((pod) => !placed.has(pod) && !isAhead(pod, slots));
+  // The gang may have grown since the back-up that its record is from.
+  const isKnown = seen?.unadopted !== true;
+  const strays = isKnown ? ours.filter((pod) => !placed.has(pod) && !isAhead(pod, slots)) : [];
   return { anchor, slots, strays, services, configMaps, gang };
 }
 

@@ -112,3 +112,17 @@ test("in a cluster that is not adopted nothing is decided of a job with objects 
     );
   }
 });
+
+test("pods by which a gang has grown since the back-up stay until their cluster is adopted", () => {
+  const scene = started("50");
+  const pod = scene.cluster.pods().find(({ name }) => name === "j-worker-1") ?? assert.fail();
+  const metadata = objectAt(pod.json, "metadata");
+  const labels = { ...stringMapAt(metadata, "labels"), [LABEL.replicaIndex]: "7" };
+  const json = { ...pod.json, metadata: { ...metadata, name: "j-worker-7", uid: "grown", labels } };
+  scene.cluster.things = [...scene.cluster.things, { ...pod, name: "j-worker-7", uid: "grown", json }];
+  const unadopted = scene.observe().map((seen) => ({ ...seen, unadopted: true as const }));
+  const deletes = (decision: ReturnType<typeof reconcile>) =>
+    decision.actions.flatMap((action) => ("uid" in action ? [action.uid] : []));
+  assert.deepEqual(deletes(reconcile(scene.job, unadopted, scene.nowMs, CONFIG)), []);
+  assert.deepEqual(deletes(scene.step()), ["grown"]);
+});
