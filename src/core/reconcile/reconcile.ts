@@ -5,7 +5,7 @@ import { isTerminal } from "../job/status.ts";
 import { isService, type Kind } from "../kinds/kind.ts";
 import { kindOfJob, OWN_ENTRY } from "../kinds/registry.ts";
 import { boundTimes } from "./bound-times.ts";
-import { cleanUp, expire, remainsOf, removeAll, settleAll } from "./clean-up.ts";
+import { cleanUp, expire, removeAll, settleAll } from "./clean-up.ts";
 import type { Action, Decision } from "./decision.ts";
 import {
   type BesideRecord,
@@ -19,6 +19,7 @@ import { cancelMessage, finishJob } from "./finish-job.ts";
 import { forceDeleteLost } from "./force-delete.ts";
 import { countEnded } from "./gang-status.ts";
 import { holdGang, holdTask } from "./hold-gang.ts";
+import { remainsOf } from "./objects/remains.ts";
 import type { Observed } from "./observed.ts";
 import { kindFailed } from "./plugins/kind-failed.ts";
 import { pluginRunner } from "./plugins/plugin-job.ts";
