@@ -147,6 +147,7 @@ const STARTED_FIRST = [
   "test/tools/simulation/clock-histories.test.ts",
   "test/tools/bench/bench.test.ts",
   "test/tools/simulation/histories.test.ts",
+  "test/tools/losses/lost-scenario.test.ts",
   "test/processes/conserve.test.ts",
   "test/processes/quota-faults.test.ts",
   "test/docs/commands.test.ts",

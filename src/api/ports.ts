@@ -24,7 +24,7 @@ import type {
 import type { KeyRecord, RotationOutcome } from "../core/admin/credential-keys.ts";
 import type { NamespaceChange, NamespaceOutcome, NamespaceRecord } from "../core/admin/namespace.ts";
 import type { NodePage, NodeQuery } from "../core/admin/nodes/node-page.ts";
-import type { PlacedGang } from "../core/admin/placed-gangs.ts";
+import type { GangsOfCluster, PlacedGang } from "../core/admin/placed-gangs.ts";
 import type {
   PriorityClassChange,
   PriorityClassOutcome,
@@ -156,6 +156,11 @@ export type ClusterAdmin = {
   readonly remove: (name: string, forget: boolean) => Promise<ChangeOutcome<null>>;
   /** Why the server cannot use a cluster. Null: it can. Omitted: it is not known. */
   readonly problemOf?: (name: string) => string | null;
+  /**
+   * Which gangs with objects in a cluster are deleted once it is adopted. Null: it does not answer. Omitted: no cluster
+   * is asked.
+   */
+  readonly gangsIfAdopted?: (name: string, signal: AbortSignal) => Promise<GangsOfCluster | null>;
   /** The keys that encrypt credentials, ordered by name. */
   readonly listKeys: () => Promise<readonly KeyRecord[]>;
   /** Encrypts all credentials again with the current key, which must be `to` unless that is empty. */
@@ -202,6 +207,8 @@ export type Admin = {
   readonly setCordoned: (name: string, cordoned: boolean) => Promise<ChangeOutcome<ClusterRecord>>;
   /** Counts a cluster that does not answer as lost. */
   readonly declareLost: (name: string) => Promise<LossOutcome>;
+  /** Lets what the restored records do not know in a cluster be deleted. */
+  readonly adoptCluster: (name: string) => Promise<ChangeOutcome<ClusterRecord>>;
   /** The gangs with a live admission in a cluster, by name. */
   readonly placedGangs: (cluster: string) => Promise<readonly PlacedGang[]>;
 };

@@ -1,6 +1,7 @@
 /** Connects the API that registers clusters with the store and the cluster adapter. */
 import type { AllowedHosts } from "../adapters/cluster/allowed-hosts.ts";
 import type { KubeconfigSecrets } from "../adapters/cluster/kubeconfig-secrets.ts";
+import type { ServedSecret } from "../adapters/cluster/permissions.ts";
 import type { ClusterRegistry } from "../adapters/cluster/registry.ts";
 import type { createStore } from "../adapters/store/store.ts";
 import { createClusterAdmin } from "../api/cluster/cluster-admin.ts";
@@ -9,10 +10,11 @@ import type { ClusterAdmin } from "../api/ports.ts";
 import type { SecretReference } from "../core/admin/cluster.ts";
 import { type CredentialKeys, currentKey } from "../core/admin/credential-keys.ts";
 import type { Clock } from "../runtime/clock.ts";
+import { gangsIfAdopted } from "./sweep-clusters.ts";
 
 export type ClusterAdminParts = {
   readonly store: Pick<ReturnType<typeof createStore>, "admin" | "clusters">;
-  readonly registry: Pick<ClusterRegistry, "refresh"> & Partial<Pick<ClusterRegistry, "problemOf">>;
+  readonly registry: Pick<ClusterRegistry, "refresh"> & Partial<Pick<ClusterRegistry, "problemOf" | "connected">>;
   readonly clock: Clock;
   /** Encrypt kubeconfigs. */
   readonly keys: () => CredentialKeys;
@@ -34,7 +36,7 @@ export function connectClusterAdmin(parts: ClusterAdminParts): ClusterAdmin {
   const { store, registry, clock, keys, secrets, allowLocal, hosts, simulated } = parts;
   const readSecret = (of: SecretReference) =>
     secrets?.read(of) ?? Promise.reject(new Error("this process reads no Secrets"));
-  return createClusterAdmin({
+  const admin = createClusterAdmin({
     table: { ...store.clusters, getCluster: store.admin.getCluster },
     refresh: () => registry.refresh(),
     problemOf: (name) => registry.problemOf?.(name) ?? null,
@@ -54,10 +56,27 @@ export function connectClusterAdmin(parts: ClusterAdminParts): ClusterAdmin {
       table: store.clusters,
       loadReseal: async () => (await credentials()).resealCredentials,
     }),
-    check: async (kubeconfig, registered) => {
-      const namespaces = (await store.admin.listNamespaces()).map(({ name }) => name);
-      return (await checks()).checkCluster(kubeconfig, { clock, namespaces, hosts, ...registered });
+    check: async (kubeconfig, { name, ...registered }) => {
+      const namespaces = (await store.admin.listNamespaces()).map((namespace) => namespace.name);
+      const secrets = await servedSecrets(store, name);
+      return (await checks()).checkCluster(kubeconfig, { clock, namespaces, secrets, hosts, ...registered });
     },
     simulated,
+  });
+  const connected = (name: string) => registry.connected?.().find((cluster) => cluster.name === name);
+  return { ...admin, gangsIfAdopted: (name, signal) => gangsIfAdopted(store, connected(name), signal) };
+}
+
+/** The Secrets of a cluster that hold kubeconfigs of others. */
+async function servedSecrets(
+  { clusters }: ClusterAdminParts["store"],
+  cluster: string,
+): Promise<readonly ServedSecret[]> {
+  if (cluster === "") return [];
+  const { registered } = await clusters.listCredentials();
+  return registered.flatMap(({ credentials }) => {
+    if (credentials["kind"] !== "secret" || credentials["cluster"] !== cluster) return [];
+    const { namespace, name } = credentials;
+    return typeof namespace === "string" && typeof name === "string" ? [{ namespace, name }] : [];
   });
 }

@@ -13,6 +13,7 @@ import { connectClusterAdmin } from "./cluster-admin.ts";
 import { silenceCounter } from "./count-silence.ts";
 import { followCredentialKeys } from "./credential-keys.ts";
 import type { Simulations } from "./simulated-clusters.ts";
+import { endReturn, sweepCluster } from "./sweep-clusters.ts";
 
 /** Connects a cluster. Each process hears of its jobs; the process with the observer's lease records its capacity. */
 export function connect(
@@ -132,8 +133,11 @@ export async function followClusters(base: Base, options: FollowOptions) {
     onAnswer: async ({ name }) => {
       if (listens) await store.clusters.noteAnswer(name);
     },
-    onReturning: async ({ name, ownObjects }) => {
-      if (listens && (await store.clusters.endReturn(name, [...ownObjects()]))) base.tell.planner();
+    onReturning: async (cluster) => {
+      if (listens) await endReturn(base, cluster);
+    },
+    onSweep: async (cluster) => {
+      if (listens) await sweepCluster(base, cluster);
     },
     // No gang is admitted to a cluster that its workers cannot connect to.
     onUnusable: async (name, problem) => {

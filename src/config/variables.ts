@@ -181,7 +181,7 @@ export const VARIABLES = {
     range: [20, 2_592_000],
     meaning:
       "Gangs that ran in a lost cluster run elsewhere once it has not answered for so long and they fit there, if " +
-      "their namespace says so. A job may set another time.",
+      "their queue or namespace says so. A job may set another time.",
   },
   GANGWAY_CLUSTERS_LOST_PERCENT: {
     default: "34",

@@ -4,13 +4,19 @@
  */
 import type { JobEvent } from "../core/job/event.ts";
 import type { Job } from "../core/job/job.ts";
-import { hasLabels } from "../core/job/labels.ts";
 import type { Admission } from "../core/job/status.ts";
-import { admissionLabels } from "../core/pods/build/build-labels.ts";
+import { numberLabels } from "../core/pods/build/build-labels.ts";
 import type { ActOutcome } from "../core/reconcile/decision.ts";
 import type { ReconcileConfig } from "../core/reconcile/decision-draft.ts";
 import { anchoredMaps } from "../core/reconcile/objects/anchored-objects.ts";
-import { type Claimable, type Claimant, type ClaimVerdict, claimVerdict } from "../core/reconcile/objects/claim.ts";
+import {
+  type Claimable,
+  type Claimant,
+  type ClaimVerdict,
+  claimVerdict,
+  isSelected,
+} from "../core/reconcile/objects/claim.ts";
+import { hasFenceOf, ofAdmission } from "../core/reconcile/objects/object-fences.ts";
 import type { ObjectView, Observed, ObservedCluster } from "../core/reconcile/observed.ts";
 import type { WorkerClusters } from "./ports.ts";
 
@@ -49,7 +55,7 @@ export async function claimObjects<T extends Claimable>(
   for (const object of objects) {
     const fate = await claimOne({ ...ports, adopt }, object, claimVerdict(object, claimant));
     // Without a controller and with other labels it was released before.
-    const isReleased = fate.has === "neither" && !hasLabels(object.labels, claimant.selector);
+    const isReleased = fate.has === "neither" && !isSelected(object, claimant);
     all.push({ object, fate: isReleased ? { ...fate, has: "lost" } : fate });
   }
   const failures = all.flatMap(({ object, fate }) => (fate.failure === null ? [] : [{ object, ...fate.failure }]));
@@ -109,7 +115,7 @@ export async function claimAll(
   const after: ObservedCluster[] = [];
   for (const seen of observed) {
     const current = job.admissions.find(({ state, cluster }) => state !== "undone" && cluster === seen.cluster);
-    const anchor = current === undefined ? null : anchoredMaps(seen, current.number).anchor;
+    const anchor = current === undefined ? null : anchoredMaps(ofAdmission(seen, current), current.number).anchor;
     if (current === undefined || anchor === null || anchor.deleting) after.push(seen);
     else after.push(await claimSeen({ clusters, config, job, current, anchor, seen, events }, signal));
   }
@@ -128,9 +134,9 @@ type AdmissionClaim = {
 
 async function claimSeen(claim: AdmissionClaim, signal: AbortSignal): Promise<ObservedCluster> {
   const { clusters, job, current, anchor, seen } = claim;
-  const selector = selectorOf(claim);
-  const isOurs = (object: Pick<ObjectView, "admission" | "controllerUid">) =>
-    object.admission === current.number || object.controllerUid === anchor.uid;
+  const claimant = { anchor, selector: selectorOf(claim), fence: current.fence };
+  const isOurs = (object: Pick<ObjectView, "admission" | "controllerUid" | "labels">) =>
+    (object.admission === current.number && hasFenceOf(current, object)) || object.controllerUid === anchor.uid;
   const place = { cluster: seen.cluster, namespace: job.namespace, anchor: { name: anchor.name, uid: anchor.uid } };
   let lives: Promise<boolean> | null = null;
   const anchorLives = () => {
@@ -141,7 +147,7 @@ async function claimSeen(claim: AdmissionClaim, signal: AbortSignal): Promise<Ob
     const act = (kind: "adopt" | "release") => (one: T) =>
       clusters.claim({ ...place, kind, object, name: one.name, uid: one.uid }, signal);
     const ports = { anchorLives, adopt: act("adopt"), release: act("release") };
-    const claimed = await claimObjects(ports, candidates, { anchor, selector });
+    const claimed = await claimObjects(ports, candidates, claimant);
     for (const failure of claimed.failures) claim.events.push(failedEvent(failure, object, seen.cluster));
     return claimed;
   };
@@ -158,7 +164,7 @@ async function claimSeen(claim: AdmissionClaim, signal: AbortSignal): Promise<Ob
       const { released: _released, ...own } = pod;
       return { ...own, controllerUid: anchor.uid };
     }),
-    ...(seen.lost === undefined ? {} : { lost: seen.lost.filter(({ labels }) => hasLabels(labels, selector)) }),
+    ...(seen.lost === undefined ? {} : { lost: seen.lost.filter((pod) => isSelected(pod, claimant)) }),
     services: seen.services.flatMap((service) => {
       if (services.lost.includes(service)) return [];
       return services.claimed.includes(service) ? { ...service, controllerUid: anchor.uid } : service;
@@ -166,10 +172,10 @@ async function claimSeen(claim: AdmissionClaim, signal: AbortSignal): Promise<Ob
   };
 }
 
-/** The labels with which every object of the admission is created, and which users have no reason to change. */
+/** Labels with which every object of the admission is created, and which users have no reason to change. */
 function selectorOf({ job, current, config }: AdmissionClaim): Readonly<Record<string, string>> {
   const operatorName = config.kinds.kindOf(job.spec.kind)?.operatorName ?? "";
-  return admissionLabels({ job, operatorName, admission: current.number, config: config.build });
+  return numberLabels({ job, operatorName, admission: current.number, config: config.build });
 }
 
 function failedEvent(

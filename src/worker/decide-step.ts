@@ -152,7 +152,8 @@ function whereToLook(job: Job, kinds: Registry): JobToObserve {
     Array.from({ length: members }, (_, index) => podName({ job, kind, role, index })),
   );
   const { uid, namespace } = job;
-  return { uid, namespace, clusters, names: { namespace, pods } };
+  const { queue } = job.spec.runPolicy.schedulingPolicy;
+  return { uid, of: { namespace, queue }, clusters, names: { namespace, pods } };
 }
 
 /** True if the record releases tokens, or notes that nothing is left of an admission. */

@@ -15,6 +15,7 @@ import {
 } from "@bufbuild/protobuf";
 import { FileDescriptorSetSchema, timestampFromMs, timestampMs } from "@bufbuild/protobuf/wkt";
 import { Client, type ClientDuplexStream, credentials, Metadata, type ServiceError, status } from "@grpc/grpc-js";
+import { openPglite } from "../../src/adapters/store/db/pglite.ts";
 import { readDescriptors } from "../../src/api/reflection/reflection.ts";
 import { connect } from "../../src/cli/rpc/client.ts";
 import { startEmbedded } from "../../src/compose/embedded.ts";
@@ -125,6 +126,8 @@ const CALLS: readonly (readonly [rpc: string, request: JsonValue, ...subjects: r
   ["ResourceManager/ReconcileQuota", { pool: "ex:team", dryRun: true }],
   ["ResourceManager/ReconcileQuota", { pool: "ex:team" }, "ex:team"],
   ["ResourceManager/DeletePool", { name: "ex:team" }, "ex:team"],
+  ["ClusterService/AdoptCluster", { name: "held", dryRun: false }, "held"],
+  ["ClusterService/AdoptCluster", { name: "held" }],
   ["ClusterService/RegisterCluster", { cluster: { name: "real" }, credentials: { text: kubeconfig } }, "real"],
   ["ClusterService/UpdateCluster", { cluster: { name: "real" }, credentials: { text: kubeconfig } }, "real"],
   ["ClusterService/GetCluster", { name: "real" }],
@@ -162,12 +165,21 @@ const CALLS: readonly (readonly [rpc: string, request: JsonValue, ...subjects: r
   ["ServerReflection/ServerReflectionInfo", {}],
 ];
 
+/** A database that was restored, with a cluster that nobody has adopted yet. */
+async function holdCluster(folder: string): Promise<void> {
+  const db = await openPglite(folder);
+  const columns = "name, labels, flavors, simulated, create_ms, unadopted_ms";
+  await db.query(`insert into clusters (${columns}) values ('held', '{}', '[]', false, 1, 1)`);
+  await db.close();
+}
+
 /** A service with authentication, its first admin, and a caller without a role. */
 async function serve(t: TestContext) {
   const issuer = await TestIssuer.start(await signingKey("one", "ES256"));
   t.after(() => issuer.close());
   const folder = mkdtempSync(join(tmpdir(), "gangway-audit-"));
   addDatabase(join(folder, "data"));
+  await holdCluster(join(folder, "data", "db"));
   const authentication = join(folder, "authentication.yaml");
   const settings = { issuer: issuer.url, audiences: ["gangway"], subjectPrefix: "login:" };
   writeFileSync(authentication, JSON.stringify({ issuers: [settings], robots: true }));

@@ -187,6 +187,7 @@ const EXPECTED: Readonly<Record<string, Expected | readonly Expected[] | "open" 
   "ClusterService/CordonCluster": ofCluster("clusters.drain"),
   "ClusterService/UncordonCluster": ofCluster("clusters.drain"),
   "ClusterService/DeclareClusterLost": ofCluster("clusters.operate", { name: "east", confirm: "east" }),
+  "ClusterService/AdoptCluster": ofCluster("clusters.operate"),
   "ClusterService/RegisterCluster": everywhere("clusters.register", {
     cluster: { name: "new" },
     credentials: { text: "kubeconfig" },

@@ -458,6 +458,10 @@ export class MemoryStore {
       const there = this.clusters.get(name);
       return there === undefined ? { kind: "notFound" } : keep(this.clusters, { ...there, cordoned });
     },
+    adoptCluster: async (name) => {
+      const there = this.clusters.get(name);
+      return there === undefined ? { kind: "notFound" } : keep(this.clusters, { ...there, unadoptedMs: null });
+    },
     placedGangs: async (cluster) =>
       [...this.jobs.values()].flatMap(({ job }) => (liveAdmission(job)?.cluster === cluster ? [job] : [])),
     declareLost: async (name) => {
@@ -489,7 +493,7 @@ export function queueRecord(name: string): QueueRecord {
   const times = { createTimeMs: 1000, updateTimeMs: 1000 };
   const use = { used: {}, borrowed: {}, lent: {}, share: 0, waiting: 0, admitted: 0, lost: {} };
   const limits = { maxRunningJobs: null, maxWaitingJobs: null };
-  const stop = { stopPolicy: "NONE" as const, stoppedBy: null, freeze: null, frozenBy: null };
+  const stop = { onClusterLost: null, stopPolicy: "NONE" as const, stoppedBy: null, freeze: null, frozenBy: null };
   return {
     name,
     parent: null,

@@ -4,6 +4,7 @@ import { create } from "@bufbuild/protobuf";
 import fc from "fast-check";
 import { policyFromProto, policyNotes, policyToProto } from "../../src/api/queue/convert-policy.ts";
 import { DEFAULT_POLICY, FAIR_SHARING_STRATEGIES } from "../../src/core/plan/model/queue-policy.ts";
+import { OnClusterLost } from "../../src/gen/gangway/v1/namespace_service_pb.ts";
 import {
   BorrowWithinPolicy,
   FairSharingStrategy,
@@ -68,6 +69,16 @@ test("a policy is shown with its defaults, replaced as a whole by an update, and
   assert.equal(after.preemption?.withinQueue, WithinQueuePreemption.NEVER);
 });
 
+test("a queue says whether gangs wait for lost clusters until an update does not, at first nothing", async (t) => {
+  const { call } = await withRoot(t);
+  const said = async () => (await call(getQueue, { name: "all" })).ok?.queue?.onClusterLost;
+  assert.equal(await said(), OnClusterLost.UNSPECIFIED);
+  for (const onClusterLost of [OnClusterLost.WAIT, OnClusterLost.MOVE, OnClusterLost.UNSPECIFIED]) {
+    await call(updateQueue, { queue: { name: "all", onClusterLost } });
+    assert.equal(await said(), onClusterLost);
+  }
+});
+
 const refused: Record<string, { queue: object; field: string; says: RegExp }> = {
   "a negative weight": { queue: { weight: -1 }, field: "weight", says: /must be 0, or from 0.000001 to 1000000/ },
   "a weight that is no number": { queue: { weight: Number.NaN }, field: "weight", says: /must be a finite number/ },
@@ -84,6 +95,7 @@ const refused: Record<string, { queue: object; field: string; says: RegExp }> = 
     field: "fair_sharing.strategies",
     says: /both in this order: LESS_THAN_OR_EQUAL_TO_FINAL_SHARE, LESS_THAN_INITIAL_SHARE/,
   },
+  "an unknown word about lost clusters": { queue: { onClusterLost: 7 }, field: "on_cluster_lost", says: /./ },
   "a strategy twice": {
     queue: { fairSharing: { strategies: [FINAL, FINAL] } },
     field: "fair_sharing.strategies",

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import type { ClusterAdmin } from "../../src/api/ports.ts";
 import {
   ClusterCheck_Severity,
   ClusterService,
@@ -7,8 +8,9 @@ import {
   GangScheduler,
 } from "../../src/gen/gangway/v1/cluster_service_pb.ts";
 import { startFixture } from "./fixture.ts";
+import { MemoryStore } from "./memory-store.ts";
 
-const { registerCluster, updateCluster, checkCluster, declareClusterLost, deleteCluster, getCluster } =
+const { registerCluster, updateCluster, checkCluster, declareClusterLost, adoptCluster, deleteCluster, getCluster } =
   ClusterService.method;
 const flavors = [{ name: "gpu/h100", resource: "nvidia.com/gpu", nodeLabels: { product: "h100" } }];
 const credentials = { kubeconfig: { case: "text", value: "kind: Config" } } as const;
@@ -165,6 +167,31 @@ test("a dry run of forgetting needs no confirmation, changes nothing, and is for
   assert.equal((await call(deleteCluster, { name: "none", forget: true, dryRun: true })).error?.code, "NOT_FOUND");
   const silent = await call(declareClusterLost, { name: "busy", dryRun: true });
   assert.equal(silent.ok?.cluster?.state, ClusterState.UNREACHABLE, "it has not answered yet, and is not lost by that");
+});
+
+test("a dry run of an adoption names what goes, and changes nothing; a silent cluster is adopted too", async (t) => {
+  const gang = (name: string) => ({ namespace: "team", name });
+  const there = { leaving: [gang("a"), gang("b")], staying: 3 };
+  const clusters: ClusterAdmin = {
+    ...new MemoryStore().clusterAdmin,
+    gangsIfAdopted: async (name) => (name === "east" ? there : null),
+  };
+  const { call, store } = await startFixture(t, { clusters });
+  for (const name of ["east", "west"]) {
+    await store.clusterAdmin.register({ ...cluster, name }, { kubeconfig: { kind: "text", text: "" }, context: "" });
+    store.clusters.set(name, { ...store.clusters.get(name)!, unadoptedMs: 5_000 });
+  }
+  const since = async (name: string) => (await call(getCluster, { name })).ok?.cluster?.unadoptedSince?.seconds;
+  const { leaving, staying, firstLeaving } = (await call(adoptCluster, { name: "east", dryRun: true })).ok!.gangs!;
+  assert.deepEqual([leaving, staying, firstLeaving], [2, 3, ["team/a", "team/b"]]);
+  const silent = await call(adoptCluster, { name: "west", dryRun: true });
+  assert.deepEqual([silent.error?.code, silent.error?.reason], ["UNAVAILABLE", "CLUSTER_UNREACHABLE"]);
+  assert.deepEqual([await since("east"), await since("west")], [5n, 5n]);
+  for (const name of ["east", "west"]) assert.equal((await call(adoptCluster, { name })).error, null);
+  assert.deepEqual([await since("east"), await since("west")], [undefined, undefined]);
+  for (const dryRun of [true, false]) {
+    assert.equal((await call(adoptCluster, { name: "none", dryRun })).error?.reason, "CLUSTER_NOT_FOUND");
+  }
 });
 
 test("all wrong fields are named at once", async (t) => {

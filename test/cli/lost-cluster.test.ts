@@ -7,10 +7,13 @@ import type { SimCluster } from "../../src/adapters/simcluster/sim-cluster.ts";
 import type { RunningService } from "../../src/cli/service/up.ts";
 import { startEmbedded } from "../../src/compose/embedded.ts";
 import { readConfig } from "../../src/config/config.ts";
+import { LABEL } from "../../src/core/job/labels.ts";
+import { objectAt } from "../../src/runtime/json.ts";
 import { clientOf, gpuNodes, startProxy, startSim, type Treatment, until } from "../cluster/harness.ts";
 import { newDataFolder } from "../support/data-folder.ts";
 import { OWN_KINDS } from "../support/kinds.ts";
 import { run } from "./harness.ts";
+import { longJob } from "./long-job.ts";
 
 const FLAVOR = "gpu/h100=nvidia.com/gpu:nvidia.com/gpu.product=h100";
 const data = newDataFolder("gangway-lost-cluster-");
@@ -39,22 +42,6 @@ const clusterOf = async (name: string): Promise<string> => (await jobNow(name)).
 const phaseOf = async (name: string): Promise<string> => (await jobNow(name)).status.phase;
 const stateOf = async (name: string): Promise<string> => JSON.parse(await ok(`cluster get ${name} -o json`)).state;
 
-function manifest(name: string): string {
-  return `apiVersion: gangway.dev/v1
-kind: Job
-metadata: {name: ${name}}
-spec:
-  replicaSpecs:
-    Worker:
-      replicas: 2
-      template:
-        metadata: {annotations: {sim.gangway.dev/run: 1h}}
-        spec:
-          containers:
-            - {name: main, image: registry.example.com/train:1, resources: {limits: {nvidia.com/gpu: 2}}}
-`;
-}
-
 before(async () => {
   for (const [at, name] of ["east", "west"].entries()) {
     const sim = await startSim(gpuNodes(1), 21 + at);
@@ -62,14 +49,18 @@ before(async () => {
     proxies[name] = await startProxy(sim.url, (asked) => (name === "east" ? treat(asked) : "pass"));
     files[`${name}.yaml`] = proxies[name].kubeconfig;
   }
-  for (const name of ["runs", "starts", "moves", "waits"]) files[`${name}.yaml`] = manifest(name);
+  for (const name of ["runs", "starts", "moves", "waits"])
+    files[`${name}.yaml`] = longJob(name, { replicas: 2, gpus: 2 });
   const config = readConfig(data, {
     GANGWAY_CREDENTIALS_KEY: randomBytes(32).toString("base64"),
     GANGWAY_CLUSTER_LOST_SECONDS: "20",
+    GANGWAY_CLUSTER_MOVE_SECONDS: "20",
     GANGWAY_LOG_LEVEL: "silent",
   });
   const options = { exit: false, examples: false, listen: "127.0.0.1:0", data, insecure: false, simulate: false };
   service = await startEmbedded(options, config, OWN_KINDS);
+  await ok("queue update default --on-cluster-lost wait");
+  assert.match(await ok("queue list -o wide"), /default .* --on-cluster-lost wait/);
   for (const name of ["east", "west"]) {
     await ok(`cluster add ${name} --kubeconfig ${name}.yaml --flavor ${FLAVOR}`);
     await until(
@@ -102,6 +93,28 @@ async function podsIn(cluster: string, job: string): Promise<readonly string[]> 
   return own.map(({ metadata }) => metadata.name);
 }
 
+/** Copies a pod as one of a job that is gone, as a call that comes late would make it. */
+async function lateCreate(
+  cluster: string,
+  job: string,
+  as: string,
+  more: Readonly<Record<string, string>>,
+): Promise<void> {
+  const client = clientOf(sims[cluster]?.kubeconfig() ?? "");
+  const path = "/api/v1/namespaces/default/pods";
+  const found = await client.request({ method: "GET", path: `${path}/${job}-worker-0` });
+  assert.ok(found.kind === "ok");
+  const metadata = objectAt(found.object, "metadata");
+  const labels = { ...objectAt(metadata, "labels"), [LABEL.jobUid]: GONE, ...more };
+  const spec = { ...objectAt(found.object, "spec"), nodeName: null };
+  const body = { apiVersion: "v1", kind: "Pod", metadata: { name: `${as}-worker-0`, labels }, spec };
+  const made = await client.request({ method: "POST", path, body });
+  await client.close();
+  assert.equal(made.kind, "ok", JSON.stringify(made));
+}
+
+const GONE = "01900000-0000-7000-8000-00000000ffff";
+
 test("a gang that never ran leaves a silent cluster, one that runs waits, and nothing is left on return", async () => {
   await ok("cluster cordon west");
   await ok("submit -f runs.yaml");
@@ -116,15 +129,19 @@ test("a gang that never ran leaves a silent cluster, one that runs waits, and no
   await until(async () => (await stateOf("east")).endsWith("LOST"), "the cluster counts as lost");
   await until(async () => (await clusterOf("starts")) === "west", "the gang that never ran goes elsewhere");
   await until(async () => (await podsIn("west", "starts")).length === 2, "its pods are there");
-  assert.equal(await clusterOf("runs"), "east", "nothing that ran moves");
+  assert.equal(await clusterOf("runs"), "east", "its queue says so, though its namespace says move");
   assert.match(await ok("cluster list"), /east +lost for /);
   assert.match(await ok("explain runs"), /ClusterLost/);
   assert.match(await ok("events starts"), /ClusterLost/);
 
+  await lateCreate("east", "runs", "late", {});
+  await lateCreate("east", "runs", "theirs", { [LABEL.installation]: "another" });
   treat = () => "pass";
   proxies["east"]?.cutAll();
   await until(async () => (await stateOf("east")).endsWith("ACTIVE"), "the cluster is back");
   assert.deepEqual(await podsIn("east", "starts"), [], "what was left has been deleted before");
+  assert.deepEqual(await podsIn("east", "late"), [], "also of a job that nobody knows");
+  assert.equal((await podsIn("east", "theirs")).length, 1, "nothing of another installation is touched");
   assert.deepEqual([await clusterOf("starts"), await clusterOf("runs")], ["west", "east"]);
   assert.equal((await podsIn("east", "runs")).length, 2, "the gang that ran runs on");
   assert.equal(await tokensHeld(), 8);
@@ -135,6 +152,7 @@ test("a gang that never ran leaves a silent cluster, one that runs waits, and no
 test("a gang that ran runs elsewhere once it fits there, keeps its tokens, and leaves nothing on return", async () => {
   await ok("cluster cordon west");
   await ok("submit -f moves.yaml --move-after 20s");
+  await ok("queue update default --on-cluster-lost move");
   await ok("submit -f waits.yaml --move-after 0s");
   for (const name of ["moves", "waits"]) {
     await until(async () => (await phaseOf(name)).endsWith("RUNNING"), `${name} runs`);

@@ -91,27 +91,37 @@ export type Proxy = {
   readonly close: () => Promise<void>;
 };
 
+type AskedOfProxy = { readonly method: string; readonly path: string; readonly query: URLSearchParams };
+
 /** How a proxy calls a server that requires TLS and a bearer token. Omitted: plain HTTP. */
-export type ProxyAccess = { readonly certificate: string | null; readonly token: string };
+export type ProxyAccess = {
+  readonly certificate: string | null;
+  readonly token: string;
+  /** Called with each answer that was sent to its end, and how long it took. */
+  readonly onAnswered?: (asked: AskedOfProxy, tookMs: number) => void;
+};
 
 /** A proxy between a client and a server that disturbs requests. */
 export async function startProxy(
   target: string,
-  treat: (request: { method: string; path: string; query: URLSearchParams }) => Treatment,
-  { certificate, token }: ProxyAccess = { certificate: null, token: "t" },
+  treat: (request: AskedOfProxy) => Treatment | Promise<Treatment>,
+  { certificate, token, onAnswered }: ProxyAccess = { certificate: null, token: "t" },
 ): Promise<Proxy> {
   const seen: Proxy["seen"] = [];
   let connections = 0;
   const to = new URL(target);
-  const handle = (request: IncomingMessage, response: ServerResponse) => {
+  const handle = async (request: IncomingMessage, response: ServerResponse) => {
+    const startMs = performance.now();
     const url = new URL(request.url ?? "/", target);
     const asked = { method: request.method ?? "", path: url.pathname, query: url.searchParams };
     seen.push(asked);
-    const treatment = treat(asked);
+    response.on("finish", () => onAnswered?.(asked, performance.now() - startMs));
+    const treatment = await treat(asked);
     if (treatment === "cut") return void request.socket.destroy();
     if (treatment === "hang") {
       response.writeHead(200, { "content-type": "application/json" });
-      return response.flushHeaders();
+      response.flushHeaders();
+      return;
     }
     if (treatment !== "pass" && treatment !== "lose") {
       response.writeHead(treatment.status, { "content-type": "application/json", ...treatment.headers });
@@ -132,7 +142,7 @@ export async function startProxy(
     response.on("close", () => onward.destroy());
     request.pipe(onward);
   };
-  const server = createServer({ keepAliveTimeout: 60_000 }, handle);
+  const server = createServer({ keepAliveTimeout: 60_000 }, (request, response) => void handle(request, response));
   server.on("connection", () => {
     connections += 1;
   });

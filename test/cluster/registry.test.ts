@@ -4,7 +4,9 @@ import { after, before, type TestContext, test } from "node:test";
 import { checkCluster } from "../../src/adapters/cluster/check-cluster.ts";
 import { nodeFindings } from "../../src/adapters/cluster/check-nodes.ts";
 import { connectCluster } from "../../src/adapters/cluster/cluster.ts";
+import { createClusters } from "../../src/adapters/cluster/clusters.ts";
 import { openCredentials, resealCredentials, sealKubeconfig } from "../../src/adapters/cluster/credentials.ts";
+import type { ClusterHealth } from "../../src/adapters/cluster/health.ts";
 import { PERMISSIONS } from "../../src/adapters/cluster/permissions.ts";
 import { ClusterRegistry, type RegisteredCluster } from "../../src/adapters/cluster/registry.ts";
 import type { SimCluster } from "../../src/adapters/simcluster/sim-cluster.ts";
@@ -42,14 +44,17 @@ function follow(t: TestContext) {
     policies: new Map<string, "WAIT" | "MOVE">(),
     returning: [] as string[],
     silent: [] as string[],
+    unadopted: [] as string[],
   };
   const answered: string[] = [];
   const losses: (readonly string[])[] = [];
   const changed: string[] = [];
   const errors: string[] = [];
+  const sweeps = { names: [] as string[], failing: false };
   let connections = 0;
+  const time = { passedMs: 0 };
   const registry = new ClusterRegistry({
-    clock,
+    clock: { ...clock, monotonicMs: () => clock.monotonicMs() + time.passedMs },
     listens: true,
     list: async () => table,
     async connect({ name, credentials }) {
@@ -71,6 +76,10 @@ function follow(t: TestContext) {
     onLossChanged: async (names) => void losses.push(names),
     onReturning: async ({ name }) => void answered.push(`returning ${name}`),
     onAnswer: async ({ name }) => void answered.push(`silent ${name}`),
+    onSweep: async ({ name }) => {
+      if (sweeps.failing) throw new Error("the store is away");
+      sweeps.names.push(name);
+    },
     onError: (_error, what) => errors.push(what),
   });
   const stop = new AbortController();
@@ -79,7 +88,7 @@ function follow(t: TestContext) {
     stop.abort();
     await running;
   });
-  return { registry, table, changed, losses, answered, errors, connections: () => connections };
+  return { registry, table, changed, losses, answered, errors, sweeps, time, connections: () => connections };
 }
 
 test("clusters are connected while the table names them, and reconnected when their credentials change", async (t) => {
@@ -138,22 +147,23 @@ test("of a lost cluster nothing is known, also where it was never listed; what c
   assert.deepEqual(registry.clusters.observe(job), unknown);
   assert.deepEqual(await registry.clusters.listJob(job, signal), unknown);
   assert.deepEqual(registry.clusters.observe({ ...job, clusters: [] }), [], "what a watch has of it is old");
-  table.policies = new Map([["team", "WAIT"]]);
+  table.policies = new Map([["team/a", "WAIT"]]);
   await registry.refresh();
-  assert.deepEqual(losses, [["one", "two"]], "a namespace that comes is no news for gangs of others");
+  assert.deepEqual(losses, [["one", "two"]], "gangs that come are no news for others");
   table.policies = new Map([
-    ["team", "MOVE"],
-    ["new", "MOVE"],
+    ["team/a", "MOVE"],
+    ["new/a", "MOVE"],
   ]);
   await registry.refresh();
-  const policyOf = (namespace: string) => {
-    return registry.clusters.observe({ ...job, namespace, clusters: ["two"] })?.[0]?.loss?.policy;
+  const policyOf = (of: { readonly namespace: string; readonly queue: string }) => {
+    return registry.clusters.observe({ ...job, of, clusters: ["two"] })?.[0]?.loss?.policy;
   };
-  assert.deepEqual(["team", "other"].map(policyOf), ["MOVE", "WAIT"]);
+  const gangs = ["a", "b"].map((queue) => ({ namespace: "team", queue }));
+  assert.deepEqual(gangs.map(policyOf), ["MOVE", "WAIT"], "queues of one namespace may differ");
   table.lost = new Map([["two", { fence: "9", silenceMs: 80_000, sinceMs: 2 }]]);
   await registry.refresh();
   const both = ["one", "two"];
-  assert.deepEqual(losses, [both, both, ["one"]], "gangs hear of a change of what their namespaces say, too");
+  assert.deepEqual(losses, [both, both, ["one"]], "gangs hear of what counts for them, too");
   assert.equal(registry.clusters.observe({ ...job, clusters: ["one"] })?.[0]?.configMaps.length, 1, "it is back");
 });
 
@@ -167,6 +177,67 @@ test("a cluster that returns, or is silent to its observer, is told if it answer
     return answered.includes("returning one") && answered.includes("silent two");
   }, "both have been listed");
   assert.deepEqual([...new Set(answered)].sort(), ["returning one", "silent two"]);
+});
+
+test("jobs are observed once each unadopted cluster is listed, and told when it is adopted", async (t) => {
+  const { registry, table, changed } = follow(t);
+  const one = gang();
+  const job = { uid: one.uid, clusters: ["one"] };
+  table.registered = ["one", "two"].map((name) => ({ name, credentials: { of: "first" } }));
+  table.unadopted = ["two"];
+  await registry.refresh();
+  const [, two] = registry.connected();
+  assert.ok(two !== undefined);
+  const nowhere = { ...job, clusters: [] };
+  const observed = (health: ClusterHealth, isUnadopted: boolean) =>
+    createClusters({
+      connected: () => [{ ...two, synced: () => false, health: () => health }],
+      isForgotten: () => false,
+      isUnadopted: () => isUnadopted,
+      lossOf: () => null,
+    }).observe(nowhere);
+  assert.equal(observed({ kind: "active" }, true), null, "it may run there");
+  assert.deepEqual(observed({ kind: "active" }, false), []);
+  assert.deepEqual(observed({ kind: "unreachable", forMs: 1 }, true), [], "an operator may adopt that one, too");
+  await until(() => registry.clusters.observe(job) !== null, "both are listed");
+  assert.deepEqual(await registry.clusters.act({ ...one.createAnchor, cluster: "one" }, signal), { kind: "done" });
+  await until(() => two.observe(one.uid).configMaps.length === 1, "its anchor is seen, by both names of the server");
+  const seen = registry.clusters.observe(job) ?? [];
+  assert.deepEqual(
+    seen.map(({ cluster, unadopted }) => [cluster, unadopted]),
+    [
+      ["one", undefined],
+      ["two", true],
+    ],
+  );
+  changed.length = 0;
+  table.unadopted = [];
+  await registry.refresh();
+  assert.ok(changed.includes(one.uid));
+  assert.ok((registry.clusters.observe(job) ?? []).every(({ unadopted }) => unadopted === undefined));
+});
+
+test("a cluster that answers is swept at first and every ten minutes, unless it is lost or returns", async (t) => {
+  const { registry, table, sweeps, time } = follow(t);
+  const names = ["one", "two", "three"];
+  table.registered = names.map((name) => ({ name, credentials: { of: "first" } }));
+  table.returning = ["two"];
+  table.lost = new Map([["three", { fence: "7", silenceMs: 60_000, sinceMs: 1 }]]);
+  sweeps.failing = true;
+  await until(() => registry.connected().length === 3 && registry.clusters.synced(), "all have been listed");
+  await assert.rejects(registry.refresh(), /the store is away/);
+  sweeps.failing = false;
+  await registry.refresh();
+  await registry.refresh();
+  assert.deepEqual(sweeps.names, ["one"], "once, after the first try has failed");
+  time.passedMs += 599_000;
+  await registry.refresh();
+  assert.deepEqual(sweeps.names, ["one"]);
+  table.returning = [];
+  table.lost = new Map();
+  time.passedMs += 2_000;
+  await registry.refresh();
+  assert.deepEqual(sweeps.names.slice(1).sort(), ["one", "three", "two"]);
 });
 
 test("credentials that are encrypted again keep their connection, also where their key is not known yet", async (t) => {
@@ -340,8 +411,10 @@ test("a server that stops answering during a check is one error, after a limited
     namespaces: [],
   });
   assert.match(kubernetesVersion, /^v1\./);
+  // A machine that is busy makes the fast clock run ahead, which is a warning.
+  const others = findings.filter(({ code }) => code !== "ClockSkew");
   assert.deepEqual(
-    findings.map(({ severity, code }) => [severity, code]),
+    others.map(({ severity, code }) => [severity, code]),
     [["ERROR", "Unreachable"]],
   );
 });
@@ -352,6 +425,21 @@ test("if access cannot be checked, each permission is reported as unknown", asyn
   const { findings } = await checkCluster(proxy.kubeconfig, { clock, namespaces: [] });
   assert.equal(findings.length, PERMISSIONS.filter(({ scheduler }) => scheduler === undefined).length);
   assert.ok(findings.every(({ message }) => message.startsWith("cannot check whether Gangway may ")));
+});
+
+test("each missing right is named, with what is off without it; of Secrets, those that it serves", async (t) => {
+  // The answer {} allows nothing.
+  const proxy = await startProxy(sim.url, ({ path }) => (path.includes("accessreviews") ? { status: 201 } : "pass"));
+  t.after(() => proxy.close());
+  const secrets = [{ namespace: "ops", name: "west-kubeconfig" }];
+  const { findings } = await checkCluster(proxy.kubeconfig, { clock, namespaces: [], secrets });
+  const wanted = PERMISSIONS.filter(({ scheduler }) => scheduler === undefined);
+  assert.equal(findings.length, wanted.length + 1);
+  assert.ok(findings.every(({ code, message }) => code === "MissingPermission" && /\. Without it, .+/.test(message)));
+  const messages = findings.map(({ message }) => message);
+  assert.ok(messages.some((one) => one.startsWith("Gangway may not get /readyz: needed to ask whether")));
+  const secret = "Gangway may not get secrets named west-kubeconfig in namespace ops: needed to read the kubeconfig";
+  assert.ok(messages.some((one) => one.startsWith(secret)));
 });
 
 const flavor = (nodeLabels: Readonly<Record<string, string>>, resource = "nvidia.com/gpu") => {

@@ -22,6 +22,9 @@ async function boundSubject(without: readonly string[] = []): Promise<Subject> {
 
 test("the role grants exactly the permissions of the adapter, verb by verb", () => {
   const role = ACCOUNT_OBJECTS.find((document) => document["kind"] === "ClusterRole");
+  const paths = arrayAt(role, "rules").flatMap((rule) =>
+    arrayAt(rule, "nonResourceURLs").flatMap((path) => arrayAt(rule, "verbs").map((verb) => `${verb} ${path}  `)),
+  );
   const granted = arrayAt(role, "rules").flatMap((rule) =>
     arrayAt(rule, "apiGroups").flatMap((group) =>
       arrayAt(rule, "resources").flatMap((resource) =>
@@ -32,7 +35,7 @@ test("the role grants exactly the permissions of the adapter, verb by verb", () 
   const asked = PERMISSIONS.map(({ verb, resource, subresource, group, name = "" }) => {
     return `${verb} ${subresource === "" ? resource : `${resource}/${subresource}`} ${group} ${name}`;
   });
-  assert.deepEqual(granted.sort(), asked.sort());
+  assert.deepEqual([...paths, ...granted].sort(), asked.sort());
 });
 
 suite("with deploy/cluster-rbac.yaml", { skip: !controlPlaneBuilt() }, () => {

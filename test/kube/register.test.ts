@@ -90,7 +90,8 @@ suite("clusters that are registered while the service runs", { skip: !controlPla
     const lines = stdout.split("\n").filter((line) => line.startsWith("error: MissingPermission"));
     assert.ok(
       lines.includes(
-        "error: MissingPermission: Gangway may not watch nodes in all namespaces: needed to know what room there is",
+        "error: MissingPermission: Gangway may not watch nodes in all namespaces: needed to know what room there is. " +
+          "Without it, no gang is admitted there",
       ),
     );
     assert.equal(lines.length, 20, stdout);

@@ -70,6 +70,7 @@ export async function everyTransaction(db: Db, random: () => number): Promise<Re
     stopPolicy: pick(["NONE", "NONE", "HOLD_AND_DRAIN"] as const),
     parent: name === "research" ? null : pick([null, "research"]),
     maxWaitingJobs: pick([null, 5, 1000]),
+    onClusterLost: pick([null, "WAIT", "MOVE"] as const),
   });
 
   async function take(buckets: readonly number[] | undefined, worker: string): Promise<void> {
@@ -451,6 +452,12 @@ export async function everyTransaction(db: Db, random: () => number): Promise<Re
       await store.clusters.recheckPlaced(pick([[cluster], CLUSTERS]));
     },
     declareLost: () => store.admin.declareLost(pick(CLUSTERS)),
+    adoptCluster: async () => {
+      const name = pick(CLUSTERS);
+      await db.query("update clusters set unadopted_ms = 1, returning_ms = 1 where name = $1", [name]);
+      await store.admin.adoptCluster(name);
+      await store.clusters.endReturn(name, []);
+    },
     members: async () => {
       const name = `${pick(MEMBERS)}/${requests++}`;
       await store.members.join({ name, takesBuckets: true, leaseMs: 1_000 });

@@ -352,6 +352,17 @@ class ClusterService:
         NOT_FOUND (CLUSTER_NOT_FOUND): the cluster does not exist. INVALID_ARGUMENT: `confirm` is not the
         cluster's name. FAILED_PRECONDITION (CLUSTER_ANSWERS): it answers.
         """
+    def AdoptCluster(
+        self, request: v1.AdoptClusterRequest, *, timeout: float | None = None
+    ) -> v1.AdoptClusterResponse:
+        """Lets objects be deleted that the cluster has and the records do not know, after the database was
+        restored from a back-up: jobs of after the back-up, and admissions that were recorded after it.
+        Until every cluster is adopted, no gang is admitted, and jobs with such objects are left as they
+        are. Repeating the call changes nothing.
+
+        NOT_FOUND (CLUSTER_NOT_FOUND): the cluster does not exist. UNAVAILABLE (CLUSTER_UNREACHABLE): a dry
+        run needs the cluster, and it does not answer.
+        """
     def ListCredentialKeys(
         self, request: v1.ListCredentialKeysRequest, *, timeout: float | None = None
     ) -> v1.ListCredentialKeysResponse:
@@ -466,6 +477,17 @@ class AsyncClusterService:
 
         NOT_FOUND (CLUSTER_NOT_FOUND): the cluster does not exist. INVALID_ARGUMENT: `confirm` is not the
         cluster's name. FAILED_PRECONDITION (CLUSTER_ANSWERS): it answers.
+        """
+    async def AdoptCluster(
+        self, request: v1.AdoptClusterRequest, *, timeout: float | None = None
+    ) -> v1.AdoptClusterResponse:
+        """Lets objects be deleted that the cluster has and the records do not know, after the database was
+        restored from a back-up: jobs of after the back-up, and admissions that were recorded after it.
+        Until every cluster is adopted, no gang is admitted, and jobs with such objects are left as they
+        are. Repeating the call changes nothing.
+
+        NOT_FOUND (CLUSTER_NOT_FOUND): the cluster does not exist. UNAVAILABLE (CLUSTER_UNREACHABLE): a dry
+        run needs the cluster, and it does not answer.
         """
     async def ListCredentialKeys(
         self, request: v1.ListCredentialKeysRequest, *, timeout: float | None = None

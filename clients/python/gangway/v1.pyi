@@ -546,8 +546,8 @@ it is gone. Gangs of which a pod was seen running keep their admissions and toke
 answers.
 """
 CLUSTER_STATE_RETURNING: ClusterState
-"""It was lost or forgotten, and answers again. It is ACTIVE, and takes gangs, once what gangs left there is
-deleted.
+"""It was lost or forgotten, or the database was restored, and it answers. It is ACTIVE, and takes gangs, once
+what gangs left there is deleted and every cluster is adopted.
 """
 
 class GangScheduler(int):
@@ -673,6 +673,11 @@ class Cluster(Message):
         """Since when it does not answer, cannot be used, or has returned. Omitted: it is ACTIVE, or has not
         answered yet.
         """
+    @property
+    def unadopted_since(self) -> Timestamp:
+        """Output only. When the database was restored from a back-up, if nobody has adopted the cluster since: see
+        AdoptCluster. Omitted: it is adopted.
+        """
     def __init__(
         self,
         *,
@@ -695,6 +700,7 @@ class Cluster(Message):
         topology: Topology | None = ...,
         state: ClusterState | None = ...,
         state_since: Timestamp | None = ...,
+        unadopted_since: Timestamp | None = ...,
     ) -> None: ...
 
 class Topology(Message):
@@ -1286,13 +1292,38 @@ class DeclareClusterLostResponse(Message):
         gangs: ClusterGangs | None = ...,
     ) -> None: ...
 
+class AdoptClusterRequest(Message):
+    name: str
+    """Required."""
+    dry_run: bool
+    """True: changes nothing, and says which gangs have objects there that would be deleted."""
+    def __init__(
+        self,
+        *,
+        name: str | None = ...,
+        dry_run: bool | None = ...,
+    ) -> None: ...
+
+class AdoptClusterResponse(Message):
+    @property
+    def cluster(self) -> Cluster: ...
+    @property
+    def gangs(self) -> ClusterGangs:
+        """Of a dry run: `leaving` are those that the records do not know."""
+    def __init__(
+        self,
+        *,
+        cluster: Cluster | None = ...,
+        gangs: ClusterGangs | None = ...,
+    ) -> None: ...
+
 class ClusterGangs(Message):
-    """What becomes of the gangs that are placed in a cluster."""
+    """Which of the gangs that are placed in a cluster leave it."""
     leaving: int
-    """How many leave it at once, and wait for another place."""
+    """How many leave it at once: they wait for another place, or are deleted by AdoptCluster."""
     staying: int
-    """How many stay there for now: they ran. They wait for the cluster or move later, as their namespaces and jobs
-    say.
+    """How many stay there for now. Of a lost cluster: they ran, and wait or move later, as jobs, queues and
+    namespaces say.
     """
     @property
     def first_leaving(self) -> RepeatedScalar[str]:
@@ -1964,7 +1995,7 @@ class RunPolicy(Message):
         """If the cluster of the job counts as lost and has not answered for this long, the job runs elsewhere once
         it fits there. Nobody can know whether its pods still run in the lost cluster, so programs must be ready
         for that: see GANGWAY_FENCE. 0: never; the job waits for its cluster. At most 36,500 days. Omitted: as
-        the namespace says, after GANGWAY_CLUSTER_MOVE_SECONDS.
+        the queue or the namespace says, after GANGWAY_CLUSTER_MOVE_SECONDS.
         """
     cache_key: str
     """Reuses results. If a job of the same namespace with the same key, kind, replica_specs and kind_spec has
@@ -3769,9 +3800,10 @@ class Namespace(Message):
     those that are kept. Omitted in CreateNamespace: true. Omitted in UpdateNamespace: it stays as it is.
     """
     on_cluster_lost: OnClusterLost
-    """What becomes of gangs that ran in a cluster that counts as lost. A job whose run policy sets move_after
-    decides for itself. A change counts at once, also for gangs whose cluster is lost already. Unspecified in
-    CreateNamespace: MOVE; in UpdateNamespace: it stays as it is.
+    """Whether gangs wait for a lost cluster in which they ran, or move. The queue of a job, or the nearest queue
+    above it that says something, counts more; a job whose run policy sets move_after decides for itself. A
+    change counts at once, also for gangs whose cluster is lost already. Unspecified in CreateNamespace: MOVE;
+    in UpdateNamespace: it stays as it is.
     """
     def __init__(
         self,
@@ -4415,6 +4447,12 @@ class Queue(Message):
         is freed in the cluster that has room for it soonest is kept for it. At most 366 days. 0: never.
         Omitted: 10 minutes.
         """
+    on_cluster_lost: OnClusterLost
+    """Whether gangs of this queue, and of queues below it that do not say, wait for a lost cluster in which they
+    ran, or move. A job whose run policy sets move_after decides for itself. A change counts at once, also for
+    gangs whose cluster is lost already. Unspecified: as for the queue above; at a root, as the namespace of the
+    job says.
+    """
     def __init__(
         self,
         *,
@@ -4441,6 +4479,7 @@ class Queue(Message):
         max_preemptions: int | None = ...,
         preemptions_per_hour: int | None = ...,
         reserve_after: Duration | None = ...,
+        on_cluster_lost: OnClusterLost | None = ...,
     ) -> None: ...
 
 class FlavorQuota(Message):
@@ -4572,7 +4611,7 @@ class UpdateQueueRequest(Message):
     def queue(self) -> Queue:
         """Required. All settings are replaced: strategy, parent, quotas, max_running_jobs, max_waiting_jobs,
         weight, fair_sharing, preemption, flavor_fungibility, min_runtime, ageing, max_preemptions,
-        preemptions_per_hour and reserve_after; the stop policy only if it is set.
+        preemptions_per_hour, reserve_after and on_cluster_lost; the stop policy only if it is set.
         """
     def __init__(
         self,

@@ -2,7 +2,7 @@
  * Carries out a job's creates, updates and deletes on one cluster. It serves users who share a cluster: no object of
  * another owner is changed or deleted.
  */
-import { LABEL } from "../../core/job/labels.ts";
+import { isOneAdmission, LABEL } from "../../core/job/labels.ts";
 import type { Action, ActOutcome } from "../../core/reconcile/decision.ts";
 import type { ClaimAction } from "../../core/reconcile/objects/claim.ts";
 import { unreachable as ruledOut } from "../../runtime/assert.ts";
@@ -225,7 +225,7 @@ export class Actions {
     if (view.deleting) return "is being deleted";
     const labels = stringMapAt(objectAt(wanted, "metadata"), "labels");
     if (ownJobUid(found, this.#options.installation) !== labels[LABEL.jobUid]) return "belongs to something else";
-    return view.labels[LABEL.admission] === labels[LABEL.admission] ? null : "belongs to another admission";
+    return isOneAdmission(view.labels, labels) ? null : "belongs to another admission";
   }
 
   /** Updates a PodGroup's spec and annotations. The status that its scheduler writes stays. */

@@ -1,4 +1,4 @@
-import { LABEL } from "../../core/job/labels.ts";
+import { isOneAdmission, LABEL } from "../../core/job/labels.ts";
 import type { ObjectView } from "../../core/reconcile/observed.ts";
 import type { Clock } from "../../runtime/clock.ts";
 import type { KubeClient } from "./client.ts";
@@ -84,7 +84,7 @@ export class Anchors {
 
   #judge(key: string, view: ObjectView, jobUid: string | null, labels: Readonly<Record<string, string>>): AnchorLookup {
     if (view.deleting) return missing(key, "is being deleted");
-    const fits = jobUid === labels[LABEL.jobUid] && view.labels[LABEL.admission] === labels[LABEL.admission];
+    const fits = jobUid === labels[LABEL.jobUid] && isOneAdmission(view.labels, labels);
     return fits ? { kind: "found", uid: view.uid } : missing(key, "belongs to another job or admission");
   }
 }

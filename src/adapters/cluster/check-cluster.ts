@@ -16,7 +16,7 @@ import { HOST_REFUSED } from "./guarded-connector.ts";
 import { readUid } from "./identity.ts";
 import { isKnownReason, type KubeFailure, reasonOf } from "./kube-failure.ts";
 import { groupsPath } from "./list-job.ts";
-import { PERMISSIONS, type Permission } from "./permissions.ts";
+import { PERMISSIONS, type Permission, type ServedSecret, secretPermission } from "./permissions.ts";
 
 /** HTTP times are whole seconds, and a call takes time: a smaller skew means nothing. */
 const SKEW_MS_MAX = 5_000;
@@ -48,6 +48,8 @@ export async function checkCluster(
     readonly flavors?: readonly ClusterFlavor[];
     /** The levels that the cluster is registered with. Omitted: none. */
     readonly topology?: Topology;
+    /** Its Secrets with kubeconfigs of other clusters. Omitted: none. */
+    readonly secrets?: readonly ServedSecret[];
     /** The addresses that connections may lead to. Omitted: all but link-local ones and their like. */
     readonly hosts?: AllowedHosts | undefined;
   },
@@ -78,7 +80,7 @@ async function examine(client: Asked, of: Parameters<typeof checkCluster>[1]): P
   const clockSkewMs = version.dateMs === undefined ? null : clamped(version.dateMs - of.clock.nowMs());
   const read = await readUid(client);
   const findings = [
-    ...(await missingPermissions(client, of.gangScheduler ?? null)),
+    ...(await missingPermissions(client, of)),
     ...(await missingScheduler(client, of.gangScheduler ?? null)),
     ...skewFindings(clockSkewMs),
     ...(await nodeFindings(client, of)),
@@ -137,8 +139,12 @@ function knownReason({ status, reason }: KubeFailure): string {
   return isKnownReason(reason) ? reason : reasonOf(status);
 }
 
-async function missingPermissions(client: Asked, gang: GangScheduler | null): Promise<readonly ClusterFinding[]> {
-  const wanted = PERMISSIONS.filter(({ scheduler }) => scheduler === undefined || scheduler === gang);
+async function missingPermissions(
+  client: Asked,
+  { gangScheduler: gang = null, secrets = [] }: Parameters<typeof checkCluster>[1],
+): Promise<readonly ClusterFinding[]> {
+  const everywhere = PERMISSIONS.filter(({ scheduler }) => scheduler === undefined || scheduler === gang);
+  const wanted = [...everywhere, ...secrets.slice(0, FINDINGS_MAX).map(secretPermission)];
   const answers = await Promise.all(wanted.map((permission) => reviewAccess(client, permission)));
   const findings = answers.flat();
   const unanswered = findings.find(({ code }) => code === UNREACHABLE);
@@ -159,16 +165,14 @@ async function missingScheduler(client: Asked, gang: GangScheduler | null): Prom
 }
 
 async function reviewAccess(client: Asked, permission: Permission): Promise<readonly ClusterFinding[]> {
-  const { group, resource, subresource, verb, name, need } = permission;
-  const one = { ...(subresource === "" ? {} : { subresource }), ...(name === undefined ? {} : { name }) };
-  const resourceAttributes = { group, resource, verb, ...one };
+  const { group, resource, subresource, verb, need, without } = permission;
   const reviewed = await client.request({
     method: "POST",
     path: "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews",
     body: {
       apiVersion: "authorization.k8s.io/v1",
       kind: "SelfSubjectAccessReview",
-      spec: { resourceAttributes },
+      spec: reviewedAccess(permission),
     },
   });
   const path = subresource === "" ? resource : `${resource}/${subresource}`;
@@ -184,8 +188,25 @@ async function reviewAccess(client: Asked, permission: Permission): Promise<read
   }
   if (objectAt(reviewed.object, "status")["allowed"] === true) return [];
   const severity = group === "" && subresource === "" && ESSENTIAL.includes(resource) ? "ERROR" : "WARNING";
-  const which = name === undefined ? "in all namespaces" : `named ${name}`;
-  return [{ severity, code: "MissingPermission", message: `Gangway may not ${what} ${which}: needed ${need}` }];
+  const message = `Gangway may not ${what}${whichOf(permission)}: needed ${need}. Without it, ${without}`;
+  return [{ severity, code: "MissingPermission", message }];
+}
+
+/** What a SelfSubjectAccessReview asks about. */
+function reviewedAccess({ group, resource, subresource, verb, name, namespace }: Permission): JsonObject {
+  if (resource.startsWith("/")) return { nonResourceAttributes: { path: resource, verb } };
+  const one = {
+    ...(subresource === "" ? {} : { subresource }),
+    ...(name === undefined ? {} : { name }),
+    ...(namespace === undefined ? {} : { namespace }),
+  };
+  return { resourceAttributes: { group, resource, verb, ...one } };
+}
+
+function whichOf({ resource, name, namespace }: Permission): string {
+  if (resource.startsWith("/")) return "";
+  if (name === undefined) return " in all namespaces";
+  return namespace === undefined ? ` named ${name}` : ` named ${name} in namespace ${namespace}`;
 }
 
 function skewFindings(skewMs: number | null): readonly ClusterFinding[] {

@@ -36,6 +36,7 @@ import {
   strangerView,
 } from "./kept-objects.ts";
 import { groupsPath, listJob, listPods } from "./list-job.ts";
+import { listOwners, type NamedOwner } from "./list-owners.ts";
 import { LostPods } from "./lost-pods.ts";
 import { type OwnObject, ownObjects } from "./own-objects.ts";
 import { createPodLogs, type PodLogs } from "./pod-logs.ts";
@@ -142,6 +143,8 @@ export type Cluster = {
   readonly jobUids: () => Iterable<string>;
   /** The objects of this installation's jobs that are seen, and not being deleted. */
   readonly ownObjects: () => Iterable<OwnObject>;
+  /** The owners of pods and config maps, listed anew from the API server. Null: it does not answer. */
+  readonly listOwners: (signal: AbortSignal) => Promise<readonly NamedOwner[] | null>;
   /** The namespace of a job's objects. Null: none is seen. */
   readonly namespaceOf: (jobUid: string) => string | null;
   readonly act: (action: Action, signal: AbortSignal) => Promise<ActOutcome>;
@@ -227,6 +230,7 @@ export function connectCluster(options: KubeClusterOptions): Cluster {
       for (const { store } of own) yield* store.jobUids();
     },
     ownObjects: () => ownObjects(own.map(({ store }) => store.values())),
+    listOwners: (signal) => listOwners(client, installation, signal),
     namespaceOf: (jobUid) => own.map(({ store }) => store.namespaceOf(jobUid)).find(Boolean) ?? null,
     act: (action, signal) => actions.act(action, signal),
     claim: (action, signal) => actions.claim(action, signal),

@@ -10,7 +10,8 @@ import type { PodLogs } from "./pod-logs.ts";
 export type Clusters = {
   /**
    * The job's objects as the watches show them: an entry for each cluster that is named, and for each other cluster
-   * with an object of the job. Null until every named cluster has been listed completely or was forgotten.
+   * with an object of the job. Null until every named cluster has been listed completely or was forgotten, and until
+   * every cluster that nobody has adopted has been listed or does not answer: the job may run there unknown.
    */
   readonly observe: (job: JobToObserve) => Observed | null;
   /** The same, listed anew from the API servers of the named clusters. Null: one of them does not answer. */
@@ -47,15 +48,17 @@ export type Connected = {
   readonly connected: () => readonly Cluster[];
   /** True for a cluster that was forgotten: it has no objects of ours and will never have any. */
   readonly isForgotten: (name: string) => boolean;
-  /** What a job of a namespace needs to know of a cluster that counts as lost. Null: it does not. */
-  readonly lossOf: (name: string, namespace: string | undefined) => Loss | null;
+  /** True for a cluster that nobody has adopted after the database was restored. */
+  readonly isUnadopted: (name: string) => boolean;
+  /** What a job needs to know of a cluster that counts as lost. Null: it does not. */
+  readonly lossOf: (name: string, of: JobToObserve["of"]) => Loss | null;
 };
 
 export function createClusters(of: Connected | readonly Cluster[]): Clusters {
-  const { connected, isForgotten, lossOf }: Connected = isList(of)
-    ? { connected: () => of, isForgotten: () => false, lossOf: () => null }
-    : of;
+  const { connected, isForgotten, isUnadopted, lossOf }: Connected = isList(of) ? onlyConnected(of) : of;
   const byName = (name: string) => connected().find((cluster) => cluster.name === name);
+  const marked = (seen: ObservedCluster): ObservedCluster =>
+    isUnadopted(seen.cluster) ? { ...seen, unadopted: true } : seen;
   const withStrangers = (cluster: Cluster, job: JobToObserve, seen: ObservedCluster): ObservedCluster => {
     const strangers = job.names === undefined ? [] : cluster.strangers(job.uid, job.names);
     const known = new Set(seen.pods.map(({ uid }) => uid));
@@ -63,23 +66,24 @@ export function createClusters(of: Connected | readonly Cluster[]): Clusters {
     return unknown.length === 0 ? seen : { ...seen, pods: [...seen.pods, ...unknown] };
   };
   /** What is known of a cluster without asking it. Null: it has to be asked. */
-  const withoutAsking = (name: string, { namespace }: JobToObserve): ObservedCluster | null => {
-    const loss = lossOf(name, namespace);
+  const withoutAsking = (name: string, { of }: JobToObserve): ObservedCluster | null => {
+    const loss = lossOf(name, of);
     if (loss !== null) return { ...nothingIn(name), loss };
     return byName(name) === undefined && isForgotten(name) ? { ...nothingIn(name), forgotten: true } : null;
   };
   const others = (job: JobToObserve) =>
     connected()
-      .filter(({ name }) => !job.clusters.includes(name) && lossOf(name, job.namespace) === null)
-      .map((cluster) => cluster.observe(job.uid))
+      .filter(({ name }) => !job.clusters.includes(name) && lossOf(name, job.of) === null)
+      .map((cluster) => marked(cluster.observe(job.uid)))
       .filter(isAnything);
   return {
     observe(job) {
+      if (connected().some((cluster) => isUnadopted(cluster.name) && isAwaited(cluster))) return null;
       const named = job.clusters.map((name) => {
         const cluster = byName(name);
         const known = withoutAsking(name, job);
         if (known !== null || cluster === undefined) return known;
-        return cluster.synced() ? withStrangers(cluster, job, cluster.observe(job.uid)) : null;
+        return cluster.synced() ? withStrangers(cluster, job, marked(cluster.observe(job.uid))) : null;
       });
       const complete = named.flatMap((cluster) => cluster ?? []);
       return complete.length < named.length ? null : [...complete, ...others(job)];
@@ -91,7 +95,7 @@ export function createClusters(of: Connected | readonly Cluster[]): Clusters {
         const known = withoutAsking(name, job);
         if (known !== null || cluster === undefined) return known;
         const seen = await cluster.listJob(job.uid, signal);
-        return seen === null ? null : withStrangers(cluster, job, seen);
+        return seen === null ? null : withStrangers(cluster, job, marked(seen));
       });
       const seen = await Promise.all(lists);
       const complete = seen.flatMap((cluster) => cluster ?? []);
@@ -110,7 +114,7 @@ export function createClusters(of: Connected | readonly Cluster[]): Clusters {
       connected()
         .map((cluster) => cluster.namespaceOf(jobUid))
         .find(Boolean) ?? null,
-    synced: () => connected().every((cluster) => cluster.synced() || cluster.health().kind !== "active"),
+    synced: () => !connected().some(isAwaited),
     pods: { ofJob: async ({ cluster, ...of }, signal) => (await byName(cluster)?.podsOf(of, signal)) ?? null },
     logs: {
       look: async (target, signal) => (await byName(target.cluster)?.logs.look(target, signal)) ?? unknown(target),
@@ -124,6 +128,15 @@ export function createClusters(of: Connected | readonly Cluster[]): Clusters {
 
 function unknown({ cluster }: { readonly cluster: string }): LogFailure & ActOutcome {
   return { kind: "failed", status: 0, reason: "UnknownCluster", message: `cluster ${cluster} is not connected` };
+}
+
+/** True until a cluster has been listed completely, or counts as unreachable. */
+function isAwaited(cluster: Cluster): boolean {
+  return !cluster.synced() && cluster.health().kind === "active";
+}
+
+function onlyConnected(clusters: readonly Cluster[]): Connected {
+  return { connected: () => clusters, isForgotten: () => false, isUnadopted: () => false, lossOf: () => null };
 }
 
 function isList(of: Connected | readonly Cluster[]): of is readonly Cluster[] {

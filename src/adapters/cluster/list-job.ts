@@ -26,11 +26,11 @@ export async function listJob(
   const labelSelector = selectorOf(of);
   // Config maps, which include the anchors, are listed last. If a late call creates a pod after the pods were listed,
   // its anchor shows in this list, or Kubernetes deletes the pod with its anchor.
-  const pods = await list(client, { path: "/api/v1/pods", labelSelector }, signal);
-  const services = pods && (await list(client, { path: "/api/v1/services", labelSelector }, signal));
+  const pods = await listAll(client, { path: "/api/v1/pods", labelSelector }, signal);
+  const services = pods && (await listAll(client, { path: "/api/v1/services", labelSelector }, signal));
   const { scheduler = null } = of;
   const groups = services && (scheduler === null ? [] : await listGroups(client, { scheduler, labelSelector }, signal));
-  const configMaps = groups && (await list(client, { path: "/api/v1/configmaps", labelSelector }, signal));
+  const configMaps = groups && (await listAll(client, { path: "/api/v1/configmaps", labelSelector }, signal));
   if (pods === null || services === null || groups === null || configMaps === null) return null;
   return {
     cluster: of.cluster,
@@ -48,7 +48,7 @@ export async function listPods(
   signal: AbortSignal,
 ): Promise<readonly PodView[] | null> {
   const path = `/api/v1/namespaces/${of.namespace}/pods`;
-  return (await list(client, { path, labelSelector: selectorOf(of) }, signal))?.map(podView) ?? null;
+  return (await listAll(client, { path, labelSelector: selectorOf(of) }, signal))?.map(podView) ?? null;
 }
 
 function selectorOf({ installation, jobUid }: { readonly installation: string; readonly jobUid: string }): string {
@@ -69,10 +69,11 @@ async function listGroups(
   const path = groupsPath(scheduler);
   const known = await client.request({ method: "GET", path, query: { labelSelector, limit: "1" } }, signal);
   if (known.kind === "failed" && known.status === 404) return [];
-  return list(client, { path, labelSelector }, signal);
+  return listAll(client, { path, labelSelector }, signal);
 }
 
-async function list(
+/** Lists all objects that a selector selects, page by page. Null: a page failed, or there are too many. */
+export async function listAll(
   client: Pick<KubeClient, "request">,
   of: Listing,
   signal: AbortSignal,

@@ -1,3 +1,4 @@
+import { type GangsAlike, gangsKey, type LossPolicies, UNKNOWN_LOSS_POLICY } from "../../core/admin/loss-policies.ts";
 import type { Loss } from "../../core/reconcile/observed.ts";
 import type { Clock } from "../../runtime/clock.ts";
 import type { JsonObject } from "../../runtime/json.ts";
@@ -24,12 +25,14 @@ type RegistryPorts = {
     readonly forgotten: readonly string[];
     /** Those that count as lost. Omitted: none. */
     readonly lost?: Losses["lost"];
-    /** What the namespaces say that have gangs in lost clusters. Omitted: nothing. */
+    /** Whether gangs in lost clusters wait for them. Omitted: all do. */
     readonly policies?: Losses["policies"];
     /** Those that answer again, and may have objects of gangs that have left them. Omitted: none. */
     readonly returning?: readonly string[];
     /** Those whose observer waits for an answer. Omitted: none. */
     readonly silent?: readonly string[];
+    /** Those that nobody has adopted after the database was restored. Omitted: none. */
+    readonly unadopted?: readonly string[];
   }>;
   /** Connects to a cluster without starting it. Rejects if its credentials cannot be decrypted. */
   readonly connect: (cluster: RegisteredCluster) => Promise<Cluster>;
@@ -38,13 +41,21 @@ type RegistryPorts = {
   /** A hint that a cluster with objects of this job is no longer connected. */
   readonly onJobChanged: (jobUid: string) => void;
   /**
-   * Called with clusters that count as lost since this read of the table, or no more, and with all lost ones once a
-   * namespace with gangs there says something else. Omitted: nobody asks.
+   * Called with clusters that count as lost since this read of the table, or no more, and with all lost ones once
+   * something else counts for gangs there. Omitted: nobody asks.
    */
   readonly onLossChanged?: (names: readonly string[]) => Promise<void>;
   /** Called at each read of the table with a returning cluster that answers this process. Omitted: nobody asks. */
   readonly onReturning?: (cluster: Cluster) => Promise<void>;
-  /** The same with a silent cluster that answers this process, though not its observer. Omitted: nobody asks. */
+  /**
+   * Called with each cluster that answers this process, once it is connected and every ten minutes from then on.
+   * Omitted: nobody asks.
+   */
+  readonly onSweep?: (cluster: Cluster) => Promise<void>;
+  /**
+   * Called at each read of the table with a silent cluster that answers this process, though not its observer. Omitted:
+   * nobody asks.
+   */
   readonly onAnswer?: (cluster: Cluster) => Promise<void>;
   /** Records why a cluster cannot be used. Called each time that it fails to connect. Omitted: nothing is recorded. */
   readonly onUnusable?: (name: string, problem: string) => Promise<void>;
@@ -53,16 +64,23 @@ type RegistryPorts = {
 
 /** How often the table is read without a hint, to find clusters that another process has registered. */
 const POLL_MS = 2_000;
+/** How often a cluster is looked through for what a late call has left there. Watches tell of nearly all of it. */
+const SWEEP_MS = 600_000;
 
 /** What the table says of lost clusters: the last fence of an admission before, and the silence that was counted. */
 type Losses = {
   readonly lost: ReadonlyMap<string, Omit<Loss, "policy">>;
-  readonly policies: ReadonlyMap<string, Loss["policy"]>;
+  readonly policies: LossPolicies;
 };
 
 const NO_LOSSES: Losses = { lost: new Map(), policies: new Map() };
 
-type Connection = { readonly madeWith: string; readonly cluster: Cluster };
+type Connection = {
+  readonly madeWith: string;
+  readonly cluster: Cluster;
+  /** On the monotonic clock. Null: it was not swept yet. */
+  sweptMs: number | null;
+};
 
 function fingerprint({ credentials, gangScheduler = "none" }: RegisteredCluster): string {
   return canonicalJson({ content: contentOf(credentials), gangScheduler });
@@ -77,6 +95,7 @@ export class ClusterRegistry {
   /** Credentials that failed to connect, by cluster. Each is reported once and tried again. */
   readonly #failed = new Map<string, { readonly fingerprint: string; readonly problem: string }>();
   #forgotten: ReadonlySet<string> = new Set();
+  #unadopted: ReadonlySet<string> = new Set();
   #losses = NO_LOSSES;
   #wake = new AbortController();
   #last: Promise<void> = Promise.resolve();
@@ -86,14 +105,17 @@ export class ClusterRegistry {
     this.clusters = createClusters({
       connected: () => this.connected(),
       isForgotten: (name) => this.#forgotten.has(name),
-      lossOf: (name, namespace) => this.#lossOf(name, namespace),
+      isUnadopted: (name) => this.#unadopted.has(name),
+      lossOf: (name, gangs) => this.#lossOf(name, gangs),
     });
   }
 
-  #lossOf(name: string, namespace: string | undefined): Loss | null {
+  #lossOf(name: string, gangs: GangsAlike | undefined): Loss | null {
     const { lost, policies } = this.#losses;
     const loss = lost.get(name);
-    return loss === undefined ? null : { ...loss, policy: policies.get(namespace ?? "") ?? "WAIT" };
+    if (loss === undefined) return null;
+    const said = gangs === undefined ? undefined : policies.get(gangsKey(gangs));
+    return { ...loss, policy: said ?? UNKNOWN_LOSS_POLICY };
   }
 
   connected(): readonly Cluster[] {
@@ -133,8 +155,9 @@ export class ClusterRegistry {
   }
 
   async #follow(): Promise<void> {
-    const { registered, forgotten, returning = [], silent = [], ...told } = await this.#ports.list();
+    const { registered, forgotten, returning = [], silent = [], unadopted = [], ...told } = await this.#ports.list();
     this.#forgotten = new Set(forgotten);
+    const adopted = this.#noteUnadopted(unadopted);
     const losses = { ...NO_LOSSES, ...told };
     const changed = changedLosses(this.#losses, losses);
     this.#losses = losses;
@@ -147,9 +170,24 @@ export class ClusterRegistry {
       if (this.#connections.has(cluster.name)) continue;
       await this.#connect(cluster).catch((error: unknown) => this.#leaveOut(cluster, error));
     }
+    this.#tellJobs(adopted);
     if (changed.length > 0) await this.#ports.onLossChanged?.(changed);
     for (const cluster of this.#answering(returning)) await this.#ports.onReturning?.(cluster);
     for (const cluster of this.#answering(silent)) await this.#ports.onAnswer?.(cluster);
+    await this.#sweep(new Set([...returning, ...unadopted, ...losses.lost.keys()]));
+  }
+
+  /** `others`: clusters that are not swept now. One that returns is looked through at each read. */
+  async #sweep(others: ReadonlySet<string>): Promise<void> {
+    const { clock, onSweep } = this.#ports;
+    for (const { name } of this.#answering([...this.#connections.keys()])) {
+      const connection = this.#connections.get(name);
+      const nowMs = clock.monotonicMs();
+      if (connection === undefined || others.has(name)) continue;
+      if (connection.sweptMs !== null && nowMs - connection.sweptMs < SWEEP_MS) continue;
+      await onSweep?.(connection.cluster);
+      connection.sweptMs = nowMs;
+    }
   }
 
   /** Those of the clusters that answer this process. */
@@ -174,7 +212,7 @@ export class ClusterRegistry {
   async #connect(registered: RegisteredCluster): Promise<void> {
     const cluster = await this.#ports.connect(registered);
     this.#failed.delete(registered.name);
-    this.#connections.set(registered.name, { madeWith: fingerprint(registered), cluster });
+    this.#connections.set(registered.name, { madeWith: fingerprint(registered), cluster, sweptMs: null });
     if (this.#ports.listens) cluster.start();
   }
 
@@ -182,15 +220,28 @@ export class ClusterRegistry {
     const connection = this.#connections.get(name);
     this.#connections.delete(name);
     if (connection === undefined) return;
-    for (const jobUid of new Set(connection.cluster.jobUids())) this.#ports.onJobChanged(jobUid);
+    this.#tellJobs([connection.cluster]);
     await connection.cluster.close();
+  }
+
+  /** Returns the clusters that are adopted since the last read of the table. */
+  #noteUnadopted(names: readonly string[]): readonly Cluster[] {
+    const adopted = this.connected().filter(({ name }) => this.#unadopted.has(name) && !names.includes(name));
+    this.#unadopted = new Set(names);
+    return adopted;
+  }
+
+  /** Tells all jobs with an object in one of these clusters. */
+  #tellJobs(clusters: readonly Cluster[]): void {
+    const jobs = new Set(clusters.flatMap((cluster) => [...cluster.jobUids()]));
+    for (const jobUid of jobs) this.#ports.onJobChanged(jobUid);
   }
 }
 
 /** The clusters of which a read of the table says something new to the gangs there. */
 function changedLosses(before: Losses, after: Losses): readonly string[] {
   const all = new Set([...before.lost.keys(), ...after.lost.keys()]);
-  // Gangs of other namespaces may come and go.
-  const isNew = [...after.policies].some(([name, policy]) => (before.policies.get(name) ?? policy) !== policy);
+  // Gangs of other namespaces and queues may come and go.
+  const isNew = [...after.policies].some(([gangs, policy]) => (before.policies.get(gangs) ?? policy) !== policy);
   return [...all].filter((name) => isNew || before.lost.has(name) !== after.lost.has(name));
 }

@@ -22,6 +22,7 @@ import type { Decision } from "../../core/reconcile/decision.ts";
 import type { Clock } from "../../runtime/clock.ts";
 import { sharedFor } from "../../runtime/shared-for.ts";
 import * as access from "./admin/access.ts";
+import { adoptCluster } from "./admin/adopt-cluster.ts";
 import { appendAudit, SERVICE, withAuditLog } from "./admin/audit.ts";
 import * as partitions from "./admin/audit-partitions.ts";
 import * as capacity from "./admin/cluster-capacity.ts";
@@ -32,6 +33,7 @@ import * as credentialKeys from "./admin/credential-keys.ts";
 import { recheckPlaced } from "./admin/forget-clusters.ts";
 import { type FreezeChange, freezeQueue } from "./admin/freezes.ts";
 import { intakeRow } from "./admin/intake-facts.ts";
+import { endReturn, jobsLeftIn, type SeenOwner } from "./admin/left-objects.ts";
 import * as namespaces from "./admin/namespaces.ts";
 import { rememberedResources } from "./admin/node-resources.ts";
 import { placedGangs } from "./admin/placed-gangs.ts";
@@ -321,6 +323,7 @@ function admin(db: Db, options: StoreOptions) {
     listNodes: nodeLister(db, clock),
     declareLost: (name: string) => silence.declareLost(db, name, clock.nowMs()),
     placedGangs: (cluster: string) => placedGangs(db, cluster),
+    adoptCluster: (name: string) => adoptCluster(db, name, clock.nowMs()),
     setCordoned: (name: string, cordoned: boolean) =>
       clusters.setCordoned(db, name, { cordoned, nowMs: clock.nowMs() }),
     /** Creates a queue. If the name is taken, that queue stays as it is. */
@@ -362,7 +365,8 @@ function clusterStore(db: Db, options: StoreOptions) {
     remove: (name: string, forget: boolean) => registered.deleteCluster(db, name, { forget, nowMs: clock.nowMs() }),
     countSilence: (counted: silence.CountedSilence, rule: LossRule) =>
       silence.countSilence(db, counted, { rule, nowMs: clock.nowMs() }),
-    endReturn: (cluster: string, seen: readonly silence.SeenOwner[]) => silence.endReturn(db, cluster, seen),
+    jobsLeftIn: (cluster: string, seen: readonly SeenOwner[]) => jobsLeftIn(db, cluster, seen),
+    endReturn: (cluster: string, seen: readonly SeenOwner[]) => endReturn(db, cluster, seen),
     noteAnswer: (cluster: string) => silence.noteAnswer(db, cluster),
     /** Makes the jobs due that were placed in these clusters. */
     recheckPlaced: (names: readonly string[]) => recheckPlaced(db, names, clock.nowMs()),

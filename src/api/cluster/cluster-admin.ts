@@ -70,6 +70,8 @@ export type ClusterAdminPorts = {
       readonly gangScheduler: GangScheduler | null;
       readonly flavors: readonly ClusterFlavor[];
       readonly topology: Topology;
+      /** Empty: it is not known under a name. */
+      readonly name: string;
     },
   ) => Promise<ClusterCheck>;
   /** The kubeconfig of a cluster that this process simulates; null for any other cluster. */
@@ -84,6 +86,7 @@ export type PickedKubeconfig =
 
 /** The settings of a cluster that a check depends on. Omitted: none. */
 type CheckedSettings = {
+  readonly name?: string;
   readonly gangScheduler?: string | undefined;
   readonly flavors?: readonly ClusterFlavor[];
   readonly topology?: Topology | undefined;
@@ -93,8 +96,11 @@ type Prepared = { readonly kind: "ready"; readonly stored: JsonObject; readonly 
 
 export function createClusterAdmin(ports: ClusterAdminPorts): ClusterAdmin {
   const { table, refresh } = ports;
-  const check = (kubeconfig: string, { gangScheduler, flavors = [], topology = [] }: CheckedSettings) =>
-    ports.check(kubeconfig, { gangScheduler: gangSchedulerOf(gangScheduler), flavors, topology }).catch(badCredentials);
+  const check = (kubeconfig: string, { gangScheduler, name = "", ...settings }: CheckedSettings) => {
+    const { flavors = [], topology = [] } = settings;
+    const registered = { name, gangScheduler: gangSchedulerOf(gangScheduler), flavors, topology };
+    return ports.check(kubeconfig, registered).catch(badCredentials);
+  };
   /** The same, with a finding if the uid is that of another cluster. */
   const checkAs = async (name: string, ...of: Parameters<typeof check>) => {
     const checked = await check(...of);
@@ -152,7 +158,7 @@ export function createClusterAdmin(ports: ClusterAdminPorts): ClusterAdmin {
 async function settingsAfter(table: ClusterTable, update: SentCluster): Promise<CheckedSettings> {
   const before = await table.getCluster(update.name);
   const { flavors, gangScheduler = before?.gangScheduler, topology = before?.topology } = update;
-  return { flavors, gangScheduler, topology };
+  return { name: update.name, flavors, gangScheduler, topology };
 }
 
 /** A kubeconfig that cannot be used is a finding: the cluster may be registered already. */

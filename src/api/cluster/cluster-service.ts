@@ -1,11 +1,12 @@
 import { type ClusterRecord, type ClusterStateName, clusterState } from "../../core/admin/cluster.ts";
+import { gangsOfCluster } from "../../core/admin/placed-gangs.ts";
 import type { Registry } from "../../core/kinds/registry.ts";
 import type { ClusterService } from "../../gen/gangway/v1/cluster_service_pb.ts";
 import type { Admin, ClusterAdmin } from "../ports.ts";
 import { changedRecord, existingRecord } from "../rpc/admin-outcome.ts";
 import type { CallContext } from "../rpc/call.ts";
 import type { ServiceHandlers } from "../rpc/handler.ts";
-import { failedPrecondition, invalidFields, type RpcError } from "../rpc/rpc-error.ts";
+import { failedPrecondition, invalidFields, type RpcError, unavailable } from "../rpc/rpc-error.ts";
 import { clusterRef, toProtoCluster } from "./convert-cluster.ts";
 import { keyHandlers } from "./credential-keys.ts";
 import { clusterGangs } from "./dry-run.ts";
@@ -23,6 +24,8 @@ type ClusterPorts = {
 
 const UNCONFIRMED =
   "must be the name of the cluster once more: gangs that were not seen running go elsewhere, and do not come back";
+
+const UNASKED = "nobody can tell what it has; adopt it without a dry run, or wait for it";
 
 function answers(name: string, state: ClusterStateName): RpcError {
   const how = state === "UNUSABLE" ? "answers, although it cannot be used" : "answers";
@@ -45,8 +48,14 @@ export function clusterService(ports: ClusterPorts): ServiceHandlers<typeof Clus
     const record = existingRecord(await admin.getCluster(name), clusterRef(name));
     const state = clusterState(record);
     if (state !== "UNREACHABLE" && state !== "LOST") throw answers(name, state);
-    const gangs = clusterGangs(await admin.placedGangs(name), "lost", context.access);
+    const gangs = clusterGangs(gangsOfCluster(await admin.placedGangs(name), "lost"), context.access);
     return { cluster: shown(record, context), gangs };
+  };
+  const adoptionAhead = async (name: string, context: CallContext) => {
+    const record = existingRecord(await admin.getCluster(name), clusterRef(name));
+    const gangs = (await ports.clusters.gangsIfAdopted?.(name, context.signal)) ?? null;
+    if (gangs === null) throw unavailable("CLUSTER_UNREACHABLE", `cluster ${name} does not answer: ${UNASKED}`);
+    return { cluster: shown(record, context), gangs: clusterGangs(gangs, context.access) };
   };
   return {
     ...registration(ports),
@@ -67,6 +76,12 @@ export function clusterService(ports: ClusterPorts): ServiceHandlers<typeof Clus
       const outcome = await admin.declareLost(name);
       if (outcome.kind === "answers") throw answers(name, outcome.state);
       const record = changedRecord(outcome, clusterRef(name));
+      wakePlanner();
+      return { cluster: shown(record, context) };
+    },
+    adoptCluster: async ({ name, dryRun }, context) => {
+      if (dryRun) return adoptionAhead(name, context);
+      const record = changedRecord(await admin.adoptCluster(name), clusterRef(name));
       wakePlanner();
       return { cluster: shown(record, context) };
     },

@@ -60,6 +60,7 @@ export function toProtoCluster(record: ClusterRecord): MessageInitShape<typeof C
     gangScheduler: GANG_SCHEDULER[record.gangScheduler],
     uid: record.uid ?? "",
     state: ClusterState[clusterState(record)],
+    unadoptedSince: toTimestamp(record.unadoptedMs ?? null),
     stateSince: toTimestamp(record.silence?.sinceMs ?? record.returningMs ?? null),
   };
 }

@@ -1,5 +1,5 @@
 import { create } from "@bufbuild/protobuf";
-import { gangsOfCluster, type PlacedGang } from "../../core/admin/placed-gangs.ts";
+import type { GangsOfCluster } from "../../core/admin/placed-gangs.ts";
 import { type ClusterGangs, ClusterGangsSchema } from "../../gen/gangway/v1/cluster_service_pb.ts";
 import { type CallAccess, namespacePlace } from "../rpc/call-access.ts";
 
@@ -7,15 +7,10 @@ import { type CallAccess, namespacePlace } from "../rpc/call-access.ts";
 const NAMES_MAX = 100;
 
 /**
- * Says how many gangs leave a cluster that becomes lost or forgotten, and how many stay. Names only those that the
- * caller may see.
+ * Says how many gangs leave a cluster that becomes lost, forgotten or adopted, and how many stay. Names only those that
+ * the caller may see.
  */
-export function clusterGangs(
-  gangs: readonly PlacedGang[],
-  becomes: "lost" | "forgotten",
-  access: Pick<CallAccess, "may">,
-): ClusterGangs {
-  const { leaving, staying } = gangsOfCluster(gangs, becomes);
+export function clusterGangs({ leaving, staying }: GangsOfCluster, access: Pick<CallAccess, "may">): ClusterGangs {
   const seen = leaving.filter(({ namespace }) => access.may("jobs.get", namespacePlace(namespace)));
   const names = seen.slice(0, NAMES_MAX).map(({ namespace, name }) => `${namespace}/${name}`);
   return create(ClusterGangsSchema, { leaving: leaving.length, staying, firstLeaving: names });

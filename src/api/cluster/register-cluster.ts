@@ -7,6 +7,7 @@ import {
   type UidRefusal,
 } from "../../core/admin/cluster.ts";
 import { withoutHiddenClusters } from "../../core/admin/hidden-clusters.ts";
+import { gangsOfCluster } from "../../core/admin/placed-gangs.ts";
 import type { ClusterFlavor } from "../../core/plan/model/snapshot.ts";
 import { type Topology, topologyProblem } from "../../core/plan/model/topology.ts";
 import type {
@@ -71,7 +72,7 @@ export function registration(ports: {
       if (dryRun && !forget) throw invalidFields([{ field: "dry_run", message: "is only for forget" }]);
       if (dryRun) {
         existingRecord(await admin.getCluster(name), clusterRef(name));
-        return { gangs: clusterGangs(await admin.placedGangs(name), "forgotten", access) };
+        return { gangs: clusterGangs(gangsOfCluster(await admin.placedGangs(name), "forgotten"), access) };
       }
       if (forget && confirm !== name) throw invalidFields([{ field: "confirm", message: UNCONFIRMED }]);
       const outcome = await clusters.remove(name, forget);

@@ -1,7 +1,7 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import type { NamespaceChange, NamespaceOutcome, NamespaceRecord, NamespaceRules } from "../../core/admin/namespace.ts";
-import { ON_CLUSTER_LOST } from "../../core/job/spec.ts";
+import { ON_CLUSTER_LOST, type OnClusterLost } from "../../core/job/spec.ts";
 import { type PodPolicyDefault, policyInForce } from "../../core/pods/policy/pod-policy.ts";
 import {
   type Namespace,
@@ -67,6 +67,7 @@ function changedNamespace(outcome: NamespaceOutcome, name: string): NamespaceRec
 
 function sentNamespace(namespace: Namespace | undefined): NamespaceChange {
   const policy = namespace?.podPolicy;
+  const onClusterLost = sentOnClusterLost(namespace?.onClusterLost);
   return {
     name: namespace?.name ?? "",
     project: namespace?.project || "default",
@@ -74,13 +75,13 @@ function sentNamespace(namespace: Namespace | undefined): NamespaceChange {
     namesQueue: Boolean(namespace?.defaultQueue),
     ...(policy === undefined ? {} : { podPolicy: sentPodPolicy(policy) }),
     ...(namespace?.keepFailureLogs === undefined ? {} : { keepFailureLogs: namespace.keepFailureLogs }),
-    ...sentOnClusterLost(namespace?.onClusterLost),
+    ...(onClusterLost === null ? {} : { onClusterLost }),
   };
 }
 
-function sentOnClusterLost(sent: OnClusterLostPb | undefined): Pick<NamespaceChange, "onClusterLost"> {
-  const onClusterLost = ON_CLUSTER_LOST.find((policy) => OnClusterLostPb[policy] === sent);
-  return onClusterLost === undefined ? {} : { onClusterLost };
+/** Null: the request does not say. */
+export function sentOnClusterLost(sent: OnClusterLostPb | undefined): OnClusterLost | null {
+  return ON_CLUSTER_LOST.find((policy) => OnClusterLostPb[policy] === sent) ?? null;
 }
 
 const RESERVED = "is reserved: no job may run there, because its service accounts and secrets are the system's";

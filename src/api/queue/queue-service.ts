@@ -6,6 +6,7 @@ import type { FieldNote } from "../../core/job/request/sent.ts";
 import { DEFAULT_POLICY } from "../../core/plan/model/queue-policy.ts";
 import type { StopPolicy } from "../../core/plan/model/queue-stop.ts";
 import type { TreeProblem } from "../../core/quota/check-tree.ts";
+import { OnClusterLost } from "../../gen/gangway/v1/namespace_service_pb.ts";
 import {
   type FlavorQuota,
   type Queue,
@@ -15,6 +16,7 @@ import {
   QueueStrategy,
 } from "../../gen/gangway/v1/queue_service_pb.ts";
 import type { Clock } from "../../runtime/clock.ts";
+import { sentOnClusterLost } from "../namespace/namespace-service.ts";
 import type { Admin } from "../ports.ts";
 import { toProtoFreeze } from "../resource-manager/convert-quota.ts";
 import { listAuditEntries } from "../resource-manager/quota-admin.ts";
@@ -152,7 +154,8 @@ function sentQueue(queue: Queue | undefined): QueueSettings {
   const stopPolicy = stopPolicyOf(queue?.stopPolicy);
   const maxRunningJobs = queue?.maxRunningJobs || null;
   const maxWaitingJobs = queue?.maxWaitingJobs || null;
-  const settings = { name: queue?.name ?? "", parent, maxRunningJobs, maxWaitingJobs, policy, quotas };
+  const onClusterLost = sentOnClusterLost(queue?.onClusterLost);
+  const settings = { name: queue?.name ?? "", parent, maxRunningJobs, maxWaitingJobs, policy, onClusterLost, quotas };
   return { ...settings, strategy, ...(stopPolicy === null ? {} : { stopPolicy }) };
 }
 
@@ -187,6 +190,7 @@ function toProtoQueue(record: QueueRecord): MessageInitShape<typeof QueueSchema>
     maxRunningJobs: record.maxRunningJobs ?? 0,
     maxWaitingJobs: record.maxWaitingJobs ?? 0,
     ...policyToProto(record.policy),
+    onClusterLost: OnClusterLost[record.onClusterLost ?? "UNSPECIFIED"],
     quotas: record.quotas.map(
       ({ flavor, resource, nominal, borrowingLimit, lendingLimit, granted, grantedUntilMs }) => ({
         flavor,

@@ -62,6 +62,7 @@ export function registerCluster(registrar: Registrar): void {
   registerUpdateCluster(group);
   registerCheckCluster(group);
   registerDeclareLost(group);
+  registerAdopt(group);
   registerRemove(group);
 }
 
@@ -88,12 +89,30 @@ function registerDeclareLost(registrar: Registrar): void {
   });
 }
 
+function registerAdopt(registrar: Registrar): void {
+  const command = registrar.program
+    .command("adopt")
+    .summary("After a restore, delete what a cluster has that the restored database does not know")
+    .description(
+      "After the database was restored from a back-up, delete what a cluster has that the restored database does not " +
+        "know: jobs and admissions of after the back-up. No gang is admitted until every cluster is adopted.",
+    )
+    .argument("<name>", "name of the cluster")
+    .option("--dry-run", "change nothing, and say which gangs would be deleted there")
+    .addHelpText("after", examples("gangway cluster adopt east --dry-run", "gangway cluster adopt east"));
+  onRun<LossOptions>(registrar, command, async (run, [name = ""], { dryRun = false }) => {
+    const { gangs } = await run.client.call(ClusterService.method.adoptCluster, { name, dryRun });
+    printLines(run, dryRun ? gangLines(gangs, "be deleted") : [`cluster/${name} adopted`]);
+    return EXIT.ok;
+  });
+}
+
 /** What a dry run says: `2 gangs would leave, 5 would stay`, then the names of the first ones. */
-function gangLines(gangs: ClusterGangs | undefined): readonly string[] {
+function gangLines(gangs: ClusterGangs | undefined, leave = "leave"): readonly string[] {
   const { leaving = 0, staying = 0, firstLeaving = [] } = gangs ?? {};
   const more = leaving - firstLeaving.length;
   return [
-    `${leaving} ${leaving === 1 ? "gang" : "gangs"} would leave, ${staying} would stay`,
+    `${leaving} ${leaving === 1 ? "gang" : "gangs"} would ${leave}, ${staying} would stay`,
     ...firstLeaving.map((name) => `  ${name}`),
     ...(more > 0 ? [`  and ${more} more`] : []),
   ];

@@ -5,7 +5,6 @@ import {
   type Namespace,
   NamespaceSchema,
   NamespaceService,
-  OnClusterLost,
 } from "../../gen/gangway/v1/namespace_service_pb.ts";
 import { ageCell } from "../output/job-text.ts";
 import { printLines } from "../output/print.ts";
@@ -13,6 +12,7 @@ import type { Column } from "../output/table.ts";
 import { examples, onRun, type Registrar, type Run } from "../run/run-command.ts";
 import { EXIT, usageFailure } from "../shell/exit.ts";
 import { registerGetObject, registerListObjects, registerObjectVerb } from "./named-object-commands.ts";
+import { ON_CLUSTER_LOST, onClusterLostOption } from "./on-cluster-lost.ts";
 import { addPodPolicyFlags, changedPodPolicy, type PodPolicyOptions, podSecurityCell } from "./pod-policy-flags.ts";
 
 type NamespaceSettings = {
@@ -62,7 +62,7 @@ function registerCreate(registrar: Registrar): void {
     .option("--project <name>", "project of the namespace (default: default)")
     .option("--default-queue <name>", "queue for jobs that name no queue (default: default)")
     .addOption(failureLogsOption("default: on"))
-    .addOption(onClusterLostOption(" (default: move)"));
+    .addOption(onClusterLostOption(["wait", "move"], " (default: move)"));
   addPodPolicyFlags(command).addHelpText(
     "after",
     examples(
@@ -93,7 +93,7 @@ function registerUpdate(registrar: Registrar): void {
     .option("--project <name>", "project of the namespace; can change only while the namespace has no jobs")
     .option("--default-queue <name>", "queue for jobs that name no queue")
     .addOption(failureLogsOption("off also deletes those that are kept"))
-    .addOption(onClusterLostOption(""));
+    .addOption(onClusterLostOption(["wait", "move"], ""));
   addPodPolicyFlags(command).addHelpText(
     "after",
     examples(
@@ -140,16 +140,6 @@ function failureLogsOption(more: string): Option {
   });
 }
 
-function onClusterLostOption(more: string): Option {
-  return new Option(
-    "--on-cluster-lost <wait|move>",
-    `whether gangs that ran in a cluster which counts as lost wait for it, or run elsewhere after a while${more}`,
-  ).argParser((text: string) => {
-    if (text !== "wait" && text !== "move") throw new InvalidArgumentError("It must be wait or move.");
-    return text;
-  });
-}
-
 /** The settings that a change leaves as they are if they are omitted. */
 function plainSettings({ failureLogs, onClusterLost }: NamespaceSettings) {
   return {
@@ -157,8 +147,6 @@ function plainSettings({ failureLogs, onClusterLost }: NamespaceSettings) {
     ...(onClusterLost === undefined ? {} : { onClusterLost: ON_CLUSTER_LOST[onClusterLost] }),
   };
 }
-
-const ON_CLUSTER_LOST = { wait: OnClusterLost.WAIT, move: OnClusterLost.MOVE } as const;
 
 const COLUMNS: readonly Column[] = [
   { title: "NAME" },

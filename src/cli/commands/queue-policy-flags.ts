@@ -1,4 +1,7 @@
-/** The flags of `gangway queue create` and `update` that say how a queue shares and preempts. */
+/**
+ * The flags of `gangway queue create` and `update` that say how a queue shares and preempts, and whether its gangs wait
+ * for lost clusters.
+ */
 import { create } from "@bufbuild/protobuf";
 import { durationFromMs, durationMs } from "@bufbuild/protobuf/wkt";
 import { type Command, InvalidArgumentError, Option } from "commander";
@@ -20,6 +23,7 @@ import type { Queue } from "../../gen/gangway/v1/queue_service_pb.ts";
 import { formatSetSpan } from "../output/duration.ts";
 import { usageFailure } from "../shell/exit.ts";
 import { durationOption, parseInt32, parseInt32Or, splitCommas } from "../shell/options.ts";
+import { ON_CLUSTER_LOST, type OnClusterLostWord, onClusterLostOption } from "./on-cluster-lost.ts";
 
 const STRATEGIES = {
   "final-share": FairSharingStrategy.LESS_THAN_OR_EQUAL_TO_FINAL_SHARE,
@@ -76,6 +80,7 @@ export type PolicyOptions = {
   readonly ageingStep?: number;
   readonly ageingLimit?: number;
   readonly reserveAfter?: number;
+  readonly onClusterLost?: OnClusterLostWord;
 };
 
 /** Adds the flags to a command. */
@@ -143,6 +148,12 @@ export function addPolicyFlags(command: Command): Command {
         "after a job has waited this long for nodes or quota, capacity that is freed is reserved for it, e.g. 90s, " +
           "10m or 1h30m; never or 0s: no reservations (default: 10m)",
         { never: 0 },
+      ),
+    )
+    .addOption(
+      onClusterLostOption(
+        ["wait", "move", "inherit"],
+        "; inherit: as the queue above says, else the namespace of the job (default: inherit)",
       ),
     );
 }
@@ -225,6 +236,7 @@ export function changePolicy(queue: Queue, options: PolicyOptions): void {
   if (maxPreemptions === "inherit") delete queue.maxPreemptions;
   else if (maxPreemptions !== undefined) queue.maxPreemptions = maxPreemptions;
   if (options.reserveAfter !== undefined) queue.reserveAfter = durationFromMs(options.reserveAfter);
+  if (options.onClusterLost !== undefined) queue.onClusterLost = ON_CLUSTER_LOST[options.onClusterLost];
 }
 
 function changeFungibility(queue: Queue, options: PolicyOptions): void {
@@ -299,6 +311,7 @@ export function policyText(queue: Queue): string {
     ["ageing-step", (ageing?.step ?? 1) === 1 ? "" : String(ageing?.step)],
     ["ageing-limit", ageing === undefined ? "" : String(ageing.limit)],
     ["reserve-after", reserveAfter === undefined ? "" : reserveAfterText(durationMs(reserveAfter))],
+    ["on-cluster-lost", changed(ON_CLUSTER_LOST, queue.onClusterLost, "inherit")],
   ];
   return flags
     .filter(([, value]) => value !== "")

@@ -139,6 +139,7 @@ function registerUpdate(registrar: Registrar): void {
       "gangway queue update nlp --strategy best-effort",
       "gangway queue update nlp-dev --parent research",
       "gangway queue update nlp --preempt-within-queue lower-priority --min-runtime-preempt 10m",
+      "gangway queue update nlp --on-cluster-lost wait",
     ),
   );
   onRun<QueueSettings>(registrar, command, async (run, [name = ""], settings) => {

@@ -193,6 +193,7 @@ export const RPC_TABLE: Readonly<Record<string, RpcEntry>> = {
   "gangway.v1.ClusterService/CordonCluster": audited([ofCluster("clusters.drain", "name")]),
   "gangway.v1.ClusterService/UncordonCluster": audited([ofCluster("clusters.drain", "name")]),
   "gangway.v1.ClusterService/DeclareClusterLost": audited([ofCluster("clusters.operate", "name")]),
+  "gangway.v1.ClusterService/AdoptCluster": audited([ofCluster("clusters.operate", "name")]),
   "gangway.v1.ClusterService/RegisterCluster": audited([
     { permission: "clusters.register", at: { kind: "installation" } },
     secretSource(),

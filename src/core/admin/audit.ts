@@ -35,6 +35,7 @@ export const AUDIT_ACTIONS = [
   "UncordonCluster",
   "DeleteCluster",
   "DeclareClusterLost",
+  "AdoptCluster",
   /** No RPC: a cluster has not answered for so long that it counts as lost. */
   "LoseCluster",
   "RotateCredentialKeys",

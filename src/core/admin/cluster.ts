@@ -20,6 +20,8 @@ export type ClusterRecord = {
   readonly silence?: Silence | null;
   /** Since when it answers again, while objects of gangs that have left it may be there. Omitted or null: none may. */
   readonly returningMs?: number | null;
+  /** Since when nobody has adopted it after the database was restored. Omitted or null: it is adopted. */
+  readonly unadoptedMs?: number | null;
   /** When the cluster's capacity was last recorded; null: never. */
   readonly observedMs: number | null;
   readonly version: number;

@@ -1,3 +1,4 @@
+import type { OnClusterLost } from "../job/spec.ts";
 import type { QueuePolicy } from "../plan/model/queue-policy.ts";
 import type { StopPolicy } from "../plan/model/queue-stop.ts";
 import type { FlavorQuota, QueueStrategy } from "../plan/model/snapshot.ts";
@@ -16,6 +17,8 @@ export type QueueRecord = {
   /** How many jobs of the queue may wait or be suspended before a create is refused. Null: any number. */
   readonly maxWaitingJobs: number | null;
   readonly policy: QueuePolicy;
+  /** Whether gangs that ran in a lost cluster wait for it, or move. Null: as the queue above says, or the namespace. */
+  readonly onClusterLost: OnClusterLost | null;
   /** The queue whose stop policy stops this one: itself, or one above it. Null: none does. Computed when read. */
   readonly stoppedBy: string | null;
   /** Null: the queue itself is not frozen. */
@@ -54,6 +57,8 @@ export type QueueSettings = Pick<QueueRecord, "name" | "strategy" | "quotas"> & 
   readonly maxWaitingJobs?: number | null;
   /** Omitted: `DEFAULT_POLICY`. */
   readonly policy?: QueuePolicy;
+  /** Null or omitted: the queue does not say. */
+  readonly onClusterLost?: OnClusterLost | null;
 };
 
 /** A pool that is counted elsewhere, so that a queue cannot have a quota for it. */

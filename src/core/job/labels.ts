@@ -4,6 +4,8 @@ export const LABEL = {
   jobUid: "gangway.dev/job-uid",
   /** The number of the admission that an object belongs to. */
   admission: "gangway.dev/admission",
+  /** The fence of that admission: two admissions never have the same. Objects of older versions have none. */
+  fence: "gangway.dev/fence",
   /** The attempt of a pod: how often its replica index was started. */
   attempt: "gangway.dev/attempt",
   /** On a pod that is steered to a node: the version of the placement that planned it. */
@@ -26,6 +28,16 @@ export const LABEL = {
   replicaType: "training.kubeflow.org/replica-type",
   replicaIndex: "training.kubeflow.org/replica-index",
 } as const;
+
+/** True unless the labels name two admissions. A label of a fence that one of them lacks says nothing. */
+export function isOneAdmission(
+  one: Readonly<Record<string, string>>,
+  other: Readonly<Record<string, string>>,
+): boolean {
+  const [fence, otherFence] = [one[LABEL.fence], other[LABEL.fence]];
+  const isOneFence = fence === undefined || otherFence === undefined || fence === otherFence;
+  return one[LABEL.admission] === other[LABEL.admission] && isOneFence;
+}
 
 /** The label of a manifest that names the job's queue, as Kueue's users write it. */
 export const QUEUE_LABEL = "kueue.x-k8s.io/queue-name";

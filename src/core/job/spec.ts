@@ -78,7 +78,7 @@ export type RunPolicy = {
   readonly maxRuntimeMs?: number;
   /**
    * The gang leaves a lost cluster that has not answered for this long, once it fits elsewhere. 0: never. Omitted: as
-   * its namespace says.
+   * its queue or its namespace says.
    */
   readonly moveAfterMs?: number;
   /** True: a reservation may take the job's room back at once. Omitted: false. */
@@ -88,7 +88,7 @@ export type RunPolicy = {
   readonly schedulingPolicy: SchedulingPolicy;
 };
 
-/** What a namespace says of its gangs whose cluster is lost. `WAIT`: they stay, whatever becomes of the cluster. */
+/** What a queue or namespace says of its gangs whose cluster is lost. `WAIT`: they stay, however long it is lost. */
 export const ON_CLUSTER_LOST = ["WAIT", "MOVE"] as const;
 export type OnClusterLost = (typeof ON_CLUSTER_LOST)[number];
 

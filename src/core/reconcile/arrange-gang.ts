@@ -13,6 +13,7 @@ import { delaysPods, type GangScheduler, gangSchedulerOf } from "../pods/build/p
 import type { PodView } from "../pods/read/pod-view.ts";
 import type { Inputs } from "./decision-draft.ts";
 import { anchoredMaps, belongsTo } from "./objects/anchored-objects.ts";
+import { ofAdmission } from "./objects/object-fences.ts";
 import type { ConfigMapView, ObjectView, ObservedCluster, PodGroupView } from "./observed.ts";
 
 /**
@@ -75,21 +76,23 @@ export function arrangeGang(
   { job, kind, observed }: Pick<Inputs, "job" | "kind" | "observed">,
   admission: Admission,
 ): Arrangement {
-  const cluster = observed.find((one) => one.cluster === admission.cluster);
+  const seen = observed.find((one) => one.cluster === admission.cluster);
+  const cluster = seen && ofAdmission(seen, admission);
   const { anchor, parts: configMaps } = anchoredMaps(cluster, admission.number);
-  const seen = cluster?.pods ?? [];
   const areOurs = (pods: readonly PodView[]) =>
     pods.filter((pod) => isOurs(pod, job, admission) && belongsTo(pod, anchor));
-  const ours = areOurs(seen);
+  const ours = areOurs(cluster?.pods ?? []);
   const lost = areOurs(cluster?.lost ?? []);
-  const byName = Map.groupBy(seen, ({ name }) => name);
+  const byName = Map.groupBy(seen?.pods ?? [], ({ name }) => name);
   const slots = rolesOf(job.spec).flatMap((role) => roleSlots({ job, kind, admission, role, byName, ours, lost }));
   const placed = new Set(slots.flatMap(({ pod, stale }) => [pod, ...stale]));
   const services = (cluster?.services ?? []).filter(
     (service) => service.admission === admission.number && belongsTo(service, anchor),
   );
   const gang = arrangeGroup(admission, anchor, cluster);
-  const strays = ours.filter((pod) => !placed.has(pod) && !isAhead(pod, slots));
+  // The gang may have grown since the back-up that its record is from.
+  const isKnown = seen?.unadopted !== true;
+  const strays = isKnown ? ours.filter((pod) => !placed.has(pod) && !isAhead(pod, slots)) : [];
   return { anchor, slots, strays, services, configMaps, gang };
 }
 

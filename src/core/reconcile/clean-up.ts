@@ -4,17 +4,15 @@
  */
 import { append } from "../../runtime/lists.ts";
 import { cleanPodPolicyOf } from "../job/clean-pod-policy.ts";
-import { hasLabels, LABEL } from "../job/labels.ts";
+import { LABEL } from "../job/labels.ts";
 import type { Admission } from "../job/status.ts";
 import { isTerminal } from "../job/status.ts";
-import { jobLabels } from "../pods/build/build-labels.ts";
-import { GANG_SCHEDULERS } from "../pods/build/pod-group.ts";
 import { hasEnded, type PodView } from "../pods/read/pod-view.ts";
 import type { Action } from "./decision.ts";
 import { changeAdmission, type Draft, type Inputs, OUTSTANDING_MS } from "./decision-draft.ts";
 import { MAX_RUNTIME_EXCEEDED } from "./finish-job.ts";
 import { awaitGrace, readingOf } from "./judge-pods.ts";
-import { anchoredMaps, belongsTo } from "./objects/anchored-objects.ts";
+import { type Remains, remainsIn, remainsOf } from "./objects/remains.ts";
 import type { ObjectView, ObservedCluster } from "./observed.ts";
 import { problemNow, recordProblems } from "./problems/show-problems.ts";
 import { abandonOverdue } from "./undo/lost-cluster.ts";
@@ -35,20 +33,6 @@ type Keep = {
 
 const NOTHING: Keep = { pod: () => false, others: false, services: false, group: false };
 
-/** All objects of one admission that are seen in one cluster. */
-type Remains = {
-  readonly cluster: string;
-  readonly number: number;
-  readonly pods: readonly PodView[];
-  readonly services: readonly ObjectView[];
-  /** Config maps that the kind made. */
-  readonly configMaps: readonly ObjectView[];
-  readonly anchor: ObjectView | null;
-  readonly groups: readonly ObjectView[];
-  /** The API version of the groups; empty if the cluster has no gang scheduler. */
-  readonly groupVersion: string;
-};
-
 /**
  * Deletes objects that no live admission owns. Of an ended admission the clean-pod policy decides which are kept. All
  * objects of undone admissions, and of admissions that the record does not name, are deleted.
@@ -67,7 +51,7 @@ export function settleAll(draft: Draft, inputs: Inputs): void {
 }
 
 function cleanRemains(draft: Draft, inputs: Inputs, remains: Remains): void {
-  const of = draft.admissions.find(({ number, cluster }) => number === remains.number && cluster === remains.cluster);
+  const of = remains.isRecorded ? draft.admissions.find(({ number }) => number === remains.number) : undefined;
   if (of?.state === "live") return;
   const keep = of?.state === "ended" ? keepOf(draft, inputs, of) : NOTHING;
   const kept = remains.pods.filter((pod) => pod.phase === "Pending" && !pod.deleting && keep.pod(pod));
@@ -94,39 +78,6 @@ function showLeftovers(draft: Draft, inputs: Inputs, pods: readonly PodView[]): 
       : [{ replicaType: replicaType ?? "", reason: problem.reason, message: problem.message }];
   });
   recordProblems(draft, inputs, each);
-}
-
-/**
- * All objects of the job that are seen in a cluster, by admission. A pod without an owner whose labels were changed is
- * none of them: somebody has taken it out of the job.
- */
-export function remainsOf(seen: ObservedCluster, { job, kind, config }: Inputs): readonly Remains[] {
-  const labels = jobLabels({ job, operatorName: kind.operatorName, config: config.build });
-  const isOwn = (pod: PodView) => pod.controllerUid !== null || hasLabels(pod.labels, labels);
-  return remainsIn({ ...seen, pods: seen.pods.filter(isOwn) }, job.uid);
-}
-
-/** The same of a job whose record is gone. What Gangway has released belongs to no job. */
-function remainsIn(seen: ObservedCluster, jobUid: string): readonly Remains[] {
-  const pods = seen.pods.filter((pod) => pod.jobUid === jobUid && !pod.released);
-  const { groups = [], scheduler } = seen.gang ?? {};
-  const groupVersion = scheduler === undefined ? "" : GANG_SCHEDULERS[scheduler].apiVersion;
-  const numbers = new Set([...pods, ...seen.services, ...seen.configMaps, ...groups].map(({ admission }) => admission));
-  return [...numbers]
-    .sort((a, b) => a - b)
-    .map((number) => {
-      const { anchor, parts: configMaps } = anchoredMaps(seen, number);
-      return {
-        cluster: seen.cluster,
-        number,
-        anchor,
-        configMaps,
-        pods: pods.filter((pod) => pod.admission === number && belongsTo(pod, anchor)),
-        services: seen.services.filter((service) => service.admission === number && belongsTo(service, anchor)),
-        groups: groups.filter((group) => group.admission === number && belongsTo(group, anchor)),
-        groupVersion,
-      };
-    });
 }
 
 /**
@@ -167,7 +118,9 @@ export function removeAll(
   seen: ObservedCluster,
   job: { readonly uid: string; readonly namespace: string },
 ): readonly Action[] {
-  return remainsIn(seen, job.uid).flatMap((remains) => deletions(remains, NOTHING, job.namespace));
+  return remainsIn(seen, { uid: job.uid, admissions: [] }).flatMap((remains) =>
+    deletions(remains, NOTHING, job.namespace),
+  );
 }
 
 /**
@@ -207,7 +160,7 @@ function settle(draft: Draft, inputs: Inputs, admission: Admission): void {
   const seen = inputs.observed.find(({ cluster }) => cluster === admission.cluster);
   if (seen === undefined) return;
   const settledAtMs = (admission.belowMinSinceMs ?? Number.NEGATIVE_INFINITY) + OUTSTANDING_MS;
-  const remains = remainsOf(seen, inputs).find(({ number }) => number === admission.number);
+  const remains = remainsOf(seen, inputs).find((one) => one.isRecorded && one.number === admission.number);
   // Nothing of a lost cluster is known, and only a gang that left it gives its tokens back.
   if (seen.loss !== undefined && admission.abandonedMs === undefined) {
     abandonOverdue(draft, inputs, admission);

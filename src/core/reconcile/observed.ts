@@ -26,7 +26,7 @@ export type Loss = {
   readonly sinceMs: number;
   /** For how long its observer has asked it in vain, in milliseconds. */
   readonly silenceMs: number;
-  /** What the namespace of the job says of gangs that ran there. */
+  /** What the job's queues or its namespace say of gangs that ran there. */
   readonly policy: OnClusterLost;
 };
 
@@ -37,6 +37,8 @@ export type ObservedCluster = {
   readonly forgotten?: true;
   /** The cluster counts as lost: nothing is known of its objects, and they may exist. Omitted: it is not lost. */
   readonly loss?: Loss;
+  /** True: the records may be older than what is there, so nothing that they do not know is deleted. Omitted: false. */
+  readonly unadopted?: true;
   /** Pods with the job's uid, and foreign pods that have the name of one of its pods. */
   readonly pods: readonly PodView[];
   /** The last state of pods that the platform has just removed. Omitted: none. */
@@ -57,8 +59,8 @@ export type Observed = readonly ObservedCluster[];
 /** The job to observe, and where to look for its objects. */
 export type JobToObserve = {
   readonly uid: string;
-  /** Omitted: its gang does not move, whatever becomes of its cluster. */
-  readonly namespace?: string;
+  /** The settings of these decide about its gang if its cluster is lost. Omitted: the gang does not move. */
+  readonly of?: { readonly namespace: string; readonly queue: string };
   /** The clusters that its admissions name. */
   readonly clusters: readonly string[];
   /**

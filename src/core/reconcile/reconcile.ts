@@ -5,7 +5,7 @@ import { isTerminal } from "../job/status.ts";
 import { isService, type Kind } from "../kinds/kind.ts";
 import { kindOfJob, OWN_ENTRY } from "../kinds/registry.ts";
 import { boundTimes } from "./bound-times.ts";
-import { cleanUp, expire, remainsOf, removeAll, settleAll } from "./clean-up.ts";
+import { cleanUp, expire, removeAll, settleAll } from "./clean-up.ts";
 import type { Action, Decision } from "./decision.ts";
 import {
   type BesideRecord,
@@ -19,6 +19,7 @@ import { cancelMessage, finishJob } from "./finish-job.ts";
 import { forceDeleteLost } from "./force-delete.ts";
 import { countEnded } from "./gang-status.ts";
 import { holdGang, holdTask } from "./hold-gang.ts";
+import { remainsOf } from "./objects/remains.ts";
 import type { Observed } from "./observed.ts";
 import { kindFailed } from "./plugins/kind-failed.ts";
 import { pluginRunner } from "./plugins/plugin-job.ts";
@@ -53,6 +54,8 @@ export function reconcile(
   const job = boundTimes(recorded, nowMs);
   const kind = kindOfJob(config.kinds, job);
   const inputs: Inputs = { job, kind, observed, nowMs, config, refused, placement };
+  if (observed.some((seen) => seen.unadopted && remainsOf(seen, inputs).some(({ isRecorded }) => !isRecorded)))
+    return NOTHING_YET;
   const draft = startDraft(job);
   const runner = runnerOf(kind, isSetAside(job));
   if (!isTerminal(job.status)) advance(draft, inputs, runner);
@@ -70,6 +73,12 @@ export function reconcile(
   return isForgotten(decision, inputs) ? { ...decision, forget: true } : decision;
 }
 
+/**
+ * Of a job with objects in a cluster that the restored records do not know: its latest admission may run there. Nothing
+ * is decided until the cluster is adopted.
+ */
+const NOTHING_YET: Decision = { record: null, forget: false, actions: [], recheckAtMs: null };
+
 /** The same for a kind that may come from a plugin: an error that the kind throws fails its job (see `kindFailed`). */
 export function reconcileGuarded(...of: Parameters<typeof reconcile>): Decision {
   const [job, , nowMs, config] = of;
@@ -81,12 +90,12 @@ export function reconcileGuarded(...of: Parameters<typeof reconcile>): Decision 
   }
 }
 
-/** Deletes all objects that are seen of a job whose record is gone. */
+/** Deletes all objects that are seen of a job whose record is gone, in clusters that are adopted. */
 export function sweep(
   observed: Observed,
   job: { readonly uid: string; readonly namespace: string },
 ): readonly Action[] {
-  return observed.flatMap((seen) => removeAll(seen, job));
+  return observed.flatMap((seen) => (seen.unadopted ? [] : removeAll(seen, job)));
 }
 
 function advance(draft: Draft, inputs: Inputs, runner: Runner): void {

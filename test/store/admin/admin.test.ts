@@ -153,6 +153,15 @@ onEachDatabase((openDb) => {
     assert.equal((await store.admin.createNamespace(namespace)).kind, "exists");
     const changed = await store.admin.updateNamespace({ ...namespace, project: "speech", version: 1 });
     assert.ok(changed.kind === "done" && changed.record.version === 2);
+    await store.admin.updateNamespace({ ...namespace, onClusterLost: "WAIT", version: 2 });
+    const noted = await db.query<{ details: { before: object; after: object } }>(
+      "select details from audit_entries where action = 'UpdateNamespace' order by id desc limit 1",
+    );
+    const settings = { project: "speech", defaultQueue: "research", podPolicy: null, keepFailureLogs: true };
+    assert.deepEqual(noted[0]?.details, {
+      before: { ...settings, onClusterLost: "MOVE" },
+      after: { ...settings, project: "vision", onClusterLost: "WAIT" },
+    });
     assert.equal((await store.admin.updateNamespace({ ...namespace, version: 1 })).kind, "stale");
     assert.equal((await store.admin.updateNamespace({ ...namespace, name: "x", version: 1 })).kind, "notFound");
     const job = newJob({ name: "train" });

@@ -55,9 +55,9 @@ onEachDatabase((openDb) => {
     assert.deepEqual(await counts("east", 5_000, epoch), { lost: [], held: [], counted: true }, "once");
     await answers("east");
     assert.deepEqual([await stateOf("east"), await lost()], ["RETURNING", []]);
-    assert.equal(await store.clusters.endReturn("east", []), true);
+    assert.deepEqual(await store.clusters.endReturn("east", []), { ended: true, left: [] });
     assert.equal(await stateOf("east"), "ACTIVE");
-    assert.equal(await store.clusters.endReturn("east", []), false, "once");
+    assert.equal((await store.clusters.endReturn("east", [])).ended, false, "once");
     await falls("east");
     assert.deepEqual((await counts("east", 59_999, epoch)).lost, [], "it counts anew");
     const told = await audited("LoseCluster");
@@ -143,20 +143,62 @@ onEachDatabase((openDb) => {
       values ($1, 6, 'east', 'ended', '{}', '{}', '{}', 1, '{"abandonedMs": 5}')`,
       [uid],
     );
+    await db.query(
+      `
+      insert into admissions (job_uid, number, cluster, state, members, flavors, node_labels, admit_ms, details)
+      values ($1, 7, 'east', 'ended', '{}', '{}', '{}', 1, '{"fence": "70"}')`,
+      [uid],
+    );
     const seen = (...numbers: readonly number[]) =>
-      numbers.map((admission) => ({ jobUid: uid, admission, runs: false }));
+      numbers.map((admission) => ({ jobUid: uid, admission, fence: null as string | null, runs: false }));
+    const fenced = (admission: number, fence: string) => seen(admission).map((one) => ({ ...one, fence }));
+    const ofNobody = ["of-nobody", "01900000-0000-7000-8000-00000000ffff"].map((jobUid) => {
+      return { jobUid, admission: 1, fence: null, runs: false };
+    });
     const running = seen(6).map((one) => ({ ...one, runs: true }));
     await falls("east");
     await store.admin.declareLost("east");
-    assert.equal(await store.clusters.endReturn("east", []), false, "it does not answer yet");
+    assert.equal((await store.clusters.endReturn("east", [])).ended, false, "it does not answer yet");
     await answers("east");
     assert.deepEqual((await store.clusters.listCredentials()).returning, ["east"]);
-    for (const left of [seen(4, 1), seen(3), seen(5), running, [{ jobUid: "of-nobody", admission: 1, runs: false }]]) {
-      assert.equal(await store.clusters.endReturn("east", left), false, JSON.stringify(left));
+    const lefts = [seen(4, 1), seen(3), seen(5), running, fenced(7, "69"), fenced(4, "1")];
+    for (const left of [...lefts, ...ofNobody.map((one) => [...seen(4), one])]) {
+      const jobs = [left.at(-1)?.jobUid];
+      assert.deepEqual(
+        await store.clusters.endReturn("east", left),
+        { ended: false, left: jobs },
+        JSON.stringify(left),
+      );
+      assert.deepEqual(await store.clusters.jobsLeftIn("east", left), jobs);
     }
     assert.equal(await stateOf("east"), "RETURNING");
-    assert.equal(await store.clusters.endReturn("east", seen(2, 4, 4, 6)), true);
+    const stays = [...seen(2, 4, 4, 6, 7), ...fenced(7, "70")];
+    assert.deepEqual(await store.clusters.jobsLeftIn("east", stays), []);
+    assert.deepEqual(await store.clusters.endReturn("east", stays), { ended: true, left: [] });
     assert.equal(await stateOf("east"), "ACTIVE");
+  });
+
+  test("for gangs in a lost cluster their queue counts, then the one above it, then their namespace", async () => {
+    const planner = await freshPlanner(db);
+    store = planner.store;
+    const { uid } = await planner.submit();
+    await db.query("insert into admission_clusters (job_uid, admission, cluster) values ($1, 1, 'east')", [uid]);
+    const [job = assert.fail()] = await db.query<{ namespace: string; queue: string }>(
+      "select namespace, queue from jobs where uid = $1",
+      [uid],
+    );
+    const counts = async () => [...(await store.clusters.listCredentials()).policies];
+    assert.deepEqual(await counts(), [], "nothing is lost");
+    await falls("east");
+    await store.admin.declareLost("east");
+    const gangs = `${job.namespace}/${job.queue}`;
+    assert.deepEqual(await counts(), [[gangs, "MOVE"]]);
+    const queue = { strategy: "BEST_EFFORT_FIFO" as const, quotas: [], version: 0 };
+    await store.admin.createQueue({ ...queue, name: "above", onClusterLost: "WAIT" });
+    await store.admin.updateQueue({ ...queue, name: job.queue, parent: "above" });
+    assert.deepEqual(await counts(), [[gangs, "WAIT"]]);
+    await store.admin.updateQueue({ ...queue, name: job.queue, parent: "above", onClusterLost: "MOVE" });
+    assert.deepEqual(await counts(), [[gangs, "MOVE"]]);
   });
 
   test("an operator says that a silent cluster is lost, though others are silent; not one that answers", async () => {

@@ -28,6 +28,7 @@ onEachDatabase((openDb) => {
     policies: new Map(),
     returning: [],
     silent: [],
+    unadopted: [],
   };
   const SOUTH = { name: "south", labels: { zone: "a" }, flavors: FLAVORS, credentials: CREDENTIALS };
 
@@ -46,6 +47,7 @@ onEachDatabase((openDb) => {
       policies: new Map(),
       returning: [],
       silent: [],
+      unadopted: [],
     });
     assert.deepEqual(await store.clusters.credentialsOf("south"), CREDENTIALS);
     assert.equal(await store.clusters.credentialsOf("east"), null, "a simulated one has none");
@@ -155,6 +157,7 @@ onEachDatabase((openDb) => {
       policies: new Map(),
       returning: [],
       silent: [],
+      unadopted: [],
     });
   });
 

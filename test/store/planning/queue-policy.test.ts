@@ -105,13 +105,17 @@ onEachDatabase((openDb) => {
     const quotas = [{ flavor: "gpu/b", resource: "nvidia.com/gpu", nominal: 4, lendingLimit: 1 }];
     await store.admin.createQueue({ ...batch, parent: "research", stopPolicy: "HOLD", quotas }, "ann");
     const policy = { ...DEFAULT_POLICY, weight: 2 };
-    await store.admin.updateQueue({ ...batch, policy, maxRunningJobs: 3, maxWaitingJobs: 7, version: 1 }, "bob");
+    const lost = { onClusterLost: "WAIT" as const };
+    await store.admin.updateQueue(
+      { ...batch, policy, maxRunningJobs: 3, maxWaitingJobs: 7, ...lost, version: 1 },
+      "bob",
+    );
     await store.admin.deleteQueue("batch", "cleo");
     const made = {
       ...{ name: "batch", parent: "research", strategy: "STRICT_FIFO", stopPolicy: "HOLD", maxRunningJobs: null },
-      ...{ maxWaitingJobs: null, policy: DEFAULT_POLICY, quotas },
+      ...{ maxWaitingJobs: null, policy: DEFAULT_POLICY, onClusterLost: null, quotas },
     };
-    const changed = { ...made, parent: null, maxRunningJobs: 3, maxWaitingJobs: 7, policy, quotas: [] };
+    const changed = { ...made, parent: null, maxRunningJobs: 3, maxWaitingJobs: 7, policy, ...lost, quotas: [] };
     const of = { timeMs: NOW, subject: "batch", reason: "" };
     assert.deepEqual(await audited(), [
       { ...of, actor: "cleo", action: "DeleteQueue", details: { before: changed, after: null } },

@@ -1,12 +1,13 @@
 import assert from "node:assert/strict";
 import type { Db } from "../../../src/adapters/store/db/db.ts";
-import { currentAdmission, isDraining } from "../../../src/core/job/job.ts";
+import { currentAdmission } from "../../../src/core/job/job.ts";
 import { keptMembers, memberCount } from "../../../src/core/job/roles.ts";
 import { isTerminal } from "../../../src/core/job/status.ts";
 import { podView } from "../../../src/core/pods/read/pod-view.ts";
 import { ledgerAt } from "../../support/ledger-at.ts";
 import { pick, seededRandom } from "../../support/random.ts";
 import { Callers } from "./callers.ts";
+import { checkNoReplicaTwice, comeToRest } from "./come-to-rest.ts";
 import { Incidents } from "./incidents.ts";
 import { kill } from "./kill.ts";
 import { LedgerLaws } from "./ledger-laws.ts";
@@ -24,10 +25,6 @@ import { SERVICE_KIND } from "./sim-service.ts";
 import { World } from "./world.ts";
 
 const TICKS = 50;
-/** The ticks with faults. Afterwards everything must come to rest within as many ticks again. */
-const REST_TICKS_MAX = 400;
-/** Reasons that only an admin or a larger cluster could remove. Jobs with these wait forever, and rightly so. */
-const NEVER = ["AboveQuota", "TooLarge"];
 
 export type HistoryOptions = {
   readonly processes: { readonly intakes: number; readonly planners: number; readonly workers: number };
@@ -130,7 +127,11 @@ export async function runHistory(db: Db, seed: number, options: HistoryOptions =
     for (let tick = 0; tick < TICKS; tick += 1) await faultyTick(run, tick);
     faults.share = 0;
     await endPolicies(run);
-    await comeToRest(run);
+    await comeToRest(world, {
+      act: (passesMs) => actAtRest(run, passesMs),
+      check: () => checkRecords(run),
+      every: 4,
+    });
     await checkTheEnd(run);
     assert.deepEqual(world.errors, [], "no loop has thrown");
     return metBy(run);
@@ -230,7 +231,7 @@ async function faultyTick(run: Run, tick: number): Promise<void> {
   await share(run);
   if (random() < 0.15) await audit(run);
   await run.ledger.look("others", true);
-  checkNoReplicaTwice(world);
+  checkNoReplicaTwice(world, EVERYWHERE);
   world.service.check();
   if (tick % 3 === 0) await checkRecords(run);
 }
@@ -383,66 +384,22 @@ async function checkRecords({ world, queues, preemptions, members, placements, s
   }
 }
 
-/**
- * No replica runs twice: in all clusters no two running pods have the same job and index, also while one is being
- * deleted.
- */
-function checkNoReplicaTwice(world: World): void {
-  const running = new Map<string, string>();
-  for (const cluster of world.clusters) {
-    for (const pod of cluster.pods().map(podView)) {
-      if (pod.phase !== "Running" || pod.jobUid === null) continue;
-      const replica = `${pod.jobUid}/${pod.role}/${pod.index}`;
-      const where = `${cluster.name}/${pod.name} of admission ${pod.admission}`;
-      assert.equal(running.get(replica), undefined, `${where} runs beside ${running.get(replica)}`);
-      running.set(replica, where);
-    }
-  }
-}
+/** Pods that are being deleted count too: they may still run. */
+const EVERYWHERE = { counts: () => true, deleting: true };
 
-/** Without further faults all calls that are under way arrive, and all jobs end. */
-async function comeToRest(run: Run): Promise<void> {
-  const { world } = run;
-  for (let tick = 0; tick < REST_TICKS_MAX; tick += 1) {
-    world.deliver((late) => late);
-    world.service.deliver();
-    for (const { member } of world.processes()) await member.look();
-    for (const process of world.workers) for (const view of process.views) world.refresh(process, view);
-    for (const cluster of world.clusters) await world.observeCapacity(cluster);
-    for (const { planner } of world.planners) await planner.runOnce();
-    await run.ledger.look("planner at rest", true);
-    for (const { worker } of world.workers) await worker.runOnce();
-    await run.ledger.look("worker at rest", true);
-    checkNoReplicaTwice(world);
-    world.service.check();
-    world.pass(tick < 20 ? 500 : 5_000);
-    if (tick % 4 !== 0) continue;
-    await checkRecords(run);
-    const jobs = await world.jobs();
-    if (jobs.every((job) => isTerminal(job.status) && !isDraining(job) && job.deleteTimeMs === null)) {
-      if (tick > 8 && world.clusters.every((cluster) => cluster.left().length === 0)) return;
-    }
-    for (const job of jobs) {
-      if (job.spec.runPolicy.suspend) await world.anyIntake().change(job, { version: null, suspend: false });
-    }
-    for (const job of jobs) {
-      // Other policies keep what has ended until the job is deleted; None keeps even what never ends by itself.
-      const isKept = isTerminal(job.status) && job.spec.runPolicy.cleanPodPolicy !== "All" && job.deleteTimeMs === null;
-      if (isKept) await world.anyIntake().remove({ namespace: job.namespace, name: job.name });
-    }
-    for (const { namespace, name, status } of jobs) {
-      if (NEVER.includes(status.waiting?.reason ?? ""))
-        await world.anyIntake().cancel({ namespace, name }, "can never run");
-    }
-  }
-  const jobs = await world.jobs();
-  const rest = jobs.map(
-    (job) =>
-      `${job.name} ${job.status.phase}${isDraining(job) ? " draining" : ""} ` +
-      `${JSON.stringify(job.admissions)} ${JSON.stringify(job.status.waiting)}`,
-  );
-  const left = world.clusters.flatMap((cluster) => cluster.left().map((what) => `${cluster.name}/${what}`));
-  assert.fail(`it does not come to rest:\n${rest.join("\n")}\nleft: ${left.join(", ")}`);
+/** One turn of every process without further faults. */
+async function actAtRest({ world, ledger }: Run, passesMs: number): Promise<void> {
+  world.service.deliver();
+  for (const { member } of world.processes()) await member.look();
+  for (const process of world.workers) for (const view of process.views) world.refresh(process, view);
+  for (const cluster of world.clusters) await world.observeCapacity(cluster);
+  for (const { planner } of world.planners) await planner.runOnce();
+  await ledger.look("planner at rest", true);
+  for (const { worker } of world.workers) await worker.runOnce();
+  await ledger.look("worker at rest", true);
+  checkNoReplicaTwice(world, EVERYWHERE);
+  world.service.check();
+  world.pass(passesMs);
 }
 
 /** Counters, ledger and clusters agree that no token is held, and nothing needs a repair. */

@@ -2,13 +2,12 @@ import assert from "node:assert/strict";
 import type { Db } from "../../../src/adapters/store/db/db.ts";
 import { clusterState } from "../../../src/core/admin/cluster.ts";
 import type { LossRule } from "../../../src/core/admin/lost-clusters.ts";
-import { isDraining, type Job, liveAdmission } from "../../../src/core/job/job.ts";
+import type { Job } from "../../../src/core/job/job.ts";
 import type { SentJob } from "../../../src/core/job/request/sent.ts";
-import { isTerminal } from "../../../src/core/job/status.ts";
 import type { AdmissionBatch } from "../../../src/core/plan/model/plan-types.ts";
-import { podView } from "../../../src/core/pods/read/pod-view.ts";
 import type { PlannerStore } from "../../../src/planner/ports.ts";
 import { pick, seededRandom } from "../../support/random.ts";
+import { checkNoReplicaTwice, comeToRest } from "./come-to-rest.ts";
 import { broken, type HistoryOptions } from "./history.ts";
 import { kill } from "./kill.ts";
 import { LedgerLaws } from "./ledger-laws.ts";
@@ -19,8 +18,6 @@ import type { Fate } from "./sim-kube.ts";
 import { World } from "./world.ts";
 
 const TICKS = 60;
-/** Without faults everything has ended after so many ticks. */
-const REST_TICKS_MAX = 400;
 const RULE: LossRule = { lostAfterMs: 10_000, shareMax: 0.34 };
 const MOVE_AFTER_MS = 20_000;
 const CLUSTERS = ["east", "north", "west"].map((name) => ({ name, flavor: "h100", nodes: 2, gpus: 4 }));
@@ -62,7 +59,8 @@ export async function runLossHistory(db: Db, seed: number, options: HistoryOptio
   try {
     for (let tick = 0; tick < TICKS; tick += 1) await faultyTick(run, tick);
     faults.share = 0;
-    await comeToRest(run);
+    world.dark.clear();
+    await comeToRest(world, { act: (passes, tick) => actAtRest(run, passes, tick), check: () => check(run), every: 1 });
     assert.deepEqual(await world.store.pools.check(null), { sums: [], orphans: [] });
     assert.deepEqual(await world.planAndCount(), [], "the counters say that nothing is held");
     assert.deepEqual(world.errors, [], "no loop has thrown");
@@ -176,6 +174,13 @@ async function act(run: Run, { passes, share }: { readonly passes: number; reado
   await ledger.look("worker", true);
 }
 
+/** One turn of every process: all clusters answer, and all calls arrive. */
+async function actAtRest(run: Run, passes: number, tick: number): Promise<void> {
+  run.world.pass(passes);
+  if (tick % 5 === 0) await run.world.becomeWhole();
+  await act(run, { passes, share: 1 });
+}
+
 /** The observer of a cluster hears of it, or counts its silence. */
 async function observe({ world, trace, silence, met }: Run, name: string, passes: number): Promise<void> {
   const cluster = world.clusters.find((one) => one.name === name);
@@ -193,7 +198,7 @@ async function observe({ world, trace, silence, met }: Run, name: string, passes
   silence.delete(name);
   await world.observeCapacity(cluster);
   const owners = cluster.owners();
-  if (!(await world.store.clusters.endReturn(name, owners))) return;
+  if (!(await world.store.clusters.endReturn(name, owners)).ended) return;
   met.returned += 1;
   trace.push(`  ${name} has returned`);
   const jobs = await world.jobs();
@@ -209,7 +214,9 @@ async function check(run: Run): Promise<void> {
   const { world, members, met } = run;
   const records = await world.store.admin.listClusters();
   const states = new Map(records.map((record) => [record.name, clusterState(record)]));
-  checkNoReplicaTwice(world, (name) => states.get(name) === "ACTIVE" && !world.dark.has(name));
+  // What gangs left in a cluster that has returned may still be ending.
+  const counts = (name: string) => states.get(name) === "ACTIVE" && !world.dark.has(name);
+  checkNoReplicaTwice(world, { counts, deleting: false });
   const jobs = await world.jobs();
   for (const job of jobs) {
     await members.checkTokens(job);
@@ -230,55 +237,4 @@ function checkAdmissions(job: Job): void {
     older.every(({ cluster }) => cluster !== now.cluster),
     `${job.name} was admitted again to ${now.cluster} before it had left it`,
   );
-}
-
-/** No replica runs twice in clusters that are in use. What gangs left in one that has returned may still be ending. */
-function checkNoReplicaTwice(world: World, isInUse: (cluster: string) => boolean): void {
-  const running = new Map<string, string>();
-  for (const cluster of world.clusters.filter(({ name }) => isInUse(name))) {
-    for (const pod of cluster.pods().map(podView)) {
-      if (pod.phase !== "Running" || pod.jobUid === null || pod.deleting) continue;
-      const replica = `${pod.jobUid}/${pod.role}/${pod.index}`;
-      const where = `${cluster.name}/${pod.name} of admission ${pod.admission}`;
-      assert.equal(running.get(replica), undefined, `${where} runs beside ${running.get(replica)}`);
-      running.set(replica, where);
-    }
-  }
-}
-
-/** All clusters answer, all calls arrive, and all jobs end. */
-async function comeToRest(run: Run): Promise<void> {
-  const { world } = run;
-  world.dark.clear();
-  for (let tick = 0; tick < REST_TICKS_MAX; tick += 1) {
-    const passes = tick < 20 ? 500 : 5_000;
-    world.pass(passes);
-    world.deliver((late) => late);
-    if (tick % 5 === 0) await world.becomeWhole();
-    await act(run, { passes, share: 1 });
-    await check(run);
-    const jobs = await world.jobs();
-    if (tick > 8 && jobs.every(isOver) && world.clusters.every((cluster) => cluster.left().length === 0)) return;
-    for (const job of jobs) await endIfStuck(run, job);
-  }
-  const rest = (await world.jobs()).map(({ name, status, admissions }) => {
-    return `${name} ${status.phase} ${JSON.stringify(admissions)} ${JSON.stringify(status.waiting)}`;
-  });
-  const left = world.clusters.flatMap((cluster) => cluster.left().map((what) => `${cluster.name}/${what}`));
-  assert.fail(`it does not come to rest:\n${rest.join("\n")}\nleft: ${left.join(", ")}`);
-}
-
-function isOver(job: Job): boolean {
-  return isTerminal(job.status) && !isDraining(job) && job.deleteTimeMs === null && liveAdmission(job) === null;
-}
-
-/** Resumes what is suspended, removes what policies keep, and cancels what can never run. */
-async function endIfStuck({ world }: Run, job: Job): Promise<void> {
-  const { namespace, name, status, spec, deleteTimeMs } = job;
-  if (spec.runPolicy.suspend === true) await world.anyIntake().change(job, { version: null, suspend: false });
-  const isKept = isTerminal(status) && spec.runPolicy.cleanPodPolicy !== "All" && deleteTimeMs === null;
-  if (isKept) await world.anyIntake().remove({ namespace, name });
-  if (["AboveQuota", "TooLarge"].includes(status.waiting?.reason ?? "")) {
-    await world.anyIntake().cancel({ namespace, name }, "can never run");
-  }
 }

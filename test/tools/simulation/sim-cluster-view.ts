@@ -133,7 +133,8 @@ export class SimClusterView {
     return staying.flatMap(({ resource, metadata: { labels = {} }, status }) => {
       const jobUid = labels[LABEL.jobUid];
       const runs = resource === "pods" && !["Succeeded", "Failed"].includes(String(status?.["phase"]));
-      return jobUid === undefined ? [] : [{ jobUid, admission: Number(labels[LABEL.admission]), runs }];
+      const { [LABEL.admission]: admission, [LABEL.fence]: fence = null } = labels;
+      return jobUid === undefined ? [] : [{ jobUid, admission: Number(admission), fence, runs }];
     });
   }
 

@@ -4,6 +4,7 @@ import { populate, type SimNode } from "../../../src/adapters/simcluster/sim-clu
 import type { Db } from "../../../src/adapters/store/db/db.ts";
 import { CLOCK_LEASE, readTime } from "../../../src/adapters/store/fleet/decision-clock.ts";
 import { createStore } from "../../../src/adapters/store/store.ts";
+import { gangsKey, UNKNOWN_LOSS_POLICY } from "../../../src/core/admin/loss-policies.ts";
 import type { LossRule } from "../../../src/core/admin/lost-clusters.ts";
 import type { PriorityClassSettings } from "../../../src/core/admin/priority-class.ts";
 import type { QueueSettings } from "../../../src/core/admin/queue.ts";
@@ -559,11 +560,11 @@ type Losses = Pick<Awaited<ReturnType<Store["clusters"]["listCredentials"]>>, "l
 
 function workerClusters(views: readonly SimClusterView[], losses: () => Losses) {
   const byName = new Map(views.map((cluster) => [cluster.name, cluster]));
-  const lossIn = (cluster: string, namespace = ""): ObservedCluster | null => {
+  const lossIn = (cluster: string, of?: JobToObserve["of"]): ObservedCluster | null => {
     const { lost, policies } = losses();
     const loss = lost.get(cluster);
     if (loss === undefined) return null;
-    const policy = policies.get(namespace) ?? "WAIT";
+    const policy = (of === undefined ? undefined : policies.get(gangsKey(of))) ?? UNKNOWN_LOSS_POLICY;
     return { cluster, loss: { ...loss, policy }, pods: [], services: [], configMaps: [] };
   };
   const others = ({ uid, clusters }: JobToObserve) =>
@@ -573,17 +574,17 @@ function workerClusters(views: readonly SimClusterView[], losses: () => Losses) 
       .filter((seen) => seen.pods.length + seen.services.length + seen.configMaps.length > 0);
   return {
     observe: (job: JobToObserve) => {
-      const { uid, namespace, clusters } = job;
+      const { uid, of, clusters } = job;
       const seen = clusters.map((name) => {
         const cluster = byName.get(name);
-        return lossIn(name, namespace) ?? (cluster?.synced ? cluster.observe(uid) : null);
+        return lossIn(name, of) ?? (cluster?.synced ? cluster.observe(uid) : null);
       });
       const known = seen.flatMap((one) => one ?? []);
       return known.length < clusters.length ? null : [...known, ...others(job)];
     },
     listJob: async (job: JobToObserve, signal: AbortSignal) => {
-      const { uid, namespace, clusters } = job;
-      const lists = clusters.map((name) => lossIn(name, namespace) ?? byName.get(name)?.listJob(uid, signal) ?? null);
+      const { uid, of, clusters } = job;
+      const lists = clusters.map((name) => lossIn(name, of) ?? byName.get(name)?.listJob(uid, signal) ?? null);
       const known = (await Promise.all(lists)).flatMap((one) => one ?? []);
       return known.length < clusters.length ? null : [...known, ...others(job)];
     },

@@ -13,7 +13,6 @@ import {
 import type { Db, Executor } from "../db/db.ts";
 import { holdsLease, observerLease } from "../fleet/leases.ts";
 import { LAST_FENCE } from "../ledger/admission-fences.ts";
-import type { JobAdmission } from "../ledger/name-heirs.ts";
 import { appendAudit } from "./audit.ts";
 import { getCluster, listClusters } from "./clusters.ts";
 
@@ -118,35 +117,3 @@ async function judgedClusters(tx: Executor): Promise<readonly JudgedCluster[]> {
 }
 
 const SILENCES = `select name, silence_ms as "silenceMs" from clusters where forgotten_ms is null`;
-
-/** The owner of an object that is not being deleted. `runs`: it is a pod that has not ended. */
-export type SeenOwner = JobAdmission & { readonly runs: boolean };
-
-/**
- * Lets a cluster that has returned take gangs again if nothing that is seen there is left of an admission that was
- * undone, or of a job that is gone, and no pod runs of one that was given up. `seen`: the
- * owners of all objects that the cluster shows. True: the cluster takes gangs from now on.
- */
-export async function endReturn(executor: Executor, cluster: string, seen: readonly SeenOwner[]): Promise<boolean> {
-  const owners = [...new Map(seen.map((one) => [`${one.jobUid} ${one.admission} ${one.runs}`, one])).values()];
-  const ended = await executor.query(END_RETURN, [
-    cluster,
-    owners.map(({ jobUid }) => jobUid),
-    owners.map(({ admission }) => admission),
-    owners.map(({ runs }) => runs),
-  ]);
-  return ended.length === 1;
-}
-
-const END_RETURN = `
-update clusters set returning_ms = null
- where name = $1 and reachable and returning_ms is not null
-   and not exists (
-     select from unnest($2::text[], $3::int[], $4::boolean[]) as seen (job_uid, admission, runs)
-      where not exists (
-        select from admissions a
-         where a.job_uid::text = seen.job_uid and a.number = seen.admission and a.cluster = $1 and a.state <> 'undone'
-            and not (seen.runs and a.details -> 'abandonedMs' is not null)
-      )
-   )
-returning 1`;

@@ -11,7 +11,7 @@ const COLUMNS = `
   name, labels, flavors, topology, cordoned, simulated, ${IS_RETIRED} as retired, reachable,
   case when not reachable
        then json_build_object('sinceMs', silent_ms, 'unusable', unusable, 'lostMs', lost_ms) end as silence,
-  returning_ms as "returningMs",
+  returning_ms as "returningMs", unadopted_ms as "unadoptedMs",
   coalesce(observed_ms, capacity_ms) as "observedMs", version, create_ms as "createTimeMs", capacity,
   ${CAPACITY_ENTRIES} as entries, gang_scheduler as "gangScheduler",
   (select uid from cluster_uids where cluster = c.name) as uid`;

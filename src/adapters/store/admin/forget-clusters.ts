@@ -24,7 +24,7 @@ const FORGET_CLUSTERS = `
 update clusters
    set forgotten_ms = $2, simulation = case when simulated then $3 end, credentials = null, capacity = null,
        observed_ms = null, capacity_ms = null, capacity_epoch = capacity_epoch + 1, reachable = false, unusable = null,
-       silent_ms = null, silence_ms = 0, lost_ms = null, lost_fence = null, returning_ms = null,
+       silent_ms = null, silence_ms = 0, lost_ms = null, lost_fence = null, returning_ms = null, unadopted_ms = null,
        version = version + 1, admission_counter = admission_counter + 1
  where name in ${NAMES}`;
 

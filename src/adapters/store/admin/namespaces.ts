@@ -169,8 +169,8 @@ function note(
 
 function settingsOf(record: NamespaceRecord | null) {
   if (record === null) return null;
-  const { project, defaultQueue, podPolicy, keepFailureLogs } = record;
-  return { project, defaultQueue, podPolicy, keepFailureLogs };
+  const { name: _subject, version: _version, createTimeMs: _created, ...settings } = record;
+  return settings;
 }
 
 export async function getNamespace(executor: Executor, name: string): Promise<NamespaceRecord | null> {

@@ -7,7 +7,15 @@ import type { Executor } from "../db/db.ts";
 /** All settings of a queue, each with its value. */
 export type WholeSettings = Pick<
   QueueRecord,
-  "name" | "parent" | "strategy" | "stopPolicy" | "maxRunningJobs" | "maxWaitingJobs" | "policy" | "quotas"
+  | "name"
+  | "parent"
+  | "strategy"
+  | "stopPolicy"
+  | "maxRunningJobs"
+  | "maxWaitingJobs"
+  | "policy"
+  | "onClusterLost"
+  | "quotas"
 >;
 
 /** A row with the columns of QUEUE_SETTINGS. */
@@ -23,7 +31,7 @@ json_strip_nulls(json_build_object(
 /** The columns of the settings of `queues q`. */
 export const QUEUE_SETTINGS = `
 q.name, q.parent, q.strategy, q.stop_policy as "stopPolicy", q.max_running_jobs as "maxRunningJobs",
-q.max_waiting_jobs as "maxWaitingJobs", q.policy,
+q.max_waiting_jobs as "maxWaitingJobs", q.policy, q.on_cluster_lost as "onClusterLost",
 coalesce((
   select json_agg(${FLAVOR_QUOTA} order by position)
     from queue_quotas left join quota_grants g using (queue, flavor) where queue = q.name
@@ -43,9 +51,9 @@ export function policyJson(policy: QueuePolicy): string | null {
 /** The settings that a queue has after a change. Null: the change makes it. */
 export function changedSettings(before: WholeSettings | null, change: QueueSettings): WholeSettings {
   const { name, parent = null, strategy, maxRunningJobs = null, maxWaitingJobs = null } = change;
-  const { policy = DEFAULT_POLICY, quotas } = change;
+  const { policy = DEFAULT_POLICY, onClusterLost = null, quotas } = change;
   const stopPolicy = change.stopPolicy ?? before?.stopPolicy ?? "NONE";
-  return { name, parent, strategy, stopPolicy, maxRunningJobs, maxWaitingJobs, policy, quotas };
+  return { name, parent, strategy, stopPolicy, maxRunningJobs, maxWaitingJobs, policy, onClusterLost, quotas };
 }
 
 export function isSameSettings(one: WholeSettings, other: WholeSettings): boolean {

@@ -97,7 +97,7 @@ async function writeQueue(
   },
 ): Promise<QueueOutcome> {
   const { before, after, taken, by, undo } = of;
-  const { name, parent, strategy, stopPolicy, maxRunningJobs, maxWaitingJobs, policy, quotas } = after;
+  const { name, parent, strategy, stopPolicy, maxRunningJobs, maxWaitingJobs, policy, onClusterLost, quotas } = after;
   const flavors = quotas.map((quota) => quota.flavor);
   await takeDomain(tx, QUEUES_DOMAIN);
   const { edges, ...facts } = onlyRow(await tx.query<QueueFacts>(QUEUE_FACTS, [flavors]));
@@ -107,7 +107,7 @@ async function writeQueue(
   if (problem !== null) return undo({ kind: "misplaced", problem });
   const refused = poolRefusal(facts, by);
   if (refused !== null) return undo(refused);
-  const settings = [strategy, parent, stopPolicy, maxRunningJobs, policyJson(policy), maxWaitingJobs];
+  const settings = [strategy, parent, stopPolicy, maxRunningJobs, policyJson(policy), maxWaitingJobs, onClusterLost];
   await tx.query(WRITE_QUEUE, [flavors, by.nowMs, name, ...settings]);
   const noted = audited(tx, { action: before === null ? "CreateQueue" : "UpdateQueue", name, before, after }, by);
   await tx.query(WRITE_QUOTAS, [...noted, name, json(quotas.map((quota, position) => ({ ...quota, position })))]);
@@ -154,7 +154,7 @@ with raised as (
 ), made as (${INSERT_POOLS}
 )
 update queues set strategy = $4, parent = $5, stop_policy = $6, max_running_jobs = $7, policy = $8::jsonb,
-       max_waiting_jobs = $9
+       max_waiting_jobs = $9, on_cluster_lost = $10
  where name = $3`;
 
 const WRITE_QUOTAS = `

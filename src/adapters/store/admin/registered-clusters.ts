@@ -5,7 +5,7 @@
 
 import type { ChangeOutcome } from "../../../core/admin/change-outcome.ts";
 import type { ClusterRecord, RegistrationOutcome, SourceRefusal, UidRefusal } from "../../../core/admin/cluster.ts";
-import type { OnClusterLost } from "../../../core/job/spec.ts";
+import type { LossPolicies } from "../../../core/admin/loss-policies.ts";
 import type { Topology } from "../../../core/plan/model/topology.ts";
 import type { GangSchedulerName } from "../../../core/pods/build/pod-group.ts";
 import type { Json, JsonObject } from "../../../runtime/json.ts";
@@ -14,6 +14,7 @@ import { appendAudit } from "./audit.ts";
 import { claimUid, freeUid } from "./cluster-uids.ts";
 import { getCluster } from "./clusters.ts";
 import { forgetClusters, recheckPlaced } from "./forget-clusters.ts";
+import { lossPoliciesIn } from "./loss-policies.ts";
 import { ensurePools, type PoolBounds } from "./pools.ts";
 import { dependentsOf, sourceRefusal, takeSources } from "./secret-sources.ts";
 import { retireSimulated, takeRegistrations, takeWithSimulated } from "./simulated-clusters.ts";
@@ -31,7 +32,8 @@ export type NewCluster = Pick<ClusterRecord, "name" | "labels" | "flavors"> & {
 
 /**
  * Registers a cluster, also under the name of a forgotten one. Its flavors become pools. Simulated clusters are retired
- * in the same transaction: once it has committed, no gang is admitted to them.
+ * in the same transaction: once it has committed, no gang is admitted to them. While another cluster is not adopted
+ * after a restore, this one is not either: it may have been registered after the dump.
  */
 export function registerCluster(db: Db, cluster: NewCluster, bounds: PoolBounds): Promise<RegistrationOutcome> {
   return undoable<RegistrationOutcome>(db, async (tx, undo) => {
@@ -61,13 +63,16 @@ export function registerCluster(db: Db, cluster: NewCluster, bounds: PoolBounds)
 }
 
 const REGISTER_CLUSTER = `
-insert into clusters as c (name, labels, flavors, simulated, credentials, create_ms, gang_scheduler, topology)
-values ($1, $2::jsonb, $3::json, false, $4::json, $5, $6, $7::jsonb)
+insert into clusters as c
+  (name, labels, flavors, simulated, credentials, create_ms, gang_scheduler, topology, unadopted_ms, returning_ms)
+select $1::text, $2::jsonb, $3::json, false, $4::json, $5::bigint, $6::text, $7::jsonb, restored.ms, restored.ms
+  from (select min(unadopted_ms) as ms from clusters where forgotten_ms is null) restored
 on conflict (name) do update
    set labels = excluded.labels, flavors = excluded.flavors, simulated = false, simulation = null,
        topology = excluded.topology, credentials = excluded.credentials,
        create_ms = excluded.create_ms, gang_scheduler = excluded.gang_scheduler, version = c.version + 1,
-       forgotten_ms = null, cordoned = false, returning_ms = excluded.create_ms
+       forgotten_ms = null, cordoned = false, returning_ms = excluded.create_ms,
+       unadopted_ms = excluded.unadopted_ms
  where c.forgotten_ms is not null
 returning name`;
 
@@ -215,12 +220,14 @@ export async function listCredentials(executor: Executor): Promise<{
   readonly simulated: readonly string[];
   readonly forgotten: readonly string[];
   readonly lost: ReadonlyMap<string, LostCluster>;
-  /** What the namespaces say that have gangs in lost clusters. */
-  readonly policies: ReadonlyMap<string, OnClusterLost>;
-  /** Those that answer again, and may have objects of gangs that have left them. */
+  /** Whether gangs in lost clusters wait for them. */
+  readonly policies: LossPolicies;
+  /** Those that answer again, are adopted, and may have objects of gangs that have left them. */
   readonly returning: readonly string[];
   /** Those whose observer waits for an answer. */
   readonly silent: readonly string[];
+  /** Those that nobody has adopted after the database was restored. */
+  readonly unadopted: readonly string[];
 }> {
   const rows = await executor.query<CredentialsRow>(LIST_CREDENTIALS);
   const without = rows.filter(({ credentials }) => credentials === null);
@@ -236,9 +243,10 @@ export async function listCredentials(executor: Executor): Promise<{
     simulated: without.filter(({ isForgotten }) => !isForgotten).map(({ name }) => name),
     forgotten: without.filter(({ isForgotten }) => isForgotten).map(({ name }) => name),
     lost,
-    policies: new Map(lost.size === 0 ? [] : await policiesIn(executor, [...lost.keys()])),
+    policies: await lossPoliciesIn(executor, [...lost.keys()]),
     returning: rows.filter(({ isReturning }) => isReturning).map(({ name }) => name),
     silent: rows.filter(({ isSilent }) => isSilent).map(({ name }) => name),
+    unadopted: rows.filter(({ isUnadopted }) => isUnadopted).map(({ name }) => name),
   };
 }
 
@@ -252,31 +260,16 @@ type CredentialsRow = {
   readonly lostMs: number | null;
   readonly isReturning: boolean;
   readonly isSilent: boolean;
+  readonly isUnadopted: boolean;
 };
 
 const LIST_CREDENTIALS = `
 select name, credentials, gang_scheduler as "gangScheduler", forgotten_ms is not null as "isForgotten",
        case when lost_ms is not null then coalesce(lost_fence, '0') end as "lostFence",
        silence_ms as "silenceMs", lost_ms as "lostMs",
-       reachable and returning_ms is not null as "isReturning", silence_ms > 0 as "isSilent"
+       reachable and returning_ms is not null and unadopted_ms is null as "isReturning", silence_ms > 0 as "isSilent",
+       unadopted_ms is not null as "isUnadopted"
   from clusters where credentials is not null or simulated or forgotten_ms is not null order by name`;
-
-async function policiesIn(
-  executor: Executor,
-  clusters: readonly string[],
-): Promise<readonly (readonly [string, OnClusterLost])[]> {
-  const rows = await executor.query<{ name: string; policy: OnClusterLost }>(POLICIES, [clusters]);
-  return rows.map(({ name, policy }) => [name, policy]);
-}
-
-const POLICIES = `
-select n.name, n.on_cluster_lost as policy
-  from (
-    select distinct j.namespace
-      from admission_clusters c join jobs j on j.uid = c.job_uid
-     where c.cluster = any ($1::text[])
-  ) placed
-  join namespaces n on n.name = placed.namespace`;
 
 /** The stored credentials of one cluster. Null: there is no such cluster, or it has none. */
 export async function credentialsOf(executor: Executor, name: string): Promise<JsonObject | null> {

@@ -21,8 +21,19 @@ update quota_domains set epoch = epoch + ${EPOCHS_APART} where name in (select n
 /** The correction of the dump says nothing of the clock of the server that the dump is restored to. */
 const FOLLOW_DATABASE = "update decision_clock set correction_ms = 0";
 
+/**
+ * What the clusters have that the dump does not know is not deleted until each is adopted. No gang is admitted until
+ * then: a gang that runs there unknown would run twice. Simulated clusters are in the same back-up.
+ */
+const HOLD_CLUSTERS = `
+update clusters c
+   set unadopted_ms = now.ms, returning_ms = coalesce(returning_ms, now.ms), version = version + 1
+  from (select (extract(epoch from clock_timestamp()) * 1000)::bigint as ms) now
+ where not simulated and forgotten_ms is null`;
+
 /** Tells a database that it was restored. No process uses it meanwhile. */
 export async function markRestored(client: MigrationClient): Promise<void> {
   await client.query(FOLLOW_DATABASE);
+  await client.query(HOLD_CLUSTERS);
   await client.query(BEGIN_ANEW, [null]);
 }

@@ -73,6 +73,8 @@ export const SCHEMA_VERSIONS: SchemaVersions = [
     "0041_admission-fences",
     "0042_lost-clusters",
     "0043_cluster-moves",
+    "0044_queue-losses",
+    "0045_cluster-adoption",
   ],
 ];
 

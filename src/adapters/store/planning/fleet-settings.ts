@@ -20,7 +20,8 @@ import { PREEMPTED } from "./queue-preemptions.ts";
 export async function planQueues(tx: Executor): Promise<readonly PlanQueue[]> {
   const rows = await tx.query<PlannedQueueRow>(PLAN_QUEUES);
   return rows.map(({ classValues, preempted, ...row }) => {
-    const queue = withFreeze(withPolicy(row));
+    // Workers decide by it alone.
+    const { onClusterLost: _left, ...queue } = withFreeze(withPolicy(row));
     return {
       ...queue,
       ...(classValues === null ? {} : { classValues }),
@@ -139,6 +140,7 @@ export const PLAN_CLUSTERS = `
 select name, labels, flavors, topology, cordoned, simulated, ${IS_RETIRED} as retired,
        reachable and returning_ms is null as reachable, reachable and returning_ms is not null as returning,
        unusable is not null as unusable,
+       exists (select from clusters where unadopted_ms is not null and forgotten_ms is null) as restored,
        admission_counter as "admissionCounter", capacity_epoch as epoch, capacity_sequence as sequence,
        coalesce(observed_ms, capacity_ms) is not null as observed, observed_ms as "legacyMs"
   from clusters c where forgotten_ms is null order by name`;

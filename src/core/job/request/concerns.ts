@@ -62,11 +62,12 @@ function silences(job: Job, silent: SilentClusters): readonly Concern[] {
   });
 }
 
-/** What becomes of a gang that ran in a lost cluster, as far as its own record says it. */
+/** Whether a gang that ran in a lost cluster waits for it or moves, as far as its own record says it. */
 function stayText(job: Job): string {
   if (isMoving(job)) return "; the gang runs elsewhere once it fits there";
   const { moveAfterMs } = job.spec.runPolicy;
-  if (moveAfterMs === undefined) return "; the gang waits for it, or runs elsewhere later, as its namespace says";
+  if (moveAfterMs === undefined)
+    return "; the gang waits for it, or runs elsewhere later, as its queue or namespace says";
   if (moveAfterMs === 0) return "; the gang waits for the cluster, as its job says";
   return `; the gang runs elsewhere once the cluster has not answered for ${moveAfterMs / 1000} s`;
 }

@@ -105,7 +105,7 @@ export const SETTINGS: readonly Setting[] = [
     name: "move-after",
     field: "runPolicy.moveAfter",
     type: { of: "duration" },
-    help: "leave a lost cluster that has not answered for so long, e.g. 5m; 0s: never; default: as the namespace says",
+    help: "leave a cluster that has been lost for so long, e.g. 5m; 0s: never; default: as queue or namespace say",
   },
   {
     name: "backfill",

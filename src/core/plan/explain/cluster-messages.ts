@@ -129,7 +129,9 @@ function exclusionMessage({ ask, admissions }: PlanGang, reason: ExclusionReason
     case "Unreachable":
       return "it cannot be reached";
     case "Returning":
-      return "it has just returned, and what gangs left there is being deleted";
+      return facts.restored === true
+        ? "the database was restored, and clusters take gangs once each of them is adopted (gangway cluster adopt)"
+        : "it has just returned, and what gangs left there is being deleted";
     case "Unusable":
       return "it answers, but this service cannot use it until an operator has seen to it";
     case "Draining": {

@@ -37,7 +37,7 @@ export type QueueStop = {
  */
 export function stopOf(name: string, queues: ReadonlyMap<string, StoppableQueue>): QueueStop | null {
   let held: QueueStop | null = null;
-  for (const at of upwardFrom(name, queues)) {
+  for (const at of pathToRoot(name, queues)) {
     if (at.stopPolicy === "HOLD_AND_DRAIN") return { queue: at.name, drains: true };
     if (at.stopPolicy === "HOLD") held ??= { queue: at.name, drains: false };
   }
@@ -46,7 +46,7 @@ export function stopOf(name: string, queues: ReadonlyMap<string, StoppableQueue>
 
 /** The nearest queue on the path of a queue to the root that is frozen, itself first. Null: none is. */
 export function freezerOf(name: string, queues: ReadonlyMap<string, StoppableQueue>): QueueStop | null {
-  for (const at of upwardFrom(name, queues)) {
+  for (const at of pathToRoot(name, queues)) {
     if (at.freeze) return { queue: at.name, drains: false, freeze: at.freeze };
   }
   return null;
@@ -57,7 +57,11 @@ export function haltOf(name: string, queues: ReadonlyMap<string, StoppableQueue>
   return freezerOf(name, queues) ?? stopOf(name, queues);
 }
 
-function* upwardFrom(name: string, queues: ReadonlyMap<string, StoppableQueue>): Generator<StoppableQueue> {
+/** A queue, then the queues above it, up to the root of its tree. */
+export function* pathToRoot<Queue extends { readonly parent: string | null }>(
+  name: string,
+  queues: ReadonlyMap<string, Queue>,
+): Generator<Queue> {
   let at = queues.get(name);
   // A tree that changes meanwhile may be read as a circle.
   for (let steps = 0; at !== undefined && steps <= queues.size; steps += 1) {

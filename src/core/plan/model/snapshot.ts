@@ -82,6 +82,8 @@ export type PlanCluster = {
   readonly reachable: boolean;
   /** True: it answers again, and counts as not reachable until what was left there is deleted. Omitted: false. */
   readonly returning?: boolean;
+  /** True: the database was restored, and not every cluster is adopted since. Omitted: false. */
+  readonly restored?: boolean;
   /** True: it is not reachable because it refuses this service. Omitted: false. */
   readonly unusable?: boolean;
   /** Guards the record of an admission: every admission to this cluster raises it. */

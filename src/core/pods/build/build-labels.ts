@@ -7,11 +7,20 @@ export type Ownership = {
   readonly job: { readonly uid: string; readonly name: string; readonly namespace: string };
   readonly operatorName: string;
   readonly admission: number;
+  /** The fence of the admission. Omitted: it has none. */
+  readonly fence?: string | undefined;
   readonly config: Pick<BuildConfig, "installation">;
 };
 
 /** The labels that every object of an admission carries. */
-export function admissionLabels({ job, operatorName, admission, config }: Ownership): Record<string, string> {
+export function admissionLabels(of: Ownership): Record<string, string> {
+  const { fence } = of;
+  return { ...numberLabels(of), ...(fence === undefined ? {} : { [LABEL.fence]: fence }) };
+}
+
+/** The labels that tell an admission of a job by its number alone. */
+export function numberLabels(of: Omit<Ownership, "fence">): Record<string, string> {
+  const { job, operatorName, admission, config } = of;
   return {
     [LABEL.jobName]: job.name,
     [LABEL.operatorName]: operatorName,
@@ -22,8 +31,8 @@ export function admissionLabels({ job, operatorName, admission, config }: Owners
 }
 
 /** The labels that every object of a job carries, whatever its admission. */
-export function jobLabels(ofJob: Omit<Ownership, "admission">): Record<string, string> {
-  const { [LABEL.admission]: _admission, ...labels } = admissionLabels({ ...ofJob, admission: 0 });
+export function jobLabels(ofJob: Omit<Ownership, "admission" | "fence">): Record<string, string> {
+  const { [LABEL.admission]: _admission, ...labels } = numberLabels({ ...ofJob, admission: 0 });
   return labels;
 }
 

@@ -186,7 +186,8 @@ export function gangOf({ job, admission, build }: Omit<BuildTarget, "scheduler">
 }
 
 function ownershipOf({ job, kind, admission, build }: Omit<BuildTarget, "scheduler">): Ownership {
-  return { job, operatorName: kind.operatorName, admission: admission.number, config: build };
+  const { number, fence } = admission;
+  return { job, operatorName: kind.operatorName, admission: number, fence, config: build };
 }
 
 function whereabouts({ job, admission }: BuildTarget) {

@@ -1,5 +1,6 @@
 import { hasLabels } from "../../job/labels.ts";
 import type { ObjectView } from "../observed.ts";
+import { hasFenceOf } from "./object-fences.ts";
 
 /** The fields of an object that a claim reads. */
 export type Claimable = Pick<ObjectView, "name" | "uid" | "labels" | "controllerUid" | "deleting">;
@@ -9,7 +10,14 @@ export type Claimant = {
   readonly anchor: { readonly uid: string; readonly deleting: boolean };
   /** The labels of every object of the admission. The job's uid and the admission's number are among them. */
   readonly selector: Readonly<Record<string, string>>;
+  /** The fence of the admission: an object that names one names this. Omitted: it has none. */
+  readonly fence?: string | undefined;
 };
+
+/** True if the labels of an object are those of the claimant's objects. */
+export function isSelected(object: Pick<Claimable, "labels">, claimant: Pick<Claimant, "selector" | "fence">): boolean {
+  return hasLabels(object.labels, claimant.selector) && hasFenceOf(claimant, object);
+}
 
 /**
  * `owned`: it is ours. `adopt`: it has our labels and no controller. `release`: we control it, but its labels were
@@ -33,8 +41,9 @@ export type ClaimAction = {
  * deleted neither adopts nor releases: an object that was taken out of the job is then deleted with the anchor. Source:
  * Kubernetes' `BaseControllerRefManager.ClaimObject`.
  */
-export function claimVerdict(object: Claimable, { anchor, selector }: Claimant): ClaimVerdict {
-  const matches = hasLabels(object.labels, selector);
+export function claimVerdict(object: Claimable, claimant: Claimant): ClaimVerdict {
+  const { anchor } = claimant;
+  const matches = isSelected(object, claimant);
   if (object.controllerUid !== null) {
     if (object.controllerUid !== anchor.uid) return "leave";
     if (matches) return "owned";

@@ -1,7 +1,7 @@
 /**
  * Decides about a gang whose cluster counts as lost. Nobody can know whether its pods run. A gang of which no pod was
- * seen running goes elsewhere at once. Any other one waits for the cluster, or moves after a while, as its job or its
- * namespace says.
+ * seen running goes elsewhere at once. Any other one waits for the cluster, or moves after a while, as its job, its
+ * queue or its namespace says.
  */
 
 import { CLUSTER_LOST } from "../../job/admission/undone.ts";

@@ -383,8 +383,8 @@ export type RunPolicy = Message<"gangway.v1.RunPolicy"> & {
   /**
    * If the cluster of the job counts as lost and has not answered for this long, the job runs elsewhere once it fits
    * there. Nobody can know whether its pods still run in the lost cluster, so programs must be ready for that: see
-   * GANGWAY_FENCE. 0: never; the job waits for its cluster. At most 36,500 days. Omitted: as the namespace says, after
-   * GANGWAY_CLUSTER_MOVE_SECONDS.
+   * GANGWAY_FENCE. 0: never; the job waits for its cluster. At most 36,500 days. Omitted: as the queue or the namespace
+   * says, after GANGWAY_CLUSTER_MOVE_SECONDS.
    *
    * @generated from field: google.protobuf.Duration move_after = 16;
    */

@@ -267,9 +267,10 @@ export type Namespace = Message<"gangway.v1.Namespace"> & {
   keepFailureLogs?: boolean | undefined;
 
   /**
-   * What becomes of gangs that ran in a cluster that counts as lost. A job whose run policy sets move_after decides for
-   * itself. A change counts at once, also for gangs whose cluster is lost already. Unspecified in CreateNamespace:
-   * MOVE; in UpdateNamespace: it stays as it is.
+   * Whether gangs wait for a lost cluster in which they ran, or move. The queue of a job, or the nearest queue above it
+   * that says something, counts more; a job whose run policy sets move_after decides for itself. A change counts at
+   * once, also for gangs whose cluster is lost already. Unspecified in CreateNamespace: MOVE; in UpdateNamespace: it
+   * stays as it is.
    *
    * @generated from field: gangway.v1.OnClusterLost on_cluster_lost = 9;
    */

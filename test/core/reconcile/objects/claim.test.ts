@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
+import { LABEL } from "../../../../src/core/job/labels.ts";
 import { type ClaimVerdict, claimVerdict } from "../../../../src/core/reconcile/objects/claim.ts";
 
 const SELECTOR = { job: "a", admission: "1" };
@@ -29,6 +30,22 @@ test("an object with another controller or with another admission's labels is ne
       if (deleting) assert.ok(verdict === "owned" || verdict === "leave", "an anchor on its way out changes nothing");
     }),
   );
+});
+
+test("an object of another fence is treated as one whose labels were changed; one without a fence is not", () => {
+  const fenced = { ...claimant(false), fence: "5" };
+  const cases: readonly (readonly [string | undefined, string | null, ClaimVerdict])[] = [
+    ["5", null, "adopt"],
+    ["5", "anchor", "owned"],
+    ["6", null, "leave"],
+    ["6", "anchor", "release"],
+    [undefined, null, "adopt"],
+    [undefined, "anchor", "owned"],
+  ];
+  for (const [fence, controllerUid, verdict] of cases) {
+    const labels = { ...SELECTOR, ...(fence === undefined ? {} : { [LABEL.fence]: fence }) };
+    assert.equal(claimVerdict({ name: "o", uid: "u", labels, controllerUid, deleting: false }, fenced), verdict);
+  }
 });
 
 test("an adopted object is then owned, a released one is left alone, and a second claim changes nothing", () => {
