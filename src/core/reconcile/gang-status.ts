@@ -129,16 +129,17 @@ function replicaStatuses({ slots, strays }: Arrangement): Record<string, Replica
 /**
  * Counts the pods of a job that has ended, once the pass that ended it is over. After a success, those that still ran
  * have succeeded. After a failure or cancellation none is active any more once the tokens are released, because then
- * all pods have ended. Source: Kubeflow's `ReconcileJobs`. An admission that was gone before stays as it is.
+ * all pods have ended. Source: Kubeflow's `ReconcileJobs`. An admission that was gone before stays as it is. Of a kind
+ * with rules only those have succeeded whose part of the work has.
  */
-export function countEnded(draft: Draft, { job }: Pick<Inputs, "job">): void {
+export function countEnded(draft: Draft, { job, kind }: Pick<Inputs, "job" | "kind">): void {
   const { phase, replicaStatuses } = draft.status;
   if (draft.stopped || !isTerminal(draft.status) || job.admissions.every(({ goneMs }) => goneMs !== null)) return;
   const succeeds = phase === "SUCCEEDED";
   if (!succeeds && draft.admissions.some(({ tokensReleasedMs }) => tokensReleasedMs === null)) return;
   if (Object.values(replicaStatuses).every(({ active }) => active === 0)) return;
   const counted = Object.entries(replicaStatuses).map(([role, { active, succeeded, failed }]) => {
-    if (!succeeds || active === 0) return [role, { active: 0, succeeded, failed }] as const;
+    if (!succeeds || active === 0 || kind.rules !== undefined) return [role, { active: 0, succeeded, failed }] as const;
     return [role, { active: 0, succeeded: succeeded + active, failed, activeAtEnd: active }] as const;
   });
   draft.status = { ...draft.status, replicaStatuses: Object.fromEntries(counted) };

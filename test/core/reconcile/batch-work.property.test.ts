@@ -3,7 +3,7 @@ import { test } from "node:test";
 import fc from "fast-check";
 import { endedParts } from "../../../src/core/job/roles.ts";
 import { isTerminal } from "../../../src/core/job/status.ts";
-import { objectAt, stringMapAt } from "../../../src/runtime/json.ts";
+import { type JsonObject, numberAt, objectAt, stringMapAt } from "../../../src/runtime/json.ts";
 import { Stage } from "../../tools/conformance/kinds/stage.ts";
 import { submit } from "../../tools/conformance/kinds/submit.ts";
 
@@ -31,7 +31,7 @@ const world = fc.record({
   events: fc.array(event, { maxLength: 30 }),
 });
 
-type World = typeof world extends fc.Arbitrary<infer T> ? T : never;
+type World = Omit<typeof world extends fc.Arbitrary<infer T> ? T : never, "limits"> & { readonly limits: JsonObject };
 
 function stageOf({ parallelism, more, limits }: World): Stage {
   const manifest = {
@@ -105,10 +105,10 @@ function checkLaws(stage: Stage, history: History, { parallelism, more, limits }
   assert.equal(counted, history.allFailures, "each failure is counted once");
   const shown = status.replicaStatuses["Worker"]?.succeeded ?? 0;
   if (!isTerminal(status)) assert.equal(shown, history.succeeded.size, "each part that has succeeded is shown");
-  const perIndex = "backoffLimitPerIndex" in limits ? limits.backoffLimitPerIndex : null;
+  const perIndex = numberAt(limits, "backoffLimitPerIndex") ?? null;
   const failed = [...history.failures].filter(([, count]) => perIndex !== null && count > perIndex).length;
-  const most = "maxFailedIndexes" in limits ? limits.maxFailedIndexes : null;
-  const limit = "backoffLimit" in limits ? limits.backoffLimit : Number.POSITIVE_INFINITY;
+  const most = numberAt(limits, "maxFailedIndexes") ?? null;
+  const limit = numberAt(limits, "backoffLimit") ?? Number.POSITIVE_INFINITY;
   const isDone = history.succeeded.size + failed >= completions;
   const fails = history.allFailures > limit || (most !== null && failed > most) || (isDone && failed > 0);
   if (fails) assert.equal(status.phase, "FAILED");
@@ -151,4 +151,18 @@ test("parts that have ended are shown by their numbers, also once the job has en
   ];
   assert.deepEqual(shown(), ["0,2,3", "1"]);
   assert.equal(stage.job.status.failure?.code, "FailedIndexes");
+});
+
+test("a pod that still runs when a success policy is met has not succeeded", () => {
+  const stage = stageOf({
+    parallelism: 2,
+    more: 0,
+    limits: { backoffLimit: 2, successPolicy: { rules: [{ succeededIndexes: "0" }] } },
+    events: [],
+  });
+  stage.carryOut({ pods: "*", phase: "Running" });
+  stage.carryOut({ pods: "j-0-*", phase: "Succeeded" });
+  assert.equal(stage.job.status.phase, "SUCCEEDED");
+  assert.deepEqual(stage.job.status.replicaStatuses["Worker"], { active: 0, succeeded: 1, failed: 0 });
+  assert.equal(endedParts(stage.job.status, "Worker", "SUCCEEDED"), "0");
 });
