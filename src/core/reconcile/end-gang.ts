@@ -50,7 +50,7 @@ function endByRules(
   const { job } = inputs;
   const { slots, failures, rules } = of;
   const { attempts, last } = countFailures(slots, failures, inputs);
-  const verdict = endOfJob(failures) ?? rules.judge(gangState(slots, { job, attempts, failures }));
+  const verdict = endOfJob(failures) ?? rules.judge(gangState(slots, { rules, job, attempts, failures }));
   if (verdict !== null && verdict.kind !== "running") keepEnds(draft, inputs, { slots, failures, rules });
   if (verdict?.kind === "succeeded") {
     const message = `${job.spec.kind} ${job.name} successfully completed: ${verdict.message}.`;

@@ -7,6 +7,7 @@ import type { JobEvent } from "../job/event.ts";
 import { memberOf } from "../job/roles.ts";
 import { isTerminal, type MemberEnd, type PodFacts, type PodPhases, type ReplicaStatus } from "../job/status.ts";
 import { PODS_TOLD_MAX, type TaskPhase } from "../job/task-info.ts";
+import type { KindRules } from "../kinds/kind-rules.ts";
 import { podFacts } from "../pods/read/pod-facts.ts";
 import { hasEndedItself, type PodView } from "../pods/read/pod-view.ts";
 import type { Arrangement, Slot } from "./arrange-gang.ts";
@@ -34,7 +35,8 @@ export function showPods(
     forGood: ({ pod }) => pod !== null && forGood.has(pod.uid),
   });
   const counted = replicaStatuses(arranged);
-  const statuses = inputs.kind.rules === undefined ? counted : withParts(counted, inputs, { arranged, failures });
+  const { rules } = inputs.kind;
+  const statuses = rules === undefined ? counted : withParts(counted, inputs, { rules, arranged, failures });
   draft.status = { ...draft.status, replicaStatuses: statuses, pods };
 }
 
@@ -42,9 +44,10 @@ export function showPods(
 function withParts(
   counted: Record<string, ReplicaStatus>,
   { job }: Pick<Inputs, "job">,
-  { arranged, failures }: { readonly arranged: Arrangement; readonly failures: readonly SlotFailure[] },
+  of: { readonly rules: KindRules; readonly arranged: Arrangement; readonly failures: readonly SlotFailure[] },
 ): Record<string, ReplicaStatus> {
-  const ends = [...endsOf(arranged.slots, { job, failures })].map(([key, end]) => ({ ...memberOf(key), end }));
+  const { rules, arranged, failures } = of;
+  const ends = [...endsOf(arranged.slots, { rules, job, failures })].map(([key, end]) => ({ ...memberOf(key), end }));
   return Object.fromEntries(
     Object.entries(counted).map(([role, status]) => {
       const own = ends.filter((one) => one.role === role);
@@ -205,8 +208,9 @@ function isRunning(
   { arranged, failures }: { readonly arranged: Arrangement; readonly failures: readonly SlotFailure[] },
 ): boolean {
   const { job, kind } = inputs;
-  if (kind.rules !== undefined) {
-    return kind.rules.judge(gangState(arranged.slots, { job, attempts, failures: [] }))?.kind === "running";
+  const { rules } = kind;
+  if (rules !== undefined) {
+    return rules.judge(gangState(arranged.slots, { rules, job, attempts, failures: [] }))?.kind === "running";
   }
   return kind.verdict(roleStates(arranged.slots, failures, inputs), job.spec.kindSpec) === "running";
 }

@@ -48,19 +48,20 @@ export function deletedFailure(pod: PodView): PodFailure | null {
 
 /** What is known of a gang beside its slots. `attempts`: after the failures of this pass were counted. */
 type Known = {
+  readonly rules: KindRules;
   readonly job: Pick<Job, "spec" | "status">;
   readonly attempts: Attempts;
   readonly failures: readonly SlotFailure[];
 };
 
 /** A gang as its kind sees it. */
-export function gangState(slots: readonly Slot[], { job, attempts, failures }: Known): GangState {
+export function gangState(slots: readonly Slot[], { rules, job, attempts, failures }: Known): GangState {
   const failed = new Set(failures.map(({ slot }) => slot.key));
   return {
     spec: job.spec,
     members: slots.map((slot) => memberState(slot, failed.has(slot.key))),
-    ends: inOrder(job, endsOf(slots, { job, failures })),
-    failures: Object.values(attempts.failures ?? {}).reduce((sum, count) => sum + count, 0),
+    ends: inOrder(job, endsOf(slots, { rules, job, failures })),
+    failures: attempts.user,
   };
 }
 
@@ -75,10 +76,26 @@ function memberState({ role, part, pod, ended }: Slot, hasFailed: boolean): Memb
   };
 }
 
+/** How many parts the work of each replica type has. */
+export function partCounts({ rules, job }: Pick<Known, "rules" | "job">): ReadonlyMap<string, number> {
+  const counts = Object.entries(job.spec.replicaSpecs).map(([role, { replicas }]) => {
+    return [role, rules.partsOf(job.spec, role) ?? replicas] as const;
+  });
+  return new Map(counts);
+}
+
+/** True for a part that the work has. A job that was made smaller has fewer: what became of others is of no use. */
+export function isPartOf(counts: ReadonlyMap<string, number>): (entry: readonly [string, unknown]) => boolean {
+  return ([key]) => {
+    const { role, index } = memberOf(key as ReplicaKey);
+    return index < (counts.get(role) ?? 0);
+  };
+}
+
 /** How parts of the work have ended for good: by the record, and by what is seen now. */
 export function endsOf(
   slots: readonly Slot[],
-  { job, failures }: Pick<Known, "failures"> & { readonly job: Pick<Job, "status"> },
+  { rules, job, failures }: Omit<Known, "attempts">,
 ): ReadonlyMap<ReplicaKey, MemberEnd> {
   const ends = new Map(Object.entries(job.status.ends ?? {}) as [ReplicaKey, MemberEnd][]);
   for (const slot of slots) {
@@ -86,7 +103,7 @@ export function endsOf(
     if (end !== null) ends.set(partKey(slot), end);
   }
   for (const { slot, retried } of failures) if (!retried) ends.set(partKey(slot), "FAILED");
-  return ends;
+  return new Map([...ends].filter(isPartOf(partCounts({ rules, job }))));
 }
 
 function successNow({ pod }: Pick<Slot, "pod">): MemberEnd | null {
@@ -106,7 +123,7 @@ export function waitingKeys(
 ): ReadonlySet<ReplicaKey> {
   const { rules } = kind;
   if (rules === undefined) return new Set();
-  const gang = gangState(slots, { job, attempts, failures: [] });
+  const gang = gangState(slots, { rules, job, attempts, failures: [] });
   const mayStart = rules.mayStart(gang);
   const waits = (slot: Slot, at: number) => {
     const member = gang.members[at];

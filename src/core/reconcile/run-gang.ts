@@ -21,7 +21,7 @@ import { requestRepair } from "./repair-placement.ts";
 import { returnTokens, undoForRestart } from "./return-tokens.ts";
 import { giveUpMembers } from "./scale-down.ts";
 import { undoAdmission } from "./undo/undo-admission.ts";
-import { goOnWithWork } from "./work-parts.ts";
+import { doubleKeys, goOnWithWork } from "./work-parts.ts";
 
 /**
  * Brings a live admission of a gang forward: starts it, judges its pods, counts their failures, ends or undoes it, and
@@ -56,7 +56,8 @@ export function runGang(draft: Draft, inputs: Inputs, live: Admission): void {
   const ended = goOnWithWork(draft, inputs, { admission: noted, slots: arranged.slots, failures });
   if (undoForRestart(draft, inputs, { admission: ended, arranged })) return;
   const ends = returnTokens(draft, inputs, { admission: ended, placed });
-  const waiting = waitingKeys(arranged.slots, { ...inputs, attempts: draft.status.attempts });
+  const held = waitingKeys(arranged.slots, { ...inputs, attempts: draft.status.attempts });
+  const waiting = new Set([...held, ...(inputs.kind.rules === undefined ? [] : doubleKeys(arranged.slots))]);
   const over = failedForGood(arranged.slots, failures).length + waiting.size;
   const going = noteMinimum(draft, inputs, { admission: ends, arranged, over });
   if (undoAdmission(draft, inputs, { admission: going, arranged })) return;

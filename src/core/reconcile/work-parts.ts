@@ -2,12 +2,12 @@
  * Gives members that have done their part of the work the next one. It serves users whose jobs have more to do than
  * they have pods, and whose jobs are admitted more than once: what has been done is not done again.
  */
-import { memberOf, replicaKey, rolesOf } from "../job/roles.ts";
+import { partOf, replicaKey } from "../job/roles.ts";
 import type { GangAdmission, MemberEnd, ReplicaKey } from "../job/status.ts";
 import type { KindRules } from "../kinds/kind-rules.ts";
 import type { Slot } from "./arrange-gang.ts";
 import { changeAdmission, type Draft, type Inputs } from "./decision-draft.ts";
-import { endsOf } from "./kind-rules.ts";
+import { endsOf, isPartOf, partCounts, partKey } from "./kind-rules.ts";
 import { returnedKeys, type SlotFailure } from "./member-ends.ts";
 
 type Working = {
@@ -26,9 +26,12 @@ export function goOnWithWork(draft: Draft, inputs: Inputs, of: Working): GangAdm
   if (kind.rules === undefined) return of.admission;
   const { slots } = of;
   const { ends, parts } = keepEnds(draft, inputs, { ...of, rules: kind.rules });
-  const members = (role: string) => slots.filter((slot) => slot.role === role);
   const returned = returnedKeys(of.admission);
-  const started = [...parts].flatMap(([role, count]) => nextParts(members(role), { ends, parts: count, returned }));
+  const started = [...parts].flatMap(([role, count]) => {
+    const own = slots.filter((slot) => slot.role === role);
+    const leaving = leavingParts(inputs.job, of.admission, { role, staying: own.length });
+    return nextParts(own, { ends, parts: count, returned, leaving });
+  });
   if (started.length === 0) return of.admission;
   const { attempts } = draft.status;
   const all = <T>(value: (one: (typeof started)[number]) => T) =>
@@ -56,37 +59,58 @@ export function keepEnds(
   { job }: Pick<Inputs, "job">,
   { slots, failures, rules }: Omit<Working, "admission"> & { readonly rules: KindRules },
 ): { readonly ends: ReadonlyMap<ReplicaKey, MemberEnd>; readonly parts: ReadonlyMap<string, number> } {
-  const parts = new Map(
-    rolesOf(job.spec).map((role) => [
-      role,
-      rules.partsOf(job.spec, role) ?? job.spec.replicaSpecs[role]?.replicas ?? 0,
-    ]),
-  );
-  // A job that was made smaller has fewer parts: what the others have done is no longer of use.
-  const ends = new Map(
-    [...endsOf(slots, { job, failures })].filter(([key]) => {
-      const { role, index } = memberOf(key);
-      return index < (parts.get(role) ?? 0);
-    }),
-  );
-  const { ends: _before, ...status } = draft.status;
-  draft.status = ends.size === 0 ? status : { ...status, ends: Object.fromEntries(ends) };
+  const parts = partCounts({ rules, job });
+  const ends = endsOf(slots, { rules, job, failures });
+  const { ends: _before, attempts, ...status } = draft.status;
+  const { failures: counts = {}, ...others } = attempts;
+  const counted = Object.entries(counts).filter(isPartOf(parts));
+  draft.status = {
+    ...status,
+    attempts: { ...others, ...(counted.length === 0 ? {} : { failures: Object.fromEntries(counted) }) },
+    ...(ends.size === 0 ? {} : { ends: Object.fromEntries(ends) }),
+  };
   return { ends, parts };
 }
 
-/** The parts that nobody does and nobody has done, for the members that have ended. */
+/**
+ * Members that wait for another part: another member does theirs. That happens to a member that comes to a gang which
+ * had fewer, and has done or begun what was left.
+ */
+export function doubleKeys(slots: readonly Slot[]): ReadonlySet<ReplicaKey> {
+  const open = slots.filter(({ ended }) => ended === null);
+  const doubles = [...Map.groupBy(open, partKey).values()].flatMap((same) => {
+    // One with a pod goes on; of those without, the one that was there first.
+    const first = same.find(({ pod, stale }) => pod !== null || stale.length > 0) ?? same[0];
+    return same.filter((slot) => slot !== first);
+  });
+  return new Set(doubles.map(({ key }) => key));
+}
+
+/** The parts of members that the gang gives up, whose pods may still run. */
+function leavingParts(
+  { status }: Inputs["job"],
+  { members }: GangAdmission,
+  { role, staying }: { readonly role: string; readonly staying: number },
+): readonly number[] {
+  const count = Math.max(0, (members[role] ?? 0) - staying);
+  return Array.from({ length: count }, (_, at) => partOf(status.attempts, role, staying + at));
+}
+
+/** The parts that nobody does and nobody has done, for the members that have ended or whose part another one does. */
 function nextParts(
   slots: readonly Slot[],
   of: {
     readonly ends: ReadonlyMap<ReplicaKey, unknown>;
     readonly parts: number;
     readonly returned: ReadonlySet<ReplicaKey>;
+    readonly leaving: readonly number[];
   },
 ): readonly { readonly slot: Slot; readonly part: number }[] {
-  const { ends, parts, returned } = of;
-  const over = (slot: Slot) => ends.has(replicaKey(slot.role, slot.part));
-  const free = slots.filter((slot) => over(slot) && !returned.has(slot.key));
-  const taken = new Set(slots.filter((slot) => !over(slot)).map(({ part }) => part));
+  const { ends, parts, returned, leaving } = of;
+  const doubles = doubleKeys(slots);
+  const isFree = (slot: Slot) => ends.has(partKey(slot)) || doubles.has(slot.key);
+  const free = slots.filter((slot) => isFree(slot) && !returned.has(slot.key));
+  const taken = new Set([...slots.filter((slot) => !isFree(slot)).map(({ part }) => part), ...leaving]);
   const next: { readonly slot: Slot; readonly part: number }[] = [];
   for (let part = 0; part < parts && next.length < free.length; part++) {
     const slot = free[next.length];

@@ -17,6 +17,7 @@ const event = fc.oneof(
   { weight: 1, arbitrary: fc.record({ of: fc.nat({ max: 5 }), what: fc.constant("delete") }) },
   { weight: 1, arbitrary: fc.record({ of: fc.constant(0), what: fc.constantFrom("suspend", "resume") }) },
   { weight: 3, arbitrary: fc.record({ of: fc.nat({ max: 700 }), what: fc.constant("wait") }) },
+  { weight: 2, arbitrary: fc.record({ of: fc.integer({ min: 1, max: 4 }), what: fc.constant("scale") }) },
 );
 
 const world = fc.record({
@@ -63,19 +64,29 @@ function indexOf(pod: { readonly json: Parameters<typeof objectAt>[0] }): number
 class History {
   readonly succeeded = new Set<number>();
   readonly failures = new Map<number, number>();
-  readonly everStarted = new Set<string>();
+  allFailures = 0;
 
-  failuresOf(index: number): number {
-    return this.failures.get(index) ?? 0;
+  fail(index: number): void {
+    this.failures.set(index, (this.failures.get(index) ?? 0) + 1);
+    this.allFailures += 1;
   }
 
-  get allFailures(): number {
-    return [...this.failures.values()].reduce((sum, count) => sum + count, 0);
+  /** The work has fewer parts: what became of the others is forgotten. */
+  forgetFrom(parts: number): void {
+    for (const index of [...this.succeeded]) if (index >= parts) this.succeeded.delete(index);
+    for (const index of [...this.failures.keys()]) if (index >= parts) this.failures.delete(index);
   }
+}
+
+/** How many pods run at once, and how many parts the work has. The parts of an Indexed Job without more follow. */
+function sizeOf(stage: Stage, { parallelism, more }: World): { readonly members: number; readonly parts: number } {
+  const members = stage.job.spec.replicaSpecs["Worker"]?.replicas ?? 0;
+  return { members, parts: more === 0 ? members : parallelism + more };
 }
 
 function play(stage: Stage, history: History, { of, what }: { readonly of: number; readonly what: string }): void {
   if (what === "wait") stage.carryOut({ wait: of });
+  else if (what === "scale") stage.carryOut({ update: { spec: { parallelism: of } } });
   else if (what === "suspend" || what === "resume")
     stage.carryOut({ update: { spec: { suspend: what === "suspend" } } });
   else {
@@ -85,31 +96,32 @@ function play(stage: Stage, history: History, { of, what }: { readonly of: numbe
     const pods = `${pod.name}-X`;
     if (what === "succeed") history.succeeded.add(index);
     const counts = what === "fail" || (what === "delete" && pod.phase === "Running");
-    if (counts) history.failures.set(index, history.failuresOf(index) + 1);
+    if (counts) history.fail(index);
     if (what === "delete") stage.carryOut({ deletePods: pods });
     else stage.carryOut({ pods, phase: { run: "Running", succeed: "Succeeded", fail: "Failed" }[what] ?? "" });
   }
 }
 
-function checkLaws(stage: Stage, history: History, { parallelism, more, limits }: World): void {
+function checkLaws(stage: Stage, history: History, world: World): void {
   const { status } = stage.job;
-  const completions = parallelism + more;
+  const { limits } = world;
+  const { members, parts } = sizeOf(stage, world);
+  history.forgetFrom(parts);
   const indexes = living(stage).map(indexOf);
   assert.equal(new Set(indexes).size, indexes.length, "no part is done by two pods at once");
-  assert.ok(indexes.length <= parallelism, "no more pods than were admitted");
+  assert.ok(indexes.length <= members, "no more pods than were admitted");
   for (const index of indexes) {
-    assert.ok(index >= 0 && index < completions, "no part that the work does not have");
+    assert.ok(index >= 0 && index < parts, "no part that the work does not have");
     assert.ok(!history.succeeded.has(index), `part ${index}, which was done, is not done again`);
   }
-  const counted = Object.values(status.attempts.failures ?? {}).reduce((sum, count) => sum + count, 0);
-  assert.equal(counted, history.allFailures, "each failure is counted once");
+  assert.equal(status.attempts.user, history.allFailures, "each failure is counted once");
   const shown = status.replicaStatuses["Worker"]?.succeeded ?? 0;
   if (!isTerminal(status)) assert.equal(shown, history.succeeded.size, "each part that has succeeded is shown");
   const perIndex = numberAt(limits, "backoffLimitPerIndex") ?? null;
   const failed = [...history.failures].filter(([, count]) => perIndex !== null && count > perIndex).length;
   const most = numberAt(limits, "maxFailedIndexes") ?? null;
   const limit = numberAt(limits, "backoffLimit") ?? Number.POSITIVE_INFINITY;
-  const isDone = history.succeeded.size + failed >= completions;
+  const isDone = history.succeeded.size + failed >= parts;
   const fails = history.allFailures > limit || (most !== null && failed > most) || (isDone && failed > 0);
   if (fails) assert.equal(status.phase, "FAILED");
   else if (isDone) assert.equal(status.phase, "SUCCEEDED");

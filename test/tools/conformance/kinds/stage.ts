@@ -1,7 +1,7 @@
 import type { Job } from "../../../../src/core/job/job.ts";
 import { liveAdmission } from "../../../../src/core/job/job.ts";
 import type { SentJob } from "../../../../src/core/job/request/sent.ts";
-import { isTerminal } from "../../../../src/core/job/status.ts";
+import { type Admission, isTerminal } from "../../../../src/core/job/status.ts";
 import { changeJob } from "../../../../src/core/kinds/change-job.ts";
 import { kindOfJob } from "../../../../src/core/kinds/registry.ts";
 import { reconcile } from "../../../../src/core/reconcile/reconcile.ts";
@@ -58,12 +58,26 @@ export class Stage {
     throw new Error(`the job still moves after ${STEPS_MAX} steps`);
   }
 
+  /** The planner admits what waits, and gives a gang the members that its job has got. */
   #admitWaiting(): void {
     const { status, spec } = this.job;
+    const live = liveAdmission(this.job);
+    if (!isTerminal(status) && live !== null) this.#grow(live);
     const waits = !isTerminal(status) && liveAdmission(this.job) === null && spec.runPolicy.suspend !== true;
     if (!waits || status.phase === "SUSPENDED") return;
     this.#admissions += 1;
     this.job = admit(this.job, { cluster: CLUSTER, nowMs: this.#nowMs, number: this.#admissions });
+  }
+
+  #grow(live: Admission): void {
+    const { spec, admissions, version } = this.job;
+    const roles = Object.entries(live.members);
+    const members = Object.fromEntries(
+      roles.map(([role, count]) => [role, Math.max(count, spec.replicaSpecs[role]?.replicas ?? 0)]),
+    );
+    if (roles.every(([role, count]) => members[role] === count)) return;
+    const grown = admissions.map((one) => (one === live ? { ...one, members } : one));
+    this.job = { ...this.job, admissions: grown, version: version + 1 };
   }
 
   /** Pods that are being deleted go. */
