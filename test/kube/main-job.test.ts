@@ -4,6 +4,7 @@ import { after, before, suite, test } from "node:test";
 import { parse, parseAllDocuments } from "yaml";
 import { Reflector } from "../../src/adapters/cluster/reflector.ts";
 import { isDraining } from "../../src/core/job/job.ts";
+import { reasonFor } from "../../src/core/job/reason-for.ts";
 import type { SentJob } from "../../src/core/job/request/sent.ts";
 import { isTerminal } from "../../src/core/job/status.ts";
 import { fromManifest } from "../../src/core/kinds/manifest/from-manifest.ts";
@@ -175,7 +176,8 @@ suite("the main job on two real API servers", { skip: !controlPlaneBuilt() }, ()
     for (const job of await service.jobs()) {
       assert.equal(job.status.phase, "SUCCEEDED", `${job.name}: ${JSON.stringify(job.status)}`);
       const reasons = (await service.eventsOf(job)).map(({ reason }) => reason);
-      assert.equal(reasons.filter((reason) => reason === `${job.spec.kind}Succeeded`).length, 1, reasons.join());
+      const succeeded = reasonFor(job.spec.kind, "Succeeded");
+      assert.equal(reasons.filter((reason) => reason === succeeded).length, 1, reasons.join());
     }
     assert.deepEqual(service.errors, []);
     for (const queue of Object.values(await service.used())) {

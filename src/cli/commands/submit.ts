@@ -39,7 +39,7 @@ export function registerSubmit(registrar: Registrar): void {
     .argument("[file...]", "files or folders, as for --filename")
     .summary("Submit jobs from manifests")
     .description(
-      "Submit jobs from manifests of kubeflow.org/v1 (PyTorchJob, TFJob, MPIJob, …) or gangway.dev/v1.\n" +
+      "Submit jobs from manifests of kubeflow.org/v1 (PyTorchJob, …), batch/v1 or gangway.dev/v1.\n" +
         "Submits nothing if one of the manifests cannot be read.",
     )
     .addOption(filenameOption())

@@ -37,7 +37,7 @@ const cases: Record<string, { readonly job: Job; readonly silent?: SilentCluster
   "its cluster counts as lost": {
     job: RUNS,
     silent: new Map([["c1", { ...SILENCE, lostMs: AT + 60_000 }]]),
-    says: [`${LOST}; the gang waits for it, or runs elsewhere later, as its namespace says ${AT}`],
+    says: [`${LOST}; the gang waits for it, or runs elsewhere later, as its queue or namespace says ${AT}`],
   },
   "its cluster counts as lost, and the job says that it waits": {
     job: staying(0),
