@@ -22,7 +22,7 @@ export function consoleText(api: { readonly web: WebOutcome } | null): string {
   }
 }
 
-/** The URL of the listener for browsers. Null: there is none. */
-export function urlOf(api: { readonly web: WebOutcome } | null): string | null {
-  return api?.web.kind === "serves" ? api.web.url : null;
+/** The URL of the listener for browsers, if there is one. */
+export function webOf(api: { readonly web: WebOutcome } | null): { readonly web?: string } {
+  return api?.web.kind === "serves" ? { web: api.web.url } : {};
 }

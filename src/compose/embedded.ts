@@ -13,7 +13,7 @@ import type { Telemetry } from "../telemetry/events.ts";
 import { authenticates } from "./access.ts";
 import { startBase } from "./base.ts";
 import { followClusters } from "./clusters.ts";
-import { consoleOf, consoleText, urlOf } from "./console.ts";
+import { consoleOf, consoleText, webOf } from "./console.ts";
 import { openCounters, ownCounters } from "./counters.ts";
 import { holdDirectory, migrateServer, type OpenedDatabase, openDirectory, openServer } from "./database.ts";
 import { startClock } from "./decision-clock.ts";
@@ -101,7 +101,7 @@ export async function startEmbedded(
   const api = await startServer(base, followed, quota, { ...options, ...protection, tls, web }, config);
   // Takes the leases that the stages want, without waiting for the next renewal.
   await base.member.look();
-  telemetry.serviceStarted({ address: api.address, web: urlOf(api), directory });
+  telemetry.serviceStarted({ address: api.address, ...webOf(api), directory });
   const clusters = await base.store.admin.listClusters();
   const running = parts.move();
   return {

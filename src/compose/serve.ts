@@ -11,7 +11,7 @@ import { type Clock, systemClock } from "../runtime/clock.ts";
 import { authenticates } from "./access.ts";
 import { type Base, DEFAULT_QUEUE, startBase } from "./base.ts";
 import { type FollowedClusters, followClusters } from "./clusters.ts";
-import { consoleOf, consoleText, urlOf } from "./console.ts";
+import { consoleOf, consoleText, webOf } from "./console.ts";
 import { openCounters } from "./counters.ts";
 import { openServer } from "./database.ts";
 import { startClock } from "./decision-clock.ts";
@@ -72,7 +72,7 @@ export async function startServe(options: ServeOptions, config: Config, kinds: R
   const says = [() => warnings, ...base.warnings];
   await startHealth({ config, clock, db, warnings: says, synced, started, tls, parts });
   await base.member.look();
-  telemetry.processStarted({ roles: options.roles, address: api?.address ?? null, web: urlOf(api) });
+  telemetry.processStarted({ roles: options.roles, address: api?.address ?? null, ...webOf(api) });
   const clusters = (await base.store.admin.listClusters()).filter(({ simulated }) => !simulated);
   const running = parts.move();
   return {

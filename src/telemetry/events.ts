@@ -16,14 +16,15 @@ import { type QuotaTelemetry, quotaTelemetry } from "./quota-telemetry.ts";
 export type Telemetry = ClockEvents & {
   readonly serviceStarted: (facts: {
     readonly address: string;
-    readonly web: string | null;
+    /** Where it serves HTTP. Omitted: it does not. */
+    readonly web?: string;
     readonly directory: string;
   }) => void;
   /** A process of `gangway serve` has started. A null address: it does not serve the API. */
   readonly processStarted: (facts: {
     readonly roles: readonly string[];
     readonly address: string | null;
-    readonly web: string | null;
+    readonly web?: string;
   }) => void;
   readonly serviceStopped: () => void;
   /** The database works, but lacks something that this process asks for. The warning says what to set. */

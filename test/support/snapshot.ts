@@ -45,6 +45,7 @@ async function planClusters(tx: Executor): Promise<readonly PlanCluster[]> {
     `select name, labels, flavors, topology, cordoned, simulated, ${IS_RETIRED} as retired,
             reachable and returning_ms is null as reachable, reachable and returning_ms is not null as returning,
             unusable is not null as unusable,
+            exists (select from clusters where unadopted_ms is not null and forgotten_ms is null) as restored,
             admission_counter as "admissionCounter", capacity, ${CAPACITY_ENTRIES} as entries
        from clusters c where forgotten_ms is null order by name`,
   );

@@ -13,4 +13,4 @@ const { telemetry } = await startProcessTelemetry({
   clock: systemClock(),
   parts,
 });
-telemetry.processStarted({ roles: ["api"], address: "\u001b[2J", web: null });
+telemetry.processStarted({ roles: ["api"], address: "\u001b[2J" });

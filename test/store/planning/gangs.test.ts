@@ -199,6 +199,8 @@ onEachDatabase((openDb) => {
 
   test("an ask that was pruned while its job was made is written again", async () => {
     const job = await planner.submit(gangJob(1));
+    // Another job had the ask and has it no more, so there is a note about it.
+    await change(await planner.submit(gangJob(1)), { replicas: { Worker: 3 } });
     await db.query("delete from asks");
     assert.deepEqual((await gangNow(job)).ask, askOf(job, OWN_KINDS));
     await pruneAll(planner.store, 0);
