@@ -1,5 +1,6 @@
 import { once } from "node:events";
 import { BlockList, createServer, isIP } from "node:net";
+import { contains } from "./address-ranges.ts";
 
 export type ListenAddress = { readonly host: string; readonly port: number };
 
@@ -20,9 +21,7 @@ export function parseListenAddress(listen: string): ListenAddress {
 
 /** True if only this machine can connect to the host. */
 export function isLoopback(host: string): boolean {
-  if (host === "localhost") return true;
-  const family = isIP(host);
-  return family !== 0 && LOOPBACK.check(host, family === 6 ? "ipv6" : "ipv4");
+  return host === "localhost" || (isIP(host) !== 0 && contains(LOOPBACK, host));
 }
 
 export function formatAddress({ host, port }: ListenAddress): string {

@@ -1,5 +1,6 @@
 /** Decides which addresses clusters may have, so that no kubeconfig leads into places that only this machine sees. */
 import { BlockList, isIP } from "node:net";
+import { addRange, contains } from "../../runtime/address-ranges.ts";
 
 /** The hosts and ranges of `GANGWAY_CLUSTER_HOSTS`. */
 export type AllowedHosts = {
@@ -87,28 +88,12 @@ function isSpecial(range: string): boolean {
   });
 }
 
-/** Adds an address or a range. False: the text is neither. */
-function addRange(list: BlockList, text: string): boolean {
-  const [address = "", bits] = text.split("/");
-  const family = isIP(address);
-  if (family === 0 || text.split("/").length > 2) return false;
-  const longest = family === 4 ? 32 : 128;
-  const prefix = bits === undefined ? longest : /^\d{1,3}$/.test(bits) ? Number(bits) : -1;
-  if (prefix < 0 || prefix > longest) return false;
-  list.addSubnet(address, prefix, family === 4 ? "ipv4" : "ipv6");
-  return true;
-}
-
 const SPECIALS = SPECIAL.map(([range, what]) => {
   const list = new BlockList();
   addRange(list, range);
   const [address = "", bits = ""] = range.split("/");
   return { range, what, list, family: isIP(address), prefix: Number(bits) };
 });
-
-function contains(list: BlockList, address: string): boolean {
-  return list.check(address, isIP(address) === 4 ? "ipv4" : "ipv6");
-}
 
 function matches(name: string, host: string): boolean {
   if (name === "*") return true;

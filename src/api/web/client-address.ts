@@ -1,20 +1,18 @@
 /** Finds the address of a browser that calls through proxies. */
 import { BlockList, isIP } from "node:net";
+import { type AddressRanges, addRange, contains } from "../../runtime/address-ranges.ts";
+import { formatAddress } from "../../runtime/listen-address.ts";
 import { withoutMapping } from "./guards.ts";
 
 /** Addresses of proxies whose `X-Forwarded-For` counts. */
-export type TrustedProxies = Pick<BlockList, "check">;
+export type TrustedProxies = AddressRanges;
 
 /** Reads addresses and ranges such as `10.0.0.0/8`, separated by commas. Throws an error that names the wrong one. */
 export function parseTrustedProxies(text: string): TrustedProxies {
   const proxies = new BlockList();
   const parts = text.split(",").map((one) => one.trim());
   for (const part of parts.filter((one) => one !== "")) {
-    const [address = "", bits = isIP(address) === 6 ? "128" : "32", ...rest] = part.split("/");
-    const family = isIP(address);
-    const isRange = /^\d{1,3}$/.test(bits) && Number(bits) <= (family === 6 ? 128 : 32) && rest.length === 0;
-    if (family === 0 || !isRange) throw new Error(`"${part}" is neither an address nor a range such as 10.0.0.0/8`);
-    proxies.addSubnet(address, Number(bits), family === 6 ? "ipv6" : "ipv4");
+    if (!addRange(proxies, part)) throw new Error(`"${part}" is neither an address nor a range such as 10.0.0.0/8`);
   }
   return proxies;
 }
@@ -41,12 +39,11 @@ export function clientAddress(
     if (address === null) break;
     nearest = address;
   }
-  return nearest ?? `${direct.includes(":") ? `[${direct}]` : direct}:${connection.port ?? 0}`;
+  return nearest ?? formatAddress({ host: direct, port: connection.port ?? 0 });
 }
 
 function isTrusted(address: string, trusted: TrustedProxies): boolean {
-  const family = isIP(address);
-  return family !== 0 && trusted.check(address, family === 6 ? "ipv6" : "ipv4");
+  return isIP(address) !== 0 && contains(trusted, address);
 }
 
 /** Some proxies add the port. */

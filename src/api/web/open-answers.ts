@@ -8,11 +8,10 @@ const LOOK_MS = 5_000;
 /** Answers are written in parts of this size: a client that reads slowly, but reads, is seen to do so. */
 const PART_BYTES = 64 * 1024;
 
-type OpenAnswer = { readonly response: WebResponse; waitsSinceMs: number | null };
-
 export class OpenAnswers {
   readonly #clock: Pick<Clock, "monotonicMs" | "sleep">;
-  readonly #open = new Map<WebResponse, OpenAnswer>();
+  /** By answer: since when its client has taken nothing. Null: it waits for nothing of its client. */
+  readonly #open = new Map<WebResponse, number | null>();
   readonly #listeners = new Set<() => void>();
 
   constructor(clock: Pick<Clock, "monotonicMs" | "sleep">) {
@@ -20,7 +19,7 @@ export class OpenAnswers {
   }
 
   add(response: WebResponse): void {
-    this.#open.set(response, { response, waitsSinceMs: null });
+    this.#open.set(response, null);
     response.once("finish", () => this.#end(response));
     response.once("close", () => this.#end(response));
   }
@@ -31,9 +30,8 @@ export class OpenAnswers {
 
   /** Passes an answer on, and notes since when its client has taken nothing. */
   async *deliver(response: WebResponse, body: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
-    const open = this.#open.get(response);
     const wait = (sinceMs: number | null) => {
-      if (open !== undefined) open.waitsSinceMs = sinceMs;
+      if (this.#open.has(response)) this.#open.set(response, sinceMs);
     };
     for await (const bytes of body) {
       for (let at = 0; at < bytes.length; at += PART_BYTES) {
@@ -50,7 +48,7 @@ export class OpenAnswers {
     while (!signal.aborted) {
       await this.#clock.sleep(LOOK_MS, signal);
       const latestMs = this.#clock.monotonicMs() - STALL_MS_MAX;
-      for (const { response, waitsSinceMs } of this.#open.values()) {
+      for (const [response, waitsSinceMs] of this.#open) {
         if (waitsSinceMs !== null && waitsSinceMs < latestMs) destroyConnection(response);
       }
     }
