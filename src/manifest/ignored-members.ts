@@ -13,8 +13,8 @@ const RETURNED = ["status", "project", "uid", "resourceVersion", "createTime", "
 /** Of a name in a message. */
 const NAME_SHOWN_MAX = 80;
 
-/** The form of a manifest: Gangway's own, or that of a kind of Kubeflow. */
-type ManifestForm = { readonly isKubeflow: boolean; readonly kind: Kind | undefined };
+/** The form of a manifest: Gangway's own, or that of a kind of another system. */
+type ManifestForm = { readonly isForeign: boolean; readonly kind: Kind | undefined };
 
 /**
  * Warns of members of a manifest and of its metadata that the job does not use, except those that the API returns:
@@ -22,7 +22,7 @@ type ManifestForm = { readonly isKubeflow: boolean; readonly kind: Kind | undefi
  * makes. Members of the spec are read by `fromManifest`.
  */
 export function ignoredMembers(document: JsonObject, form: ManifestForm): readonly FieldNote[] {
-  const returned = form.isKubeflow ? [] : RETURNED;
+  const returned = form.isForeign ? [] : RETURNED;
   const help = nameHelp();
   const parts = [
     { path: "", object: document, known: MEMBERS },
@@ -47,11 +47,11 @@ function misspelt(meant: string | null): string {
 }
 
 /** The part of a manifest that has a member of this name. Null: none has. */
-function placeOf(name: string, { isKubeflow, kind }: ManifestForm): string | null {
+function placeOf(name: string, { isForeign, kind }: ManifestForm): string | null {
   const ofKind = Object.keys(objectAt(kind?.kindSpecSchema, "properties"));
-  const ofSpec = isKubeflow ? [kind?.replicaSpecsField, "runPolicy", ...ofKind] : OWN_SPEC_FIELDS;
+  const ofSpec = isForeign ? [kind?.replicaSpecsField, "runPolicy", ...ofKind] : OWN_SPEC_FIELDS;
   if (name !== "kind" && ofSpec.includes(name)) return "spec";
   if (RUN_POLICY_FIELDS.includes(name)) return "spec.runPolicy";
   if (METADATA.includes(name)) return "metadata";
-  return !isKubeflow && ofKind.includes(name) ? "spec.kindSpec" : null;
+  return !isForeign && ofKind.includes(name) ? "spec.kindSpec" : null;
 }

@@ -37,8 +37,8 @@ const KIND_SHOWN_MAX = 63;
 const NAME_SHOWN_MAX = 253;
 
 /**
- * Reads a manifest: a job of kubeflow.org/v1 as Kubeflow's users write it, or a job of gangway.dev/v1, whose spec is
- * the API's JobSpec as JSON. An ignored field is a warning if the job runs the same without it, else an error. The
+ * Reads a manifest: a job as users of Kubeflow or Kubernetes write it, or a job of gangway.dev/v1, whose spec is the
+ * API's JobSpec as JSON. An ignored field is a warning if the job runs the same without it, else an error. The
  * manifest's namespace overrides the default one, but must equal an explicit one.
  */
 export function readManifest(
@@ -67,20 +67,24 @@ export function readManifest(
     metadata: { ...metadata, namespace: metadata.namespace ?? namespace.name },
     spec: sentToProto(spec),
   });
-  const isKubeflow = document["apiVersion"] !== GANGWAY_VERSION;
-  const places = isKubeflow && kind?.readSpec !== undefined ? OWN_PLACES : replicasIn(document, kind);
-  const spelled = pathSpeller({ ...places, liftsKindSpec: isKubeflow, sources });
-  const warnings = [...ignoredMembers(document, { isKubeflow, kind }), ...read.manifest.warnings];
+  const form = { isForeign: isForeign(document), kind };
+  const places = form.isForeign && kind?.readSpec !== undefined ? OWN_PLACES : replicasIn(document, kind);
+  const spelled = pathSpeller({ ...places, liftsKindSpec: form.isForeign, sources });
+  const warnings = [...ignoredMembers(document, form), ...read.manifest.warnings];
   return { kind: "job", job, warnings, notes, spelled };
 }
 
 /** The member of a manifest's spec that holds the replica specs. `onlyRole`: the type of one that has no name. */
 function replicasIn(document: JsonObject, kind: Kind | undefined): { replicaSpecsField: string; onlyRole?: string } {
-  const { apiVersion } = document;
   const { olderForm } = kind ?? {};
-  if (olderForm !== undefined && apiVersion === olderForm.apiVersion)
+  if (olderForm !== undefined && document["apiVersion"] === olderForm.apiVersion)
     return { replicaSpecsField: olderForm.replicaSpecField, onlyRole: olderForm.role };
-  return { replicaSpecsField: (apiVersion !== GANGWAY_VERSION && kind?.replicaSpecsField) || "replicaSpecs" };
+  return { replicaSpecsField: (isForeign(document) && kind?.replicaSpecsField) || "replicaSpecs" };
+}
+
+/** True for a manifest in the form of another system, such as Kubeflow. */
+function isForeign(document: JsonObject): boolean {
+  return document["apiVersion"] !== GANGWAY_VERSION;
 }
 
 /** True for a job, or for what may be meant as one: `fromManifest` names what is wrong. */
@@ -128,7 +132,7 @@ function metadataErrors(metadata: SentMetadata, namespace: DefaultNamespace): Fi
 /** Returns the kind's errors, with the fields as this manifest spells them. */
 function specErrors(document: JsonObject, spec: SentSpec, kind: Kind | undefined): FieldNote[] {
   if (kind === undefined) return [];
-  const isKubeflow = document["apiVersion"] !== GANGWAY_VERSION && kind.readSpec === undefined;
+  const isKubeflow = isForeign(document) && kind.readSpec === undefined;
   const { replicaSpecsField, onlyRole } = replicasIn(document, kind);
   const replicas = onlyRole === undefined ? [REPLICA_SPECS] : [`${REPLICA_SPECS}.${onlyRole}`, REPLICA_SPECS];
   const spelled = ({ path, ...error }: FieldError): FieldNote => {

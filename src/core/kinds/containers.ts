@@ -7,10 +7,18 @@ export function podSpecOf({ spec }: Pick<Gang, "spec">, role: string): JsonObjec
   return objectAt(spec.replicaSpecs[role]?.template, "spec");
 }
 
-/** The same variables for every container of a replica's pod. */
+/** The names of the containers and init containers of a pod spec. */
+export function containerNames(podSpec: JsonObject): readonly string[] {
+  return [...namesIn(podSpec, "containers"), ...namesIn(podSpec, "initContainers")];
+}
+
+function namesIn(podSpec: JsonObject, list: "containers" | "initContainers"): readonly string[] {
+  return arrayAt(podSpec, list).map((one) => stringAt(one, "name") ?? "");
+}
+
+/** The same variables for every container of a replica's pod, but not for its init containers. */
 export function everyContainer(replica: Replica, env: readonly EnvVar[]): Readonly<Record<string, readonly EnvVar[]>> {
-  const names = arrayAt(podSpecOf(replica, replica.role), "containers").map((one) => stringAt(one, "name") ?? "");
-  return Object.fromEntries(names.map((name) => [name, env]));
+  return Object.fromEntries(namesIn(podSpecOf(replica, replica.role), "containers").map((name) => [name, env]));
 }
 
 /** Python writes its output at once, so that logs have it when it happens. A template may say otherwise. */
@@ -39,7 +47,7 @@ export function servicePortsOf(
   role: string,
   kind: Pick<Kind, "defaultContainer" | "defaultPort">,
 ): readonly ServicePort[] {
-  const podSpec = objectAt(spec.replicaSpecs[role]?.template, "spec");
+  const podSpec = podSpecOf({ spec }, role);
   const own: ServicePort = { name: kind.defaultPort?.name ?? "", port: portOf(spec, role, kind) };
   const declared = arrayAt(defaultContainerOf(podSpec, kind), "ports").flatMap((declared): readonly ServicePort[] => {
     const [name = "", protocol = "TCP"] = [stringAt(declared, "name"), stringAt(declared, "protocol")];
@@ -62,7 +70,7 @@ export function servicePortsOf(
  * default. 0: none.
  */
 export function portOf(spec: JobSpec, role: string, kind: Pick<Kind, "defaultContainer" | "defaultPort">): number {
-  const podSpec = objectAt(spec.replicaSpecs[role]?.template, "spec");
+  const podSpec = podSpecOf({ spec }, role);
   const declared = arrayAt(defaultContainerOf(podSpec, kind), "ports").find(
     (port) => stringAt(port, "name") === kind.defaultPort?.name,
   );

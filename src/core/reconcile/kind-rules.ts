@@ -143,8 +143,9 @@ export function countByRules(
 ): Attempts {
   const { job, nowMs } = inputs;
   const { attempts } = job.status;
-  const counting = failures.filter(({ action }) => action?.kind !== "retry" || action.counts);
-  const uncounted = failures.filter((one) => !counting.includes(one));
+  const isCounted = ({ action }: SlotFailure) => action?.kind !== "retry" || action.counts;
+  const counting = failures.filter(isCounted);
+  const uncounted = failures.filter((one) => !isCounted(one));
   const succeeds = slots.some((slot) => slot.ended === null && successNow(slot) !== null);
   const inRow = (succeeds ? 0 : (attempts.inRow ?? 0)) + failures.length;
   const raised = failures.filter(({ retried }) => retried).map(({ slot }) => slot);

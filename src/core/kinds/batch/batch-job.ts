@@ -1,5 +1,5 @@
-import { arrayAt, objectAt, stringAt } from "../../../runtime/json.ts";
 import type { JobSpec } from "../../job/spec.ts";
+import { containerNames, podSpecOf } from "../containers.ts";
 import type { ClusterSpec, EnvVar, Kind, Replica, RoleBounds } from "../kind.ts";
 import type { KindRules } from "../kind-rules.ts";
 import { kindSpecSchema } from "../kind-spec.ts";
@@ -109,7 +109,9 @@ function clusterSpec(replica: Replica): ClusterSpec {
   if (!isIndexed) return { env: {}, initContainers: [], labels };
   return {
     env: {},
-    defaultEnv: everyContainerWith(replica, INDEX_VARIABLE),
+    defaultEnv: Object.fromEntries(
+      containerNames(podSpecOf(replica, replica.role)).map((name) => [name, [INDEX_VARIABLE]]),
+    ),
     initContainers: [],
     labels: { ...labels, [LABEL.index]: String(index) },
     annotations: { [LABEL.index]: String(index), ...failureCounts(replica) },
@@ -121,12 +123,6 @@ const INDEX_VARIABLE: EnvVar = {
   name: "JOB_COMPLETION_INDEX",
   valueFrom: { fieldRef: { fieldPath: `metadata.labels['${LABEL.index}']` } },
 };
-
-function everyContainerWith({ spec, role }: Replica, variable: EnvVar): Readonly<Record<string, readonly EnvVar[]>> {
-  const podSpec = objectAt(spec.replicaSpecs[role]?.template, "spec");
-  const all = [...arrayAt(podSpec, "containers"), ...arrayAt(podSpec, "initContainers")];
-  return Object.fromEntries(all.map((one) => [stringAt(one, "name") ?? "", [variable]]));
-}
 
 /** Where failures are counted by index, the pod knows how many there were. */
 function failureCounts({ spec, members, attempt = 1, failures = 0 }: Replica): Readonly<Record<string, string>> {

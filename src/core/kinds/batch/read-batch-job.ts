@@ -4,6 +4,7 @@ import { objectAt } from "../../../runtime/json.ts";
 import type { SentReplicaSpec, SentRunPolicy } from "../../job/request/sent.ts";
 import { managedBy } from "../manifest/managed-by.ts";
 import type { ReadSpec } from "../manifest/read-spec.ts";
+import { readDeadline, readTtl } from "../manifest/read-times.ts";
 import { type SentReader, sentOnly } from "../manifest/sent-reader.ts";
 import { BATCH_FIELDS } from "./batch-schema.ts";
 import { BATCH_ROLE } from "./batch-spec.ts";
@@ -88,14 +89,8 @@ function readCounts(
 
 function readRunPolicy(reader: SentReader, spec: JsonObject): SentRunPolicy {
   return sentOnly({
-    activeDeadlineSeconds: reader.wholeNumber(spec["activeDeadlineSeconds"], "spec.activeDeadlineSeconds", {
-      wide: true,
-      least: 1,
-      most: 3_153_600_000,
-    }),
-    ttlSecondsAfterFinished: reader.wholeNumber(spec["ttlSecondsAfterFinished"], "spec.ttlSecondsAfterFinished", {
-      least: 0,
-    }),
+    activeDeadlineSeconds: readDeadline(reader, spec, "spec"),
+    ttlSecondsAfterFinished: readTtl(reader, spec, "spec"),
     suspend: reader.flag(spec["suspend"], "spec.suspend"),
   });
 }

@@ -4,7 +4,8 @@ import { countOf, readRanges } from "../../../runtime/index-ranges.ts";
 import { arrayAt, type Json, type JsonObject, numberAt, objectAt, stringAt } from "../../../runtime/json.ts";
 import { append } from "../../../runtime/lists.ts";
 import type { FieldError, SentSpec } from "../../job/request/sent.ts";
-import { BATCH_ROLE } from "./batch-spec.ts";
+import { containerNames } from "../containers.ts";
+import { BATCH_ROLE, type BatchSpec, batchSpecOf } from "./batch-spec.ts";
 
 const RULES_MAX = 20;
 const EXIT_CODES_MAX = 255;
@@ -17,11 +18,9 @@ const REPLICA = `spec.replicaSpecs.${BATCH_ROLE}`;
 const FIELDS = "spec.kindSpec";
 
 /** The parts of a job that the rules below ask. */
-type Sent = {
+type Sent = Pick<BatchSpec, "isIndexed" | "completions"> & {
   readonly fields: JsonObject;
   readonly members: number;
-  readonly isIndexed: boolean;
-  readonly completions: number | null;
   readonly restartPolicy: string;
   readonly containers: readonly string[];
 };
@@ -30,18 +29,10 @@ type Sent = {
 export function validateBatch({ replicaSpecs, runPolicy, kindSpec: fields = {} }: SentSpec): readonly FieldError[] {
   const replica = Object.entries(replicaSpecs).find(([role]) => role.toLowerCase() === BATCH_ROLE.toLowerCase())?.[1];
   const members = replica?.replicas ?? 1;
-  const isIndexed = stringAt(fields, "completionMode") === "Indexed";
-  const podSpec = objectAt(replica?.template, "spec");
-  const sent: Sent = {
-    fields,
-    members,
-    isIndexed,
-    completions: numberAt(fields, "completions") ?? (isIndexed ? members : null),
-    restartPolicy: replica?.restartPolicy ?? "Never",
-    containers: ["containers", "initContainers"].flatMap((member) =>
-      arrayAt(podSpec, member).map((one) => stringAt(one, "name") ?? ""),
-    ),
-  };
+  const restartPolicy = replica?.restartPolicy ?? "Never";
+  const { isIndexed, completions } = batchSpecOf(fields, { members, restartPolicy });
+  const containers = containerNames(objectAt(replica?.template, "spec"));
+  const sent: Sent = { fields, members, isIndexed, completions, restartPolicy, containers };
   return [
     ...restartErrors(sent),
     ...limitErrors(sent, runPolicy),

@@ -16,6 +16,7 @@ import { type Registry, UNSERVED_KINDS } from "../registry.ts";
 import { foreignSettings } from "./foreign-settings.ts";
 import { managedBy } from "./managed-by.ts";
 import { inTodaysForm } from "./older-form.ts";
+import { readDeadline, readTtl } from "./read-times.ts";
 import type { SentManifest, SentMetadata } from "./sent-manifest.ts";
 import { SentReader, sentOnly } from "./sent-reader.ts";
 import type { SettingValues } from "./settings.ts";
@@ -319,14 +320,8 @@ function readRunPolicy(reader: SentReader, policy: JsonObject): SentRunPolicy {
       `${at}.cleanPodPolicyAtLimit`,
       CLEAN_POD_POLICIES,
     ),
-    ttlSecondsAfterFinished: reader.wholeNumber(policy["ttlSecondsAfterFinished"], `${at}.ttlSecondsAfterFinished`, {
-      least: 0,
-    }),
-    activeDeadlineSeconds: reader.wholeNumber(policy["activeDeadlineSeconds"], `${at}.activeDeadlineSeconds`, {
-      wide: true,
-      least: 1,
-      most: 3_153_600_000,
-    }),
+    ttlSecondsAfterFinished: readTtl(reader, policy, at),
+    activeDeadlineSeconds: readDeadline(reader, policy, at),
     backoffLimit: reader.wholeNumber(policy["backoffLimit"], `${at}.backoffLimit`, { least: 0 }),
     systemBackoffLimit: reader.wholeNumber(policy["systemBackoffLimit"], `${at}.systemBackoffLimit`, { least: 0 }),
     startBackoffLimit: reader.wholeNumber(policy["startBackoffLimit"], `${at}.startBackoffLimit`, { least: 1 }),

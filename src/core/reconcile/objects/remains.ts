@@ -49,11 +49,12 @@ export function remainsIn(seen: ObservedCluster, { uid, admissions }: Recorded):
   // Admissions that the record does not name may have one number.
   const keyOf = (object: Labelled) =>
     `${object.admission} ${isRecorded(object) ? "recorded" : (object.labels[LABEL.fence] ?? "")}`;
-  const keys = new Map(objects.map((object) => [keyOf(object), object]));
-  return [...keys]
+  const keys = new Map(objects.map((object) => [object, keyOf(object)]));
+  const byKey = new Map(objects.map((object) => [keys.get(object), object]));
+  return [...byKey]
     .sort(([, a], [, b]) => a.admission - b.admission)
     .map(([key, object]) => {
-      const of = (one: Labelled) => keyOf(one) === key;
+      const of = (one: Labelled) => keys.get(one) === key;
       return remainsOfOne({ ...seen, pods }, of, { number: object.admission, isRecorded: isRecorded(object) });
     });
 }
