@@ -99,14 +99,15 @@ export function toNote(
   return { field: requestPath(steps), ...error };
 }
 
-type NamedJob = Pick<SentJob, "name" | "generateName"> & { readonly spec: Pick<SentSpec, "replicaSpecs"> };
+type NamedJob = Pick<SentJob, "name" | "generateName"> & { readonly spec: Pick<SentSpec, "replicaSpecs" | "kindSpec"> };
 
 /** Refuses names of pods that would have to be shortened: pods are found by their names. */
 export function checkPodNames({ name, generateName, spec }: NamedJob, kind: Kind): readonly FieldNote[] {
   const base = wholeName({ name, generateName });
+  const unnamed = { name: "", spec: { kindSpec: spec.kindSpec ?? {}, replicaSpecs: {} } };
   const lengths = Object.entries(spec.replicaSpecs).map(([role, { replicas = 1 }]) => {
     const index = Math.max(0, replicas - 1);
-    const suffix = podName({ job: { name: "" }, kind, role: kind.roleName(role), index });
+    const suffix = podName({ job: unnamed, kind, role: kind.roleName(role), index });
     return { suffix, length: base.length + suffix.length };
   });
   const longest = lengths.sort((a, b) => b.length - a.length)[0];

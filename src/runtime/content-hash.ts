@@ -8,3 +8,8 @@ import { canonicalJson } from "./json.ts";
 export function contentHash(value: unknown): string {
   return createHash("sha256").update(canonicalJson(value)).digest("base64url");
 }
+
+/** The SHA-1 of a text in hexadecimal digits, where another system's names are made of it. It protects nothing. */
+export function sha1Hex(text: string): string {
+  return createHash("sha1").update(text).digest("hex");
+}

@@ -52,7 +52,16 @@ export function listMemoryNodes(
 
 function holdingJob({ uid, namespace, name, createdBy, spec }: Job): HoldingJob {
   const { queue } = spec.runPolicy.schedulingPolicy;
-  return { uid, namespace, name, kind: spec.kind, queue, createdBy, roles: rolesOf(askMembers(spec)) };
+  return {
+    uid,
+    namespace,
+    name,
+    kind: spec.kind,
+    queue,
+    createdBy,
+    kindSpec: spec.kindSpec,
+    roles: rolesOf(askMembers(spec)),
+  };
 }
 
 function cursorOf(key: readonly (string | number)[], order: string): string {

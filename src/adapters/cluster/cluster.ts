@@ -12,7 +12,7 @@ import type { Action, ActOutcome, AnchorEvents } from "../../core/reconcile/deci
 import type { ClaimAction } from "../../core/reconcile/objects/claim.ts";
 import type { ObservedCluster } from "../../core/reconcile/observed.ts";
 import type { Clock } from "../../runtime/clock.ts";
-import { arrayAt, type JsonObject, objectAt, stringAt } from "../../runtime/json.ts";
+import { arrayAt, type JsonObject, objectAt, stringAt, stringMapAt } from "../../runtime/json.ts";
 import { minOf } from "../../runtime/lists.ts";
 import { Actions } from "./actions.ts";
 import type { AllowedHosts } from "./allowed-hosts.ts";
@@ -385,11 +385,12 @@ function groupReflector(
 function nodeFacts(
   { deleting, nodeName }: PodView,
   nodes: Reflector<JsonObject>,
-): Pick<PodView, "nodeGone" | "nodeSilent"> {
+): Pick<PodView, "nodeGone" | "nodeSilent" | "nodeLabels"> {
   if (nodeName === "" || !nodes.synced) return { nodeGone: false, nodeSilent: null };
   const node = nodes.store.get(nodeName);
   if (node === undefined) return { nodeGone: deleting, nodeSilent: null };
-  return { nodeGone: false, nodeSilent: silenceOf(node) };
+  const nodeLabels = stringMapAt(objectAt(node, "metadata"), "labels");
+  return { nodeGone: false, nodeSilent: silenceOf(node), nodeLabels };
 }
 
 /** Kubernetes makes the condition Ready of a node Unknown once the node has not reported for a while. */

@@ -193,9 +193,15 @@ function podsOf(
 ): MessageInitShape<typeof HolderPodSchema>[] {
   if (!isFull || job === undefined || !sight.mayName(job.namespace)) return [];
   const kind = kinds.kindOf(job.kind);
+  const named = { name: job.name, spec: { kindSpec: job.kindSpec, replicaSpecs: {} } };
   return members.map(({ role: label, index }) => {
     const { role = label, requests = {} } = job.roles[label] ?? {};
-    return { name: podName({ job, kind, role, index }), replicaType: role, index, requests: toQuantities(requests) };
+    return {
+      name: podName({ job: named, kind, role, index }),
+      replicaType: role,
+      index,
+      requests: toQuantities(requests),
+    };
   });
 }
 

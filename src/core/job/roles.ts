@@ -2,7 +2,7 @@ import { compareText } from "../../runtime/compare-text.ts";
 import { writeRanges } from "../../runtime/index-ranges.ts";
 import type { Job } from "./job.ts";
 import type { JobSpec } from "./spec.ts";
-import type { Admission, Attempts, JobStatus, MemberEnd, ReplicaKey } from "./status.ts";
+import type { Admission, JobStatus, MemberEnd, ReplicaKey } from "./status.ts";
 
 const ROLE_ORDER = ["chief", "master", "launcher", "evaluator", "ps", "worker"];
 
@@ -22,11 +22,6 @@ export function rolesOf(spec: JobSpec): readonly string[] {
 
 export function replicaKey(role: string, index: number): ReplicaKey {
   return `${role}/${index}`;
-}
-
-/** The part of the work that a member does: that of its index, or a later one after that has ended. */
-export function partOf({ parts }: Pick<Attempts, "parts">, role: string, index: number): number {
-  return parts?.[replicaKey(role, index)] ?? index;
 }
 
 /** The replica type and the index that a key names. */

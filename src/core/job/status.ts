@@ -102,8 +102,19 @@ export type Attempts = {
   readonly failures?: Readonly<Record<ReplicaKey, number>>;
   /** Of kinds with rules: the failures since a part of the work has succeeded. Omitted: none. */
   readonly inRow?: number;
+  /** Of kinds with rules: the restarts of the whole gang. Omitted: there was none. */
+  readonly restarts?: GangRestarts;
   /** The container restarts counted so far, by pod uid. Only for pods that still count. */
   readonly restartsSeen: Readonly<Record<string, number>>;
+};
+
+/** How often a gang has restarted as a whole by the rules of its kind. */
+export type GangRestarts = {
+  readonly all: number;
+  /** Those that count for the limit of the kind. */
+  readonly counted: number;
+  /** The attempt with which the last restart began. No pod starts before those of earlier attempts are gone. */
+  readonly attempt: number;
 };
 
 /** How a member has ended. `FAILED`: for good; a failure that is retried is no end. */
@@ -153,6 +164,8 @@ export type Admission = {
    * scale-down remove its entry. Omitted: none has ended.
    */
   readonly ended?: Readonly<Record<ReplicaKey, MemberEnd>>;
+  /** When members of each replica type could start, for kinds that start them in an order. Omitted: not recorded. */
+  readonly begunMs?: Readonly<Record<string, number>>;
   /** When the last of these ends was recorded. Omitted: none was. */
   readonly lastEndMs?: number;
   /**

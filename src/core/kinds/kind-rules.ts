@@ -24,7 +24,10 @@ export type FailureAction =
   | { readonly kind: "retry"; readonly counts: boolean }
   /** This part of the work has failed for good, and the others go on. */
   | { readonly kind: "endPart" }
-  | { readonly kind: "endJob"; readonly code: string; readonly message: string };
+  /** No part of its group is tried again: `judge` decides what follows from the code and the message. */
+  | { readonly kind: "endGroup"; readonly code: string; readonly message: string }
+  /** The whole gang starts again, although the failure counts for no limit of the kind. */
+  | { readonly kind: "restartGang" };
 
 /** One member of a gang, as the rules of its kind see it. */
 export type MemberState = {
@@ -35,6 +38,10 @@ export type MemberState = {
   readonly active: boolean;
   /** True: that pod runs. */
   readonly running: boolean;
+  /** True: that pod is ready. */
+  readonly ready: boolean;
+  /** The labels of the node that the pod is bound to. Null: it is bound to none that is known. */
+  readonly nodeLabels: Readonly<Record<string, string>> | null;
   /** The container restarts of that pod. */
   readonly restarts: number;
 };
@@ -42,21 +49,45 @@ export type MemberState = {
 /** A part of the work that has ended for good. */
 export type PartEnd = { readonly role: string; readonly index: number; readonly end: MemberEnd };
 
+/** How often a part of the work has failed, of the failures that count. */
+export type PartFailures = { readonly role: string; readonly index: number; readonly count: number };
+
+/** A failure after which a group of the work is not tried again. */
+export type GroupFailure = {
+  readonly role: string;
+  /** The part that has failed. */
+  readonly index: number;
+  readonly code: string;
+  readonly message: string;
+};
+
 /** A gang, as the rules of its kind see it. */
 export type GangState = {
+  readonly jobName: string;
   readonly spec: JobSpec;
+  readonly nowMs: number;
   /** In the order of replica types, then of members. */
   readonly members: readonly MemberState[];
   /** In the order of replica types, then by index. Ends under earlier admissions too. */
   readonly ends: readonly PartEnd[];
   /** How many failures have counted. */
   readonly failures: number;
+  /** How often parts of the work have failed and counted since the gang last restarted as a whole. Omitted: never. */
+  readonly partFailures: readonly PartFailures[];
+  /** Those of this moment. */
+  readonly groupFailures: readonly GroupFailure[];
+  /** When the members of a replica type could start under this admission, for kinds that say `startsInOrder`. */
+  readonly begunMs: Readonly<Record<string, number>>;
+  /** How often the gang has restarted as a whole by a verdict that counts. */
+  readonly restarts: number;
 };
 
 /** The state of a job by the rules of its kind. Null: it stays as it is. */
 export type RuleVerdict =
   | null
   | { readonly kind: "running" }
+  /** The whole gang starts again, and nothing of what it has done counts. `counts`: for `restarts`. */
+  | { readonly kind: "restart"; readonly counts: boolean; readonly message: string }
   | { readonly kind: "succeeded"; readonly message: string }
   /** `code`: CamelCase, the code of the job's failure. */
   | { readonly kind: "failed"; readonly code: string; readonly message: string };
@@ -64,10 +95,25 @@ export type RuleVerdict =
 /** A failure after which a member waits. */
 export type RetriedFailure = {
   readonly spec: JobSpec;
+  readonly role: string;
   /** Failures of the gang since a part of the work has succeeded. */
   readonly inRow: number;
   /** How often this part of the work has failed, of the failures that count; at least 1. */
   readonly failed: number;
+  /** The same of all parts of its group. */
+  readonly failedInGroup: number;
+};
+
+/**
+ * How the work of a replica type is divided: into groups of equal size, such as the child jobs of a JobSet, each with
+ * members of its own, which do its parts. Members and parts are numbered through all groups.
+ */
+export type Work = {
+  readonly groups: number;
+  /** Of one group. */
+  readonly members: number;
+  /** Of one group. */
+  readonly parts: number;
 };
 
 /**
@@ -81,6 +127,9 @@ export type KindRules = {
   /** True for members that may start now. Members that may not are not missed. */
   readonly mayStart: (gang: GangState) => (member: MemberState) => boolean;
   readonly retryDelayMs: (failure: RetriedFailure) => number;
-  /** How many parts the work of a replica type has. Null: as many as it has members. */
-  readonly partsOf: (spec: JobSpec, role: string) => number | null;
+  readonly workOf: (spec: Pick<JobSpec, "kindSpec" | "replicaSpecs">, role: string) => Work;
+  /** True: it is recorded when the members of each replica type could start. Omitted: it is not. */
+  readonly startsInOrder?: (spec: JobSpec) => boolean;
+  /** When `judge` may say something else although nothing happens. Null, or omitted: never. */
+  readonly recheckAtMs?: (gang: GangState) => number | null;
 };

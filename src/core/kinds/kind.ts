@@ -3,6 +3,7 @@ import type { KindDefaults } from "../job/request/defaults.ts";
 import type { FieldError, SentSpec } from "../job/request/sent.ts";
 import type { JobSpec } from "../job/spec.ts";
 import type { PodIdentity } from "../pods/build/pod-identity.ts";
+import type { PodPlacing } from "../pods/build/pod-placing.ts";
 import type { KindRules } from "./kind-rules.ts";
 import type { ReadSpec } from "./manifest/read-spec.ts";
 
@@ -43,6 +44,10 @@ export type Replica = Gang & {
   readonly attempt?: number;
   /** How many attempts at this part of the work have failed and counted. Omitted: none. */
   readonly failures?: number;
+  /** How often the gang has restarted as a whole by the rules of its kind. Omitted: never. */
+  readonly restarts?: number;
+  /** The labels of the node that the pod of another part is bound to. Omitted, or null: none that is known. */
+  readonly nodeLabelsOf?: (part: number) => Readonly<Record<string, string>> | null;
 };
 
 /** An environment variable with its value, or with the source that Kubernetes reads it from. */
@@ -70,6 +75,16 @@ export type ClusterSpec = PodIdentity & {
   >;
   /** The service account of a pod whose template names none. */
   readonly serviceAccount?: string;
+  /** Which nodes may take the pod, beside what its template says. */
+  readonly placing?: PodPlacing;
+};
+
+/** A headless service of a whole gang, which gives its pods DNS names below its own. */
+export type GangService = {
+  readonly name: string;
+  /** Labels of the pods, beside those of the admission. */
+  readonly selector: Readonly<Record<string, string>>;
+  readonly publishNotReadyAddresses: boolean;
 };
 
 /** The counts of one replica type, from which a kind decides its verdict. */
@@ -98,6 +113,9 @@ export type OlderForm = {
 
 /** The state of a job as its replicas show it. Null: unchanged. */
 export type Verdict = "running" | "succeeded" | "failed" | null;
+
+/** What the names of a job's pods are made of. */
+export type NamedJob = { readonly name: string; readonly spec: Pick<JobSpec, "kindSpec"> };
 
 /**
  * A kind of job: everything that differs between PyTorchJob, TFJob, Job and others. All functions are pure: the same
@@ -155,6 +173,8 @@ export type Kind = {
    * on the members, a config map must depend on them too.
    */
   readonly objects: (gang: Gang) => readonly JsonObject[];
+  /** The headless service of the whole gang. Null, or omitted: there is none. */
+  readonly service?: (gang: Gang) => GangService | null;
   /**
    * The init containers that `clusterSpec` adds to the pods of a replica type, with their resources alone: the planner
    * counts them. Omitted: it adds none, or they request nothing to speak of.
@@ -162,8 +182,11 @@ export type Kind = {
   readonly countedInit?: (spec: JobSpec, role: string) => readonly JsonObject[];
   /** True for the pod that gets the label `training.kubeflow.org/job-role: master`. */
   readonly isMaster: (members: Readonly<Record<string, number>>, role: string, index: number) => boolean;
-  /** The name of a member's pod. Omitted: made of the names of job and replica type, and of the index. */
-  readonly podName?: (jobName: string, role: string, index: number) => string;
+  /**
+   * The name of the pod that does a part of the work. Omitted: made of the names of job and replica type, and of the
+   * index.
+   */
+  readonly podName?: (job: NamedJob, role: string, part: number) => string;
   /** Omitted: `verdict`, restart policies and the budgets of the run policy decide. */
   readonly rules?: KindRules;
   /** The replica types of a job that may grow and shrink while it runs, with their bounds. Omitted: none. */

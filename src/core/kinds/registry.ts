@@ -7,6 +7,7 @@ import { isJsonObject } from "../../runtime/json.ts";
 import { batchJob } from "./batch/batch-job.ts";
 import { checkKind } from "./check-kind.ts";
 import { guarded } from "./guarded.ts";
+import { jobSet } from "./jobset/jobset.ts";
 import type { Kind } from "./kind.ts";
 import { caffe2Job } from "./kubeflow/caffe2-job.ts";
 import { jaxJob } from "./kubeflow/jax-job.ts";
@@ -21,7 +22,7 @@ import type { PluginEntry } from "./plugin.ts";
 /** The kinds of Gangway itself, in the order of lists. */
 export const OWN_ENTRY: PluginEntry = {
   id: "gangway",
-  kinds: [pytorchJob, tfJob, mpiJob, xgboostJob, paddleJob, jaxJob, caffe2Job, plainJob, batchJob],
+  kinds: [pytorchJob, tfJob, mpiJob, xgboostJob, paddleJob, jaxJob, caffe2Job, plainJob, batchJob, jobSet],
 };
 
 export const KINDS: readonly Kind[] = OWN_ENTRY.kinds;

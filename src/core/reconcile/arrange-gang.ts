@@ -5,10 +5,11 @@
 import { compareText } from "../../runtime/compare-text.ts";
 import type { Job } from "../job/job.ts";
 import { LABEL } from "../job/labels.ts";
-import { keptMembers, partOf, replicaKey, rolesOf } from "../job/roles.ts";
+import { keptMembers, replicaKey, rolesOf } from "../job/roles.ts";
 import type { Admission, Attempts, MemberEnd, ReplicaKey } from "../job/status.ts";
 import type { Kind } from "../kinds/kind.ts";
 import { podName } from "../kinds/pod-name.ts";
+import { partOf } from "../kinds/work.ts";
 import { delaysPods, type GangScheduler, gangSchedulerOf } from "../pods/build/pod-group.ts";
 import type { PodView } from "../pods/read/pod-view.ts";
 import type { Inputs } from "./decision-draft.ts";
@@ -166,7 +167,7 @@ type SlotPods = {
 
 function slotOf({ job, kind, admission, role, index, pods, byName, lost }: SlotPods): Slot {
   const key = replicaKey(role, index);
-  const part = partOf(job.status.attempts, role, index);
+  const part = partOf({ job, kind }, role, index);
   const attempt = attemptOf(job.status.attempts, key);
   const name = podName({ job, kind, role, index });
   const [pod = null] = [

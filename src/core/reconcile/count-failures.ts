@@ -18,8 +18,8 @@ import type { Slot } from "./arrange-gang.ts";
 import { countSystem } from "./count-system.ts";
 import type { Inputs } from "./decision-draft.ts";
 import type { JudgedSlot } from "./judge-pods.ts";
-import { actionOf, countByRules, deletedFailure } from "./kind-rules.ts";
 import { failedForGood, hasSucceeded, type SlotFailure } from "./member-ends.ts";
+import { actionOf, countByRules, deletedFailure } from "./rules/kind-rules.ts";
 
 const BACKOFF = { firstMs: 10_000, longestMs: 360_000 };
 /** The longest backoff of a replica, or of an attempt of a job without pods. */
@@ -36,7 +36,7 @@ export function newFailures(slots: readonly JudgedSlot[], inputs: Inputs): reado
       // The end of a member was counted when it was recorded.
       if (slot.ended !== null) return [];
       const action = actionOf(rules, { slot, pod, failure }, inputs);
-      return [{ slot, pod, failure, action, retried: action.kind === "retry" }];
+      return [{ slot, pod, failure, action, retried: action.kind === "retry" || action.kind === "restartGang" }];
     }
     const policy = inputs.job.spec.replicaSpecs[slot.role]?.restartPolicy ?? "Never";
     return [{ slot, pod, failure, retried: isRetried({ policy, failure, exitCode: exitCodeIn(slot, inputs) }) }];

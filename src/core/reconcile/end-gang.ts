@@ -6,28 +6,30 @@
 
 import { isInterruptible } from "../job/interruptible.ts";
 import type { Attempts, Failure, GangAdmission } from "../job/status.ts";
-import type { KindRules, RuleVerdict } from "../kinds/kind-rules.ts";
+import type { KindRules } from "../kinds/kind-rules.ts";
 import { POD_BYTES_MAX } from "../pods/pod-size.ts";
 import type { Slot } from "./arrange-gang.ts";
 import { countFailures, roleStates } from "./count-failures.ts";
 import { type Draft, type Inputs, reasonOf } from "./decision-draft.ts";
 import { failureWithoutPod, finishJob } from "./finish-job.ts";
-import { gangState } from "./kind-rules.ts";
 import type { SlotFailure } from "./member-ends.ts";
 import type { TooLargePod } from "./objects/sync-objects.ts";
-import { keepEnds } from "./work-parts.ts";
+import { gangState } from "./rules/kind-rules.ts";
+import { keepEnds } from "./rules/work-parts.ts";
 
 /** How many pods a message names. */
 const NAMES_MAX = 5;
 
+type Ending = {
+  readonly admission: GangAdmission;
+  readonly slots: readonly Slot[];
+  readonly failures: readonly SlotFailure[];
+};
+
 /**
  * Ends the job if its kind's verdict on the replicas is an end, or if a failure is permanent. Returns true if it did.
  */
-export function endByVerdict(
-  draft: Draft,
-  inputs: Inputs,
-  of: { readonly slots: readonly Slot[]; readonly failures: readonly SlotFailure[] },
-): boolean {
+export function endByVerdict(draft: Draft, inputs: Inputs, of: Ending): boolean {
   const { job, kind } = inputs;
   if (kind.rules !== undefined) return endByRules(draft, inputs, { ...of, rules: kind.rules });
   const verdict = kind.verdict(roleStates(of.slots, of.failures, inputs), job.spec.kindSpec);
@@ -42,16 +44,13 @@ export function endByVerdict(
 }
 
 /** The same for a kind with rules of its own. */
-function endByRules(
-  draft: Draft,
-  inputs: Inputs,
-  of: { readonly slots: readonly Slot[]; readonly failures: readonly SlotFailure[]; readonly rules: KindRules },
-): boolean {
-  const { job } = inputs;
-  const { slots, failures, rules } = of;
+function endByRules(draft: Draft, inputs: Inputs, of: Ending & { readonly rules: KindRules }): boolean {
+  const { job, nowMs } = inputs;
+  const { admission, slots, failures, rules } = of;
   const { attempts, last } = countFailures(slots, failures, inputs);
-  const verdict = endOfJob(failures) ?? rules.judge(gangState(slots, { rules, job, attempts, failures }));
-  if (verdict !== null && verdict.kind !== "running") keepEnds(draft, inputs, { slots, failures, rules });
+  const verdict = rules.judge(gangState(slots, { rules, job, admission, nowMs, attempts, failures }));
+  const isEnd = verdict?.kind === "succeeded" || verdict?.kind === "failed";
+  if (isEnd) keepEnds(draft, inputs, { slots, failures, rules });
   if (verdict?.kind === "succeeded") {
     const message = `${job.spec.kind} ${job.name} successfully completed: ${verdict.message}.`;
     finishJob(draft, inputs, { phase: "SUCCEEDED", message });
@@ -74,14 +73,6 @@ function endByRules(
     permanent.map((one) => ({ ...one, retried: false })),
   );
   return true;
-}
-
-/** The failure that ends the job by itself. Null: none does. */
-function endOfJob(failures: readonly SlotFailure[]): RuleVerdict {
-  for (const { action } of failures) {
-    if (action?.kind === "endJob") return { kind: "failed", code: action.code, message: action.message };
-  }
-  return null;
 }
 
 /** Ends the job if its cluster has refused a pod for good and the job still needs that pod. Returns true if it did. */

@@ -5,7 +5,14 @@
 
 import type { JobEvent } from "../job/event.ts";
 import { memberOf } from "../job/roles.ts";
-import { isTerminal, type MemberEnd, type PodFacts, type PodPhases, type ReplicaStatus } from "../job/status.ts";
+import {
+  type GangAdmission,
+  isTerminal,
+  type MemberEnd,
+  type PodFacts,
+  type PodPhases,
+  type ReplicaStatus,
+} from "../job/status.ts";
 import { PODS_TOLD_MAX, type TaskPhase } from "../job/task-info.ts";
 import type { KindRules } from "../kinds/kind-rules.ts";
 import { podFacts } from "../pods/read/pod-facts.ts";
@@ -15,8 +22,8 @@ import { exitCodeIn, isActive, roleStates } from "./count-failures.ts";
 import { changeCondition, type Draft, type Inputs, reasonOf } from "./decision-draft.ts";
 import { failedText } from "./end-gang.ts";
 import type { JudgedArrangement, JudgedSlot } from "./judge-pods.ts";
-import { endsOf, gangState } from "./kind-rules.ts";
 import { hasSucceeded, type SlotFailure } from "./member-ends.ts";
+import { endsOf, gangState } from "./rules/kind-rules.ts";
 
 /** Writes how many pods are active or have ended, and the phases of the first pods. */
 export function showPods(
@@ -183,15 +190,17 @@ function newlyFailed(failures: readonly SlotFailure[], { job }: Inputs): readonl
   return failures.filter(isNew);
 }
 
+type Progress = {
+  readonly admission: GangAdmission;
+  readonly arranged: Arrangement;
+  readonly failures: readonly SlotFailure[];
+};
+
 /**
  * Shows Restarting from a counted failure until the failed pods are gone, otherwise Running once the kind says so.
  * PodsReady is True while every member is ready or has succeeded.
  */
-export function showProgress(
-  draft: Draft,
-  inputs: Inputs,
-  of: { readonly arranged: Arrangement; readonly failures: readonly SlotFailure[] },
-): void {
+export function showProgress(draft: Draft, inputs: Inputs, of: Progress): void {
   const { slots } = of.arranged;
   const retried = of.failures.filter((failure) => failure.retried);
   const isPast = (pod: PodView) => pod.deleting || (inputs.kind.rules !== undefined && pod.phase === "Succeeded");
@@ -205,12 +214,13 @@ export function showProgress(
 function isRunning(
   { status: { attempts } }: Draft,
   inputs: Inputs,
-  { arranged, failures }: { readonly arranged: Arrangement; readonly failures: readonly SlotFailure[] },
+  { admission, arranged, failures }: Progress,
 ): boolean {
-  const { job, kind } = inputs;
+  const { job, kind, nowMs } = inputs;
   const { rules } = kind;
   if (rules !== undefined) {
-    return rules.judge(gangState(arranged.slots, { rules, job, attempts, failures: [] }))?.kind === "running";
+    const known = { rules, job, admission, nowMs, attempts, failures: [] };
+    return rules.judge(gangState(arranged.slots, known))?.kind === "running";
   }
   return kind.verdict(roleStates(arranged.slots, failures, inputs), job.spec.kindSpec) === "running";
 }

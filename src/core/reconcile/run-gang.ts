@@ -11,7 +11,6 @@ import { endByBudget, endByRefusal, endBySize, endByVerdict } from "./end-gang.t
 import { endByDeadline } from "./finish-job.ts";
 import { exitEvents, showPods, showProgress } from "./gang-status.ts";
 import { awaitGrace, judgePods } from "./judge-pods.ts";
-import { waitingKeys } from "./kind-rules.ts";
 import { failedForGood, noteEnds } from "./member-ends.ts";
 import { noteMinimum } from "./note-minimum.ts";
 import { syncObjects } from "./objects/sync-objects.ts";
@@ -19,9 +18,11 @@ import { restartGrown } from "./partial-gang.ts";
 import { showProblems } from "./problems/show-problems.ts";
 import { requestRepair } from "./repair-placement.ts";
 import { returnTokens, undoForRestart } from "./return-tokens.ts";
+import { restartByRules } from "./rules/restart-gang.ts";
+import { noteWaiting } from "./rules/waiting-members.ts";
+import { goOnWithWork } from "./rules/work-parts.ts";
 import { giveUpMembers } from "./scale-down.ts";
 import { undoAdmission } from "./undo/undo-admission.ts";
-import { doubleKeys, goOnWithWork } from "./work-parts.ts";
 
 /**
  * Brings a live admission of a gang forward: starts it, judges its pods, counts their failures, ends or undoes it, and
@@ -45,21 +46,25 @@ export function runGang(draft: Draft, inputs: Inputs, live: Admission): void {
   showPods(draft, inputs, { admission, arranged: seen, failures });
   append(draft.events, exitEvents({ slots: seen.slots, failures }, inputs));
   if (endJob(draft, inputs, { admission, slots: seen.slots, failures })) return;
-  const told = restartGrown(draft, inputs, { admission, slots: seen.slots });
-  const counted = { ...inputs.job, status: draft.status };
-  const placed = arrangeGang({ ...inputs, job: counted }, told);
+  const anew = restartByRules(draft, inputs, { admission, slots: seen.slots, failures });
+  const told = restartGrown(draft, inputs, { admission: anew ?? admission, slots: seen.slots });
+  const counted = { ...inputs, job: { ...inputs.job, status: draft.status } };
+  const placed = arrangeGang(counted, told);
   const arranged = judgePods(placed, inputs);
   showPods(draft, inputs, { admission, arranged, failures });
-  showProgress(draft, inputs, { arranged, failures });
+  showProgress(draft, counted, { admission: told, arranged, failures });
+  const left = anew === null ? failures : [];
   const { byReplica: before } = inputs.job.status.attempts;
-  const noted = noteEnds(draft, inputs, { admission: told, slots: arranged.slots, failures, before });
-  const ended = goOnWithWork(draft, inputs, { admission: noted, slots: arranged.slots, failures });
+  const noted = noteEnds(draft, inputs, { admission: told, slots: arranged.slots, failures: left, before });
+  const ended = goOnWithWork(draft, counted, { admission: noted, slots: arranged.slots, failures: left });
   if (undoForRestart(draft, inputs, { admission: ended, arranged })) return;
-  const ends = returnTokens(draft, inputs, { admission: ended, placed });
-  const held = waitingKeys(arranged.slots, { ...inputs, attempts: draft.status.attempts });
-  const waiting = new Set([...held, ...(inputs.kind.rules === undefined ? [] : doubleKeys(arranged.slots))]);
-  const over = failedForGood(arranged.slots, failures).length + waiting.size;
-  const going = noteMinimum(draft, inputs, { admission: ends, arranged, over });
+  const returned = returnTokens(draft, inputs, { admission: ended, placed });
+  const { admission: begun, keys: waiting } = noteWaiting(draft, inputs, {
+    admission: returned,
+    slots: arranged.slots,
+  });
+  const over = failedForGood(arranged.slots, left).length + waiting.size;
+  const going = noteMinimum(draft, inputs, { admission: begun, arranged, over });
   if (undoAdmission(draft, inputs, { admission: going, arranged })) return;
   giveUpMembers(draft, inputs, { admission: going, arranged });
   requestRepair(draft, inputs, { admission: going, slots: arranged.slots });

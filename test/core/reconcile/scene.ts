@@ -8,7 +8,7 @@ import type { Observed } from "../../../src/core/reconcile/observed.ts";
 import { reconcile } from "../../../src/core/reconcile/reconcile.ts";
 import { objectAt } from "../../../src/runtime/json.ts";
 import { OWN_KINDS } from "../../support/kinds.ts";
-import { admit, CONFIG, jobOf, podStatus, recorded, START_MS, TinyCluster, template } from "./world.ts";
+import { admit, CONFIG, jobOf, podStatus, recorded, START_MS, TinyCluster, template, withNodeLabels } from "./world.ts";
 
 export const pytorch = (
   runPolicy: SentRunPolicy = {},
@@ -32,6 +32,9 @@ export class Scene {
   /** True: nothing is known of the cluster. */
   isLost = false;
 
+  /** The labels of nodes by name. */
+  readonly nodeLabels = new Map<string, Readonly<Record<string, string>>>();
+
   readonly container: string;
 
   constructor(sent: SentSpec, container = "pytorch") {
@@ -41,7 +44,8 @@ export class Scene {
 
   /** Nothing while the cluster is lost. */
   observe(): Observed {
-    return this.isLost ? [] : [this.cluster.observe({ nowMs: this.nowMs, lagMs: 0 })];
+    if (this.isLost) return [];
+    return [withNodeLabels(this.cluster.observe({ nowMs: this.nowMs, lagMs: 0 }), this.nodeLabels)];
   }
 
   step(): Decision {

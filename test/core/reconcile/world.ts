@@ -250,6 +250,18 @@ export class TinyCluster {
   }
 }
 
+/** What is seen of a cluster, whose nodes have these labels. */
+export function withNodeLabels(
+  seen: Observed[number],
+  nodes: ReadonlyMap<string, Readonly<Record<string, string>>>,
+): Observed[number] {
+  const pods = seen.pods.map((pod) => {
+    const nodeLabels = nodes.get(pod.nodeName);
+    return nodeLabels === undefined ? pod : { ...pod, nodeLabels };
+  });
+  return { ...seen, pods };
+}
+
 function thingOf(action: { readonly kind: string; readonly manifest: JsonObject }): Thing["kind"] {
   if (action.kind === "createAnchor") return "anchor";
   if (action.kind === "createPod") return "pod";

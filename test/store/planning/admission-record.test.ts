@@ -25,6 +25,7 @@ const WHOLE: Required<Admission> = {
   flavorLabels: { "nvidia.com/gpu": { "gangway.dev/gpu": "h100" } },
   state: "live",
   ended: { "Worker/0": "SUCCEEDED", "Worker/3": "FAILED" },
+  begunMs: { Worker: NOW + 1 },
   lastEndMs: NOW + 2,
   returned: { Worker: [0, 3] },
   abandonedMs: NOW + 3,

@@ -5,6 +5,7 @@ import { SERVICE_KIND, TASK_ENDS } from "./sim-service.ts";
 import { GPU } from "./world.ts";
 
 const BATCH = "Job.v1.batch";
+const SET = "JobSet";
 
 /** A job with pods in one of these queues. `small`: so many fit that it matters which ones run. */
 export function randomJob(
@@ -22,8 +23,9 @@ export function randomJob(
     "sim.gangway.dev/exit-code": pick(random, ["0", "0", "0", "1", "137,0", "137,137,1"]),
   };
   const resources = gpus === 0 ? { requests: { cpu: "1" } } : { limits: { [GPU]: String(gpus) } };
-  const kind = pick(random, ["Job", "PyTorchJob", "TFJob", "MPIJob", BATCH]);
-  const isBatch = kind === BATCH;
+  const kind = pick(random, ["Job", "PyTorchJob", "TFJob", "MPIJob", BATCH, SET]);
+  const isBatch = kind === BATCH || kind === SET;
+  const count = isGangOfFour ? 4 + Math.floor(random() * 2) : replicas;
   const container = {
     name: { PyTorchJob: "pytorch", TFJob: "tensorflow", MPIJob: "mpi" }[kind] ?? "main",
     image: "trainer",
@@ -40,14 +42,16 @@ export function randomJob(
       kind,
       // The workers of these jobs may come and go while the job runs.
       ...(kind === "TFJob" && random() < 0.6 ? { kindSpec: { enableDynamicWorker: true } } : {}),
-      ...(isBatch ? { kindSpec: batchFields(random, isGangOfFour ? 5 : replicas) } : {}),
+      ...(kind === BATCH ? { kindSpec: batchFields(random, isGangOfFour ? 5 : replicas) } : {}),
+      ...(kind === SET ? { kindSpec: setFields(random, count) } : {}),
       priority: Math.floor(random() * 3),
       replicaSpecs: {
         ...(kind === "MPIJob" ? { Launcher: { template } } : {}),
         // Members that end long before the others.
         ...(kind === "Job" && at % 2 === 1 ? { Early: earlyRole(template) } : {}),
-        Worker: {
-          replicas: isGangOfFour ? 4 + Math.floor(random() * 2) : replicas,
+        ...(kind === SET ? { driver: { replicas: 1, restartPolicy: "Never" as const, template } } : {}),
+        [kind === SET ? "workers" : "Worker"]: {
+          replicas: count,
           restartPolicy: pick(random, isBatch ? ["Never", "OnFailure"] : ["ExitCode", "Never", "OnFailure"]),
           template,
         },
@@ -77,6 +81,27 @@ function batchFields(random: () => number, members: number): JsonObject {
     { completions: members + 1 },
     { backoffLimit: 1 },
   ]);
+}
+
+/** Child jobs of one pod each, and a driver that may start before, with or after them. */
+function setFields(random: () => number, members: number): JsonObject {
+  const child = { parallelism: 1, completions: 1, backoffLimit: pick(random, [0, 1]) };
+  const failurePolicy = pick(random, [
+    {},
+    { maxRestarts: 2 },
+    { maxRestarts: 0, rules: [{ action: "RestartJobSetAndIgnoreMaxRestarts", targetReplicatedJobs: ["driver"] }] },
+  ]);
+  const order = pick(random, [{}, { startupPolicy: { startupPolicyOrder: "InOrder" } }]);
+  const dependsOn = Object.keys(order).length > 0 ? [] : pick(random, [[], [{ name: "workers", status: "Ready" }]]);
+  return {
+    failurePolicy,
+    ...order,
+    successPolicy: pick(random, [{}, { targetReplicatedJobs: ["driver"] }]),
+    replicatedJobs: [
+      { name: "workers", replicas: members, template: { spec: child } },
+      { name: "driver", dependsOn, template: { spec: child } },
+    ],
+  };
 }
 
 /** Two members of the same size, which succeed after a second. */

@@ -172,7 +172,8 @@ async function holdingJobs(executor: Executor, nodes: readonly ListedNode[]): Pr
 }
 
 const JOBS = `
-select uid, namespace, name, kind, queue, created_by as "createdBy", ask_hash as hash
+select uid, namespace, name, kind, queue, created_by as "createdBy", ask_hash as hash,
+       spec->'kindSpec' as "kindSpec"
   from jobs where uid = any($1::uuid[])`;
 
 const ASKS = "select hash, ask from asks where hash = any($1::text[])";

@@ -1,4 +1,5 @@
 /** One page of nodes, as a list asks for it and the API shows it. */
+import type { JsonObject } from "../../../runtime/json.ts";
 import type { AskMembers } from "../../plan/model/ask.ts";
 import type { BoundMember, ClusterFlavor, NodeCapacity } from "../../plan/model/snapshot.ts";
 import type { Resources } from "../../pods/resources.ts";
@@ -37,6 +38,7 @@ export type HoldingJob = {
   readonly kind: string;
   readonly queue: string;
   readonly createdBy: string;
+  readonly kindSpec: JsonObject;
   /** The replica types by their names in lower case, as pods carry them. Empty: not known. */
   readonly roles: Readonly<Record<string, { readonly role: string; readonly requests: Resources }>>;
 };

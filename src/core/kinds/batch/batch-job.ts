@@ -1,10 +1,10 @@
 import type { JobSpec } from "../../job/spec.ts";
-import { containerNames, podSpecOf } from "../containers.ts";
-import type { ClusterSpec, EnvVar, Kind, Replica, RoleBounds } from "../kind.ts";
-import type { KindRules } from "../kind-rules.ts";
+import type { ClusterSpec, Kind, Replica, RoleBounds } from "../kind.ts";
+import type { KindRules, Work } from "../kind-rules.ts";
 import { kindSpecSchema } from "../kind-spec.ts";
 import { boundedRoleName } from "../kubeflow/role-name.ts";
 import { everyoneVerdict } from "../verdicts.ts";
+import { batchIdentity, failureCounts } from "./batch-pods.ts";
 import { BATCH_FIELDS } from "./batch-schema.ts";
 import { BATCH_ROLE, type BatchSpec, batchSpecOf } from "./batch-spec.ts";
 import { judgeBatch, mayStartIn, retryDelayMs } from "./judge-batch.ts";
@@ -15,23 +15,12 @@ import { validateBatch } from "./validate-batch.ts";
 const NAME = "Job.v1.batch";
 const ROLES: readonly RoleBounds[] = [{ name: BATCH_ROLE, min: 1, max: null }];
 
-/** Labels and annotations of the Job controller. */
-const LABEL = {
-  jobName: "batch.kubernetes.io/job-name",
-  controllerUid: "batch.kubernetes.io/controller-uid",
-  index: "batch.kubernetes.io/job-completion-index",
-  failures: "batch.kubernetes.io/job-index-failure-count",
-  ignoredFailures: "batch.kubernetes.io/job-index-ignored-failure-count",
-  oldJobName: "job-name",
-  oldControllerUid: "controller-uid",
-} as const;
-
 const RULES: KindRules = {
   onFailure: (pod) => judgeFailure(batchOf(pod.spec), pod),
   judge: (gang) => judgeBatch(batchOf(gang.spec), gang),
   mayStart: (gang) => mayStartIn(batchOf(gang.spec), gang),
   retryDelayMs: ({ spec, ...failure }) => retryDelayMs(batchOf(spec), failure),
-  partsOf: (spec) => batchOf(spec).completions,
+  workOf,
 };
 
 /** Kubernetes' Job, whose pods Gangway makes itself. Source: the Job controller of Kubernetes 1.36. */
@@ -81,12 +70,20 @@ export const batchJob: Kind = {
   objects: () => [],
   isMaster: () => false,
   verdict: everyoneVerdict,
-  podName: (jobName, _role, index) => `${jobName}-${index}`,
+  podName: ({ name }, _role, part) => `${name}-${part}`,
   rules: RULES,
   elasticRoles: (spec) => [{ name: BATCH_ROLE, min: 1, max: fixedCompletions(spec) }],
 };
 
-function batchOf({ kindSpec, replicaSpecs }: JobSpec): BatchSpec {
+/** Without completions, each member does one part. */
+function workOf(spec: WorkedSpec): Work {
+  const members = spec.replicaSpecs[BATCH_ROLE]?.replicas ?? 0;
+  return { groups: 1, members, parts: batchOf(spec).completions ?? members };
+}
+
+type WorkedSpec = Pick<JobSpec, "kindSpec" | "replicaSpecs">;
+
+function batchOf({ kindSpec, replicaSpecs }: WorkedSpec): BatchSpec {
   const { replicas: members = 0, restartPolicy } = replicaSpecs[BATCH_ROLE] ?? {};
   return batchSpecOf(kindSpec, { members, restartPolicy });
 }
@@ -100,38 +97,15 @@ function fixedCompletions(spec: JobSpec): number | null {
 function clusterSpec(replica: Replica): ClusterSpec {
   const { jobName, jobUid, index } = replica;
   const { isIndexed } = batchOf(replica.spec);
-  const labels = {
-    [LABEL.jobName]: jobName,
-    [LABEL.controllerUid]: jobUid,
-    [LABEL.oldJobName]: jobName,
-    [LABEL.oldControllerUid]: jobUid,
-  };
-  if (!isIndexed) return { env: {}, initContainers: [], labels };
-  return {
-    env: {},
-    defaultEnv: Object.fromEntries(
-      containerNames(podSpecOf(replica, replica.role)).map((name) => [name, [INDEX_VARIABLE]]),
-    ),
-    initContainers: [],
-    labels: { ...labels, [LABEL.index]: String(index) },
-    annotations: { [LABEL.index]: String(index), ...failureCounts(replica) },
-    hostname: `${jobName}-${index}`,
-  };
+  const pod = batchIdentity(replica, { jobName, jobUid, isIndexed, index });
+  return isIndexed ? { ...pod, annotations: { ...pod.annotations, ...countsOf(replica) } } : pod;
 }
 
-const INDEX_VARIABLE: EnvVar = {
-  name: "JOB_COMPLETION_INDEX",
-  valueFrom: { fieldRef: { fieldPath: `metadata.labels['${LABEL.index}']` } },
-};
-
 /** Where failures are counted by index, the pod knows how many there were. */
-function failureCounts({ spec, members, attempt = 1, failures = 0 }: Replica): Readonly<Record<string, string>> {
+function countsOf({ spec, members, attempt = 1, failures = 0 }: Replica): Readonly<Record<string, string>> {
   const { backoffLimitPerIndex, completions } = batchOf(spec);
   if (backoffLimitPerIndex === null) return {};
   // A member that does one part after the other has attempts at each.
   const ignored = (completions ?? 0) > (members[BATCH_ROLE] ?? 0) ? 0 : attempt - 1 - failures;
-  return {
-    [LABEL.failures]: String(failures),
-    ...(ignored > 0 ? { [LABEL.ignoredFailures]: String(ignored) } : {}),
-  };
+  return failureCounts(failures, ignored);
 }

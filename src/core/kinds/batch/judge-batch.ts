@@ -9,10 +9,12 @@ const REACHED = "Reached expected number of succeeded pods";
 const BACKOFF = { firstMs: 10_000, longestMs: 600_000 };
 
 /** What is known of one batch Job. */
-type BatchState = Pick<GangState, "members" | "ends" | "failures">;
+export type BatchState = Pick<GangState, "members" | "ends" | "failures" | "groupFailures">;
 
 /** The first of these that holds ends the Job, with the words of Kubernetes. Source: `syncJob` of Kubernetes. */
 export function judgeBatch(batch: BatchSpec, state: BatchState): RuleVerdict {
+  const [byRule] = state.groupFailures;
+  if (byRule !== undefined) return { kind: "failed", code: byRule.code, message: byRule.message };
   return (
     pastLimit(batch, state) ??
     failedIndexes(batch, state) ??

@@ -5,23 +5,29 @@ import type { BatchSpec, FailureRule } from "./batch-spec.ts";
 export const POD_FAILURE_POLICY = "PodFailurePolicy";
 
 /**
- * The first rule that matches decides. Without one, the failure counts, unless the platform ended the pod. Source:
+ * What a failed pod does. Without a rule, what the platform ended does not count, and everything else does. Source:
  * `matchPodFailurePolicy` of Kubernetes, which counts evictions and lost nodes too.
  */
 export function judgeFailure(batch: BatchSpec, pod: FailedPod): FailureAction {
+  return failureByRule(batch, pod) ?? (pod.lost ? { kind: "retry", counts: false } : countedFailure(batch, pod));
+}
+
+/** What the first rule of the pod failure policy that matches says. Null: none matches. */
+export function failureByRule(batch: BatchSpec, pod: FailedPod): FailureAction | null {
   for (const [at, rule] of batch.failureRules.entries()) {
     const why = whyMatched(rule, pod);
     if (why === null) continue;
     if (rule.action === "FailJob") {
-      return { kind: "endJob", code: POD_FAILURE_POLICY, message: `${why} matching FailJob rule at index ${at}` };
+      return { kind: "endGroup", code: POD_FAILURE_POLICY, message: `${why} matching FailJob rule at index ${at}` };
     }
     if (rule.action === "FailIndex") return { kind: "endPart" };
-    return rule.action === "Ignore" ? { kind: "retry", counts: false } : counted(batch, pod);
+    return rule.action === "Ignore" ? { kind: "retry", counts: false } : countedFailure(batch, pod);
   }
-  return pod.lost ? { kind: "retry", counts: false } : counted(batch, pod);
+  return null;
 }
 
-function counted({ backoffLimitPerIndex: limit }: BatchSpec, { failures }: FailedPod): FailureAction {
+/** What a failure does that counts. */
+export function countedFailure({ backoffLimitPerIndex: limit }: BatchSpec, { failures }: FailedPod): FailureAction {
   return limit !== null && failures + 1 > limit ? { kind: "endPart" } : { kind: "retry", counts: true };
 }
 

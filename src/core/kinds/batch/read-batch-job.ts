@@ -2,6 +2,7 @@
 import type { Json, JsonObject } from "../../../runtime/json.ts";
 import { objectAt } from "../../../runtime/json.ts";
 import type { SentReplicaSpec, SentRunPolicy } from "../../job/request/sent.ts";
+import type { RestartPolicy } from "../../job/spec.ts";
 import { managedBy } from "../manifest/managed-by.ts";
 import type { ReadSpec } from "../manifest/read-spec.ts";
 import { readDeadline, readTtl } from "../manifest/read-times.ts";
@@ -59,7 +60,9 @@ export const readBatchJob: ReadSpec = (reader, spec) => {
   const runPolicy = readRunPolicy(reader, spec);
   return {
     spec: {
-      replicaSpecs: { [BATCH_ROLE]: { replicas, ...readTemplate(reader, spec["template"]) } },
+      replicaSpecs: {
+        [BATCH_ROLE]: { replicas, ...readPodTemplate(reader, spec["template"], { path: "spec.template" }) },
+      },
       ...(Object.keys(runPolicy).length === 0 ? {} : { runPolicy }),
       kindSpec: completions === null ? others : { ...others, completions },
     },
@@ -95,12 +98,18 @@ function readRunPolicy(reader: SentReader, spec: JsonObject): SentRunPolicy {
   });
 }
 
-/** The restart policy of the template is that of the replica type. */
-function readTemplate(reader: SentReader, value: Json | undefined): Omit<SentReplicaSpec, "replicas"> {
-  const template = reader.object(value, "spec.template") ?? reader.fail("spec.template", "is required") ?? {};
-  const { restartPolicy: sent, ...podSpec } = objectAt(template, "spec");
-  const path = "spec.template.spec.restartPolicy";
+/**
+ * Reads a pod template, whose restart policy becomes that of the replica type. `otherwise`: the policy of a template
+ * that names none. Omitted: it must.
+ */
+export function readPodTemplate(
+  reader: SentReader,
+  value: Json | undefined,
+  { path, otherwise }: { readonly path: string; readonly otherwise?: RestartPolicy },
+): Omit<SentReplicaSpec, "replicas"> {
+  const template = reader.object(value, path) ?? reader.fail(path, "is required") ?? {};
+  const { restartPolicy: sent = otherwise, ...podSpec } = objectAt(template, "spec");
   const policy = sent === "OnFailure" || sent === "Never" ? sent : undefined;
-  if (policy === undefined) reader.fail(path, "must be OnFailure or Never");
+  if (policy === undefined) reader.fail(`${path}.spec.restartPolicy`, "must be OnFailure or Never");
   return sentOnly({ restartPolicy: policy, template: { ...template, spec: podSpec } });
 }

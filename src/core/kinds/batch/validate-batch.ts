@@ -14,8 +14,7 @@ const CONDITIONS_MAX = 20;
 const PARTS_MAX = 10_000;
 
 /** Paths of a spec in Gangway's own form. */
-const REPLICA = `spec.replicaSpecs.${BATCH_ROLE}`;
-const FIELDS = "spec.kindSpec";
+const PATHS = { fields: "spec.kindSpec", replica: `spec.replicaSpecs.${BATCH_ROLE}` };
 
 /** The parts of a job that the rules below ask. */
 type Sent = Pick<BatchSpec, "isIndexed" | "completions"> & {
@@ -23,31 +22,45 @@ type Sent = Pick<BatchSpec, "isIndexed" | "completions"> & {
   readonly members: number;
   readonly restartPolicy: string;
   readonly containers: readonly string[];
+  readonly paths: typeof PATHS;
 };
 
 /** The errors in a batch Job that has passed its schema. Source: `ValidateJobSpec` of Kubernetes. */
 export function validateBatch({ replicaSpecs, runPolicy, kindSpec: fields = {} }: SentSpec): readonly FieldError[] {
   const replica = Object.entries(replicaSpecs).find(([role]) => role.toLowerCase() === BATCH_ROLE.toLowerCase())?.[1];
-  const members = replica?.replicas ?? 1;
-  const restartPolicy = replica?.restartPolicy ?? "Never";
-  const { isIndexed, completions } = batchSpecOf(fields, { members, restartPolicy });
-  const containers = containerNames(objectAt(replica?.template, "spec"));
-  const sent: Sent = { fields, members, isIndexed, completions, restartPolicy, containers };
+  const { replicas: members = 1, restartPolicy = "Never", template = {} } = replica ?? {};
+  return [...policyErrors(runPolicy), ...childErrors(fields, { members, restartPolicy, template, paths: PATHS })];
+}
+
+/** The errors in the fields of a batch Job that may be one of several. `members`: its pods that run at once. */
+export function childErrors(
+  fields: JsonObject,
+  of: {
+    readonly members: number;
+    readonly restartPolicy: string;
+    readonly template: Json;
+    /** Where its fields stand, and its replica type. */
+    readonly paths: { readonly fields: string; readonly replica: string };
+  },
+): readonly FieldError[] {
+  const { isIndexed, completions } = batchSpecOf(fields, of);
+  const containers = containerNames(objectAt(of.template, "spec"));
+  const sent: Sent = { ...of, fields, isIndexed, completions, containers };
   return [
     ...restartErrors(sent),
-    ...limitErrors(sent, runPolicy),
+    ...completionErrors(sent),
     ...indexErrors(sent),
     ...failureErrors(sent),
     ...successErrors(sent),
   ];
 }
 
-function restartErrors({ restartPolicy }: Sent): readonly FieldError[] {
+function restartErrors({ restartPolicy, paths }: Sent): readonly FieldError[] {
   if (restartPolicy === "OnFailure" || restartPolicy === "Never") return [];
-  return [{ path: `${REPLICA}.restartPolicy`, message: "must be OnFailure or Never" }];
+  return [{ path: `${paths.replica}.restartPolicy`, message: "must be OnFailure or Never" }];
 }
 
-function limitErrors({ members, completions }: Sent, runPolicy: SentSpec["runPolicy"]): readonly FieldError[] {
+function policyErrors(runPolicy: SentSpec["runPolicy"]): readonly FieldError[] {
   const errors: FieldError[] = [];
   if (runPolicy?.backoffLimit !== undefined) {
     errors.push({ path: "spec.runPolicy.backoffLimit", message: "must be omitted: kindSpec.backoffLimit counts" });
@@ -55,43 +68,48 @@ function limitErrors({ members, completions }: Sent, runPolicy: SentSpec["runPol
   if (runPolicy?.restartScope === "GANG") {
     errors.push({ path: "spec.runPolicy.restartScope", message: "must be REPLICA: pods of a Job restart one by one" });
   }
+  return errors;
+}
+
+function completionErrors({ members, completions, paths }: Sent): readonly FieldError[] {
+  const errors: FieldError[] = [];
   if (completions !== null && completions > members && completions > PARTS_MAX) {
     const message = `must be at most ${PARTS_MAX}, or the number of pods that run at once`;
-    errors.push({ path: `${FIELDS}.completions`, message });
+    errors.push({ path: `${paths.fields}.completions`, message });
   }
   if (completions !== null && completions < members) {
     const message = `must be at most the number of completions, ${completions}`;
-    errors.push({ path: `${REPLICA}.replicas`, message });
+    errors.push({ path: `${paths.replica}.replicas`, message });
   }
   return errors;
 }
 
-function indexErrors({ fields, isIndexed, completions }: Sent): readonly FieldError[] {
+function indexErrors({ fields, isIndexed, completions, paths }: Sent): readonly FieldError[] {
   const [perIndex, maxFailed] = ["backoffLimitPerIndex", "maxFailedIndexes"].map((name) => numberAt(fields, name));
   const errors: FieldError[] = [];
   if (perIndex !== undefined && !isIndexed) {
-    errors.push({ path: `${FIELDS}.backoffLimitPerIndex`, message: "needs completionMode Indexed" });
+    errors.push({ path: `${paths.fields}.backoffLimitPerIndex`, message: "needs completionMode Indexed" });
   }
   if (maxFailed !== undefined && perIndex === undefined) {
-    errors.push({ path: `${FIELDS}.maxFailedIndexes`, message: "needs backoffLimitPerIndex" });
+    errors.push({ path: `${paths.fields}.maxFailedIndexes`, message: "needs backoffLimitPerIndex" });
   } else if (maxFailed !== undefined && completions !== null && maxFailed > completions) {
-    errors.push({ path: `${FIELDS}.maxFailedIndexes`, message: `must be at most completions, ${completions}` });
+    errors.push({ path: `${paths.fields}.maxFailedIndexes`, message: `must be at most completions, ${completions}` });
   }
   return errors;
 }
 
 function failureErrors(sent: Sent): readonly FieldError[] {
-  const { fields, restartPolicy } = sent;
+  const { fields, restartPolicy, paths } = sent;
   const policy = objectAt(fields, "podFailurePolicy");
   if (Object.keys(policy).length === 0) return [];
-  const path = `${FIELDS}.podFailurePolicy`;
+  const path = `${paths.fields}.podFailurePolicy`;
   const rules = arrayAt(policy, "rules");
   const errors: FieldError[] = [];
   if (restartPolicy !== "Never") {
-    errors.push({ path: `${REPLICA}.restartPolicy`, message: "must be Never beside a podFailurePolicy" });
+    errors.push({ path: `${paths.replica}.restartPolicy`, message: "must be Never beside a podFailurePolicy" });
   }
   if (stringAt(fields, "podReplacementPolicy") === "TerminatingOrFailed") {
-    errors.push({ path: `${FIELDS}.podReplacementPolicy`, message: "must be Failed beside a podFailurePolicy" });
+    errors.push({ path: `${paths.fields}.podReplacementPolicy`, message: "must be Failed beside a podFailurePolicy" });
   }
   if (rules.length > RULES_MAX) errors.push({ path: `${path}.rules`, message: `must have at most ${RULES_MAX} rules` });
   else {
@@ -139,10 +157,10 @@ function codeErrors(codes: JsonObject, containers: readonly string[], path: stri
   return errors;
 }
 
-function successErrors({ fields, isIndexed, completions }: Sent): readonly FieldError[] {
+function successErrors({ fields, isIndexed, completions, paths }: Sent): readonly FieldError[] {
   const policy = objectAt(fields, "successPolicy");
   if (Object.keys(policy).length === 0) return [];
-  const path = `${FIELDS}.successPolicy`;
+  const path = `${paths.fields}.successPolicy`;
   if (!isIndexed) return [{ path, message: "needs completionMode Indexed" }];
   const rules = arrayAt(policy, "rules");
   if (rules.length > RULES_MAX) return [{ path: `${path}.rules`, message: `must have at most ${RULES_MAX} rules` }];

@@ -62,7 +62,7 @@ export function fromManifest(doc: JsonObject, kinds: Registry, rules: ManifestRu
   if (reader.errors.length > 0) return { kind: "refused", errors: reader.errors };
   const spec = reader.object(doc["spec"], "spec") ?? reader.fail("spec", "is required") ?? {};
   const older = apiVersion === named.kind.olderForm?.apiVersion ? named.kind.olderForm : undefined;
-  const read = own ? inOwnWords(readOwn(reader, named, spec)) : readForeign(reader, named, { spec, older });
+  const read = own ? inOwnWords(readOwn(reader, named, spec)) : readForeign(reader, named, { spec, metadata, older });
   const manifest = foreignSettings(reader, { metadata, ...read }, { isForeign: !own, ...rules });
   if (reader.errors.length > 0) return { kind: "refused", errors: reader.errors };
   return { kind: "read", manifest };
@@ -144,11 +144,12 @@ function checkApiVersion(reader: SentReader, apiVersion: string | undefined, { n
 function readForeign(
   reader: SentReader,
   named: NamedKind,
-  { spec, older }: { readonly spec: JsonObject; readonly older: OlderForm | undefined },
+  of: { readonly spec: JsonObject; readonly metadata: SentMetadata; readonly older: OlderForm | undefined },
 ): ReadManifestSpec {
+  const { spec, metadata, older } = of;
   const { readSpec, replicaSpecsField } = named.kind;
   if (readSpec !== undefined) {
-    const read = readSpec(reader, spec);
+    const read = readSpec(reader, spec, metadata);
     return { spec: { kind: named.name, ...read.spec }, sources: read.sources };
   }
   const pathOf = (role: string) => `spec.${replicaSpecsField}.${role}`;

@@ -1,5 +1,6 @@
 import type { JsonObject } from "../../../runtime/json.ts";
 import type { SentSpec } from "../../job/request/sent.ts";
+import type { SentMetadata } from "./sent-manifest.ts";
 import type { SentReader } from "./sent-reader.ts";
 
 /**
@@ -10,4 +11,5 @@ import type { SentReader } from "./sent-reader.ts";
 export type ReadSpec = (
   reader: SentReader,
   spec: JsonObject,
+  metadata: SentMetadata,
 ) => { readonly spec: Omit<SentSpec, "kind">; readonly sources: ReadonlyMap<string, string> };

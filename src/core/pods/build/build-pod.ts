@@ -19,6 +19,7 @@ import {
 import { mapContainers } from "../with-named.ts";
 import { admissionLabels, type Ownership, replicaLabels } from "./build-labels.ts";
 import { describedPod, hostOf, type PodIdentity } from "./pod-identity.ts";
+import { type PodPlacing, placedSpec } from "./pod-placing.ts";
 import { steeredTo } from "./steer-pod.ts";
 
 /** One attempt of one replica, and the parts that its kind adds to the pod. */
@@ -48,6 +49,7 @@ export type PodReplica = {
   readonly volumeMounts: Readonly<Record<string, readonly JsonObject[]>>;
   /** By container name: the command of a container whose template names none. */
   readonly command: Readonly<Record<string, { readonly command: readonly string[]; readonly args: readonly string[] }>>;
+  readonly placing: PodPlacing;
   /** The service account of a pod whose template names none. Null: the namespace's default. */
   readonly serviceAccount: string | null;
   /** Facts about the pod, which become environment variables and fill placeholders in commands and arguments. */
@@ -99,7 +101,8 @@ function buildWith(ownership: Ownership, replica: PodReplica, made: (text: strin
   const { template } = replica;
   const { labels, ...described } = describedPod(objectAt(template, "metadata"), replica.identity);
   const env = environmentOf(replica.variables);
-  const podSpec = mapContainers(objectAt(template, "spec"), (container) => withVariables(container, env, made));
+  const placed = placedSpec(objectAt(template, "spec"), replica.placing);
+  const podSpec = mapContainers(placed, (container) => withVariables(container, env, made));
   return {
     apiVersion: "v1",
     kind: "Pod",

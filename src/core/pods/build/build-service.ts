@@ -11,6 +11,35 @@ type ServiceReplica = {
 };
 
 /**
+ * The manifest of a headless service of a whole gang. It selects by job uid and admission beside the labels of its
+ * kind, so that a name never leads to a pod of an older admission.
+ */
+export function buildGangService(
+  ownership: Ownership,
+  of: {
+    readonly name: string;
+    readonly selector: Readonly<Record<string, string>>;
+    readonly publishNotReadyAddresses: boolean;
+  },
+): JsonObject {
+  const { name, selector, publishNotReadyAddresses } = of;
+  return {
+    apiVersion: "v1",
+    kind: "Service",
+    metadata: { name, namespace: ownership.job.namespace, labels: admissionLabels(ownership) },
+    spec: {
+      clusterIP: "None",
+      publishNotReadyAddresses,
+      selector: { ...selector, ...admissionSelector(ownership) },
+    },
+  };
+}
+
+function admissionSelector({ job, admission }: Ownership): Record<string, string> {
+  return { [LABEL.jobUid]: job.uid, [LABEL.admission]: String(admission) };
+}
+
+/**
  * The manifest of a replica's headless service, which gives its pod a DNS name. It selects by job uid and admission, so
  * that a name never leads to a pod of an older admission. It publishes pods that are not ready, because members must
  * find each other before they are ready.
@@ -28,11 +57,7 @@ export function buildService(ownership: Ownership, { name, role, index, ports }:
     spec: {
       clusterIP: "None",
       publishNotReadyAddresses: true,
-      selector: {
-        [LABEL.jobUid]: ownership.job.uid,
-        [LABEL.admission]: String(ownership.admission),
-        ...replicaLabels(role, index),
-      },
+      selector: { ...admissionSelector(ownership), ...replicaLabels(role, index) },
       ports: ports.map((one) => ({ ...one, targetPort: one.port })),
     },
   };

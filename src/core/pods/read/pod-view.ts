@@ -71,6 +71,8 @@ export type PodView = {
   /** True if Kubernetes reports that the platform ended the pod: the condition `DisruptionTarget`. */
   readonly disrupted: boolean;
   readonly nodeName: string;
+  /** The labels of the node that it is bound to. Omitted: it is bound to none, or they are not known. */
+  readonly nodeLabels?: Readonly<Record<string, string>>;
   /** The scheduler that must place the pod. Empty: unknown. */
   readonly schedulerName: string;
   /** In the order of the cluster's answer. */

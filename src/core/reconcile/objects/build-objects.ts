@@ -5,16 +5,17 @@ import { asksInterruptible, specNow, staysInterruptible } from "../../job/interr
 import type { Job } from "../../job/job.ts";
 import { anchorName } from "../../job/names.ts";
 import type { PlannedPlaces } from "../../job/placement/placement.ts";
-import { partOf, replicaKey } from "../../job/roles.ts";
+import { replicaKey } from "../../job/roles.ts";
 import type { GangAdmission } from "../../job/status.ts";
 import { defaultContainerOf, servicePortsOf } from "../../kinds/containers.ts";
 import type { Gang, Kind, Replica } from "../../kinds/kind.ts";
+import { partOf } from "../../kinds/work.ts";
 import { buildAnchor } from "../../pods/build/build-anchor.ts";
 import type { BuildConfig } from "../../pods/build/build-config.ts";
 import type { Ownership } from "../../pods/build/build-labels.ts";
 import { buildPart } from "../../pods/build/build-part.ts";
 import { buildPod, measuredPod, type PodReplica, unfilledPod } from "../../pods/build/build-pod.ts";
-import { buildService } from "../../pods/build/build-service.ts";
+import { buildGangService, buildService } from "../../pods/build/build-service.ts";
 import { buildPodGroup, type GangScheduler, joinPodGroup } from "../../pods/build/pod-group.ts";
 import { podRequests } from "../../pods/resources.ts";
 import { podVariables } from "../../pods/variables.ts";
@@ -33,6 +34,8 @@ export type BuildTarget = {
   readonly build: BuildConfig;
   /** The gang scheduler that the admission was started with. Null: none. */
   readonly scheduler: GangScheduler | null;
+  /** The labels of the node that the pod of a part is bound to. Null: none that is known. Omitted: no pod is seen. */
+  readonly nodeLabels?: (role: string, part: number) => Readonly<Record<string, string>> | null;
   /** Where its pods are planned. A gang scheduler chooses the nodes itself. Omitted: they are planned nowhere. */
   readonly places?: PlannedPlaces;
 };
@@ -91,6 +94,13 @@ export function createService(target: BuildTarget, slot: PodSlot): Action | null
   return { ...owned(target), kind: "createService", manifest: buildService(ownershipOf(target), replica) };
 }
 
+/** The service of the whole gang. Null for kinds without one. */
+export function createGangService(target: BuildTarget): PartAction | null {
+  const service = target.kind.service?.(gangOf(target)) ?? null;
+  if (service === null) return null;
+  return { ...owned(target), kind: "createService", manifest: buildGangService(ownershipOf(target), service) };
+}
+
 /** The parts: objects that the kind needs beside pods and services. */
 export function createParts(target: BuildTarget): readonly PartAction[] {
   const parts = target.kind.objects(gangOf(target));
@@ -134,6 +144,7 @@ export function podReplica(target: BuildTarget, slot: PodSlot): PodReplica {
     volumeMounts: made.volumeMounts ?? {},
     command: made.command ?? {},
     serviceAccount: made.serviceAccount ?? null,
+    placing: made.placing ?? {},
     variables: podVariables({
       job,
       admission: admission.number,
@@ -152,8 +163,11 @@ export function podReplica(target: BuildTarget, slot: PodSlot): PodReplica {
 /** A member's attempt, as its kind is asked about it. */
 function replicaOf(target: BuildTarget, { role, index: member, attempt }: PodSlot): Replica {
   const { attempts } = target.job.status;
-  const index = partOf(attempts, role, member);
-  return { ...gangOf(target), role, index, attempt, failures: attempts.failures?.[replicaKey(role, index)] ?? 0 };
+  const index = partOf(target, role, member);
+  const failures = attempts.failures?.[replicaKey(role, index)] ?? 0;
+  const restarts = attempts.restarts?.all ?? 0;
+  const nodeLabelsOf = (part: number) => target.nodeLabels?.(role, part) ?? null;
+  return { ...gangOf(target), role, index, attempt, failures, restarts, nodeLabelsOf };
 }
 
 /**

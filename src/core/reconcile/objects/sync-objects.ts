@@ -16,6 +16,7 @@ import { doomedByRepair } from "../repair-placement.ts";
 import {
   type BuildTarget,
   createAnchor,
+  createGangService,
   createParts,
   createPod,
   createPodGroup,
@@ -47,7 +48,9 @@ export function syncObjects(
   const kept = { ...admission, members: keptMembers(job, admission) };
   const draftJob = { ...job, status: draft.status };
   const places = placesIn(inputs.placement);
-  const target: BuildTarget = { job: draftJob, kind, admission: kept, build: config.build, scheduler, places };
+  const { build } = config;
+  const nodeLabels = nodeLabelsIn(arranged);
+  const target: BuildTarget = { job: draftJob, kind, admission: kept, build, scheduler, places, nodeLabels };
   const due = duePods(draft, inputs, { admission: kept, arranged }).filter(({ key }) => !waiting.has(key));
   const chosen = choosePods(target, due);
   if (chosen.kind === "tooLarge") return chosen;
@@ -74,6 +77,9 @@ function duePods(
   if (arranged.anchor?.deleting || isDelayed(arranged)) return [];
   const gang = job.spec.runPolicy.restartScope === "GANG" || admission.partial === "RESTART";
   if (gang && arranged.slots.some(({ stale }) => stale.length > 0)) return [];
+  const { attempt: restart = 0 } = draft.status.attempts.restarts ?? {};
+  // Members of two attempts of the gang would find each other.
+  if (arranged.slots.some(({ stale }) => stale.some((pod) => pod.attempt < restart))) return [];
   const missing = arranged.slots.filter(({ pod, taken, ended }) => pod === null && !taken && ended === null);
   return missing.filter((slot) => isDue(draft, slot, nowMs));
 }
@@ -98,8 +104,22 @@ function creations(target: BuildTarget, arranged: Arrangement, due: readonly Pod
     .filter(({ name }) => !served.has(name))
     .map((slot) => createService(target, slot))
     .filter((action) => action !== null);
+  const own = createGangService(target);
+  const ofGang = own === null || served.has(nameOf(own)) ? [] : [own];
   const parts = partActions(target, arranged, due.length > 0);
-  return [...grouped, ...services, ...parts, ...due.map((replica) => createPod(target, replica))];
+  return [...grouped, ...ofGang, ...services, ...parts, ...due.map((replica) => createPod(target, replica))];
+}
+
+function nameOf({ manifest }: PartAction): string {
+  return stringAt(objectAt(manifest, "metadata"), "name") ?? "";
+}
+
+/** The labels of the nodes of a gang's pods, by the parts that they do. */
+function nodeLabelsIn({ slots }: Arrangement): NonNullable<BuildTarget["nodeLabels"]> {
+  return (role, part) => {
+    const slot = slots.find((one) => one.role === role && one.part === part);
+    return slot?.pod?.deleting === false ? (slot.pod.nodeLabels ?? null) : null;
+  };
 }
 
 /**

@@ -2,9 +2,9 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import fc from "fast-check";
 import { type BatchSpec, batchSpecOf } from "../../../../src/core/kinds/batch/batch-spec.ts";
-import { judgeBatch, mayStartIn, retryDelayMs } from "../../../../src/core/kinds/batch/judge-batch.ts";
+import { type BatchState, judgeBatch, mayStartIn, retryDelayMs } from "../../../../src/core/kinds/batch/judge-batch.ts";
 import { judgeFailure } from "../../../../src/core/kinds/batch/judge-failure.ts";
-import type { FailedPod, GangState, RuleVerdict } from "../../../../src/core/kinds/kind-rules.ts";
+import type { FailedPod, RuleVerdict } from "../../../../src/core/kinds/kind-rules.ts";
 import type { JsonObject } from "../../../../src/runtime/json.ts";
 
 const ROLE = "Worker";
@@ -14,18 +14,20 @@ function batch(fields: JsonObject, members = 3, restartPolicy = "Never"): BatchS
 }
 
 /** A gang by the state of each member: `s`ucceeded, `f`ailed for good, `r`uns, `p`ending, or `-` without a pod. */
-function gang(states: string, failures = 0, restarts = 0): Pick<GangState, "members" | "ends" | "failures"> {
+function gang(states: string, failures = 0, restarts = 0): BatchState {
   const each = [...states].map((state, index) => ({ state, index }));
   return {
     members: each.map(({ state, index }) => {
       const active = state === "r" || state === "p";
-      return { role: ROLE, index, active, running: state === "r", restarts: active ? restarts : 0 };
+      const running = state === "r";
+      return { role: ROLE, index, active, running, ready: running, nodeLabels: null, restarts: active ? restarts : 0 };
     }),
     ends: each.flatMap(({ state, index }) => {
       if (state !== "s" && state !== "f") return [];
       return [{ role: ROLE, index, end: state === "s" ? ("SUCCEEDED" as const) : ("FAILED" as const) }];
     }),
     failures,
+    groupFailures: [],
   };
 }
 
@@ -137,12 +139,12 @@ describe("a failed pod does what the first rule that matches says", () => {
   const cases: readonly [string, JsonObject, Partial<FailedPod>, string][] = [
     ["no rule: it counts", {}, {}, "retry, counts"],
     ["no rule, and the platform ended it", {}, { lost: true }, "retry"],
-    ["a code ends the job", on("FailJob", "In", [7]), {}, "endJob"],
+    ["a code ends the job", on("FailJob", "In", [7]), {}, "endGroup"],
     ["another code", on("FailJob", "In", [8]), {}, "retry, counts"],
     ["all codes but these", on("Ignore", "NotIn", [8]), {}, "retry"],
     ["one of these", on("Ignore", "NotIn", [7]), {}, "retry, counts"],
     ["code 0 never matches", on("FailJob", "NotIn", [7]), {}, "retry, counts"],
-    ["the container that is named", on("FailJob", "In", [7], "main"), {}, "endJob"],
+    ["the container that is named", on("FailJob", "In", [7], "main"), {}, "endGroup"],
     ["another container", on("FailJob", "In", [7], "log"), {}, "retry, counts"],
     ["a condition", condition("Ignore"), { lost: true }, "retry"],
     ["a condition with another status", condition("FailJob", "False"), {}, "retry, counts"],
@@ -161,7 +163,7 @@ describe("a failed pod does what the first rule that matches says", () => {
   test("the words name container, pod, exit code and rule", () => {
     const action = judgeFailure(batch(on("FailJob", "In", [7])), failed);
     assert.deepEqual(action, {
-      kind: "endJob",
+      kind: "endGroup",
       code: "PodFailurePolicy",
       message: "Container main for pod j-0 failed with exit code 7 matching FailJob rule at index 0",
     });

@@ -33,6 +33,7 @@ const replica: PodReplica = {
   volumeMounts: {},
   command: {},
   serviceAccount: null,
+  placing: {},
   variables: {},
   annotations: {},
   inputs: {},

@@ -5,6 +5,7 @@ import {
   isJsonObject,
   type Json,
   type JsonObject,
+  numberAt,
   objectAt,
   stringAt,
   stringMapAt,
@@ -81,6 +82,29 @@ export function compareCreated(
   });
 }
 
+/** Compares the services of a job. Their selectors have the labels of Gangway too. */
+export function compareServices(expected: JsonObject, services: readonly JsonObject[]): readonly string[] {
+  if (expected["services"] === undefined) return [];
+  type Told = { readonly selector: JsonObject; readonly isHeadless: boolean; readonly all: boolean };
+  const told = (name: string, { selector, isHeadless, all }: Told) => {
+    const facts = [isHeadless ? "headless" : "", all ? "with pods that are not ready" : ""];
+    return [name, canonicalJson(selector), ...facts].join(" ");
+  };
+  const wanted = arrayAt(expected, "services").map((service) => {
+    const isHeadless = objectAt({ service }, "service")["headless"] === true;
+    const all = objectAt({ service }, "service")["publishNotReadyAddresses"] === true;
+    return told(stringAt(service, "name") ?? "", { selector: objectAt(service, "selector"), isHeadless, all });
+  });
+  const found = services.map((service) => {
+    const spec = objectAt(service, "spec");
+    const selector = foreignTexts(stringMapAt(spec, "selector"));
+    const isHeadless = spec["clusterIP"] === "None";
+    const all = spec["publishNotReadyAddresses"] === true;
+    return told(stringAt(objectAt(service, "metadata"), "name") ?? "", { selector, isHeadless, all });
+  });
+  return differing("services", wanted, found);
+}
+
 /** Compares how the job has ended, by the conditions of the other controller. */
 export function compareVerdict(expected: JsonObject, { status, spec }: Job): readonly string[] {
   const conditions = arrayAt(objectAt(expected, "status"), "conditions").filter(
@@ -122,8 +146,14 @@ function comparePod(wanted: JsonObject, { json }: StagedPod): readonly string[] 
   for (const member of SPEC_MEMBERS) {
     compare(member, theirs[member] ?? DEFAULTS[member] ?? null, spec[member] ?? DEFAULTS[member] ?? null);
   }
+  const onHost = spec["hostNetwork"] === true;
   for (const member of ["containers", "initContainers"]) {
-    compare(member, arrayAt(theirs, member).map(containerOf), arrayAt(spec, member).map(containerOf));
+    const [expected, found] = [arrayAt(theirs, member), arrayAt(spec, member)];
+    compare(
+      member,
+      expected.map((one) => containerOf(one, onHost)),
+      found.map((one) => containerOf(one, onHost)),
+    );
   }
   return errors;
 }
@@ -136,25 +166,43 @@ function foreignTexts(texts: Readonly<Record<string, string>>): JsonObject {
   return Object.fromEntries(kept);
 }
 
-/** A container without the variables that every pod of Gangway has. */
-function containerOf(container: Json): Json {
+/**
+ * A container without the variables that every pod of Gangway has. On the network of its node, API servers give each of
+ * its ports that number there; a variable without a value is empty.
+ */
+function containerOf(container: Json, onHost: boolean): Json {
   if (!isJsonObject(container)) return container;
   const kept = CONTAINER_MEMBERS.flatMap((member) =>
     container[member] === undefined ? [] : [[member, container[member]]],
   );
-  const env = arrayAt(container, "env").filter((one) => !/^(GANGWAY|FLYTE)_/.test(stringAt(one, "name") ?? ""));
-  return { ...(Object.fromEntries(kept) as JsonObject), env: [...env].sort(byName) };
+  const env = arrayAt(container, "env")
+    .filter((one) => !/^(GANGWAY|FLYTE)_/.test(stringAt(one, "name") ?? ""))
+    .map((one) => (stringAt(one, "value") === "" ? { name: stringAt(one, "name") ?? "" } : one));
+  const ports = arrayAt(container, "ports").map((port) => {
+    return onHost ? { ...objectAt({ port }, "port"), hostPort: numberAt(port, "containerPort") ?? 0 } : port;
+  });
+  return {
+    ...(Object.fromEntries(kept) as JsonObject),
+    env: [...env].sort(byName),
+    ...(ports.length === 0 ? {} : { ports }),
+  };
 }
 
 function byName(a: Json, b: Json): number {
   return (stringAt(a, "name") ?? "") < (stringAt(b, "name") ?? "") ? -1 : 1;
 }
 
-/** Numbers of resources may be written as texts. */
+/** Amounts of resources are texts, and what is limited is requested: API servers write a pod so. */
 function normal(value: Json): Json {
-  return JSON.parse(canonicalJson(value), (key, inner: Json) =>
-    typeof inner === "number" && key.includes("/") ? String(inner) : inner,
-  ) as Json;
+  return JSON.parse(canonicalJson(value), (key, inner: Json) => {
+    if (key !== "resources" || !isJsonObject(inner)) return inner;
+    const [limits, requests] = [amounts(inner["limits"]), amounts(inner["requests"])];
+    return { limits, requests: { ...limits, ...requests } };
+  }) as Json;
+}
+
+function amounts(of: Json | undefined): JsonObject {
+  return isJsonObject(of) ? Object.fromEntries(Object.entries(of).map(([name, value]) => [name, String(value)])) : {};
 }
 
 function plain(name: string | undefined): string {

@@ -1,9 +1,12 @@
 import type { JsonObject } from "../../../../src/runtime/json.ts";
 import { arrayAt, objectAt, stringAt } from "../../../../src/runtime/json.ts";
 import { OWN_KINDS } from "../../../support/kinds.ts";
-import { compareCreated, comparePresent, compareVerdict } from "./compare.ts";
+import { compareCreated, comparePresent, compareServices, compareVerdict } from "./compare.ts";
 import { Stage } from "./stage.ts";
 import { submit } from "./submit.ts";
+
+/** What webhooks say whose errors name no field. */
+const NO_FIELD = "<nil>";
 
 type KindCase = { readonly input: JsonObject; readonly expected: JsonObject };
 
@@ -20,7 +23,7 @@ export function runKind({ input, expected }: KindCase): readonly string[] | null
       : unnamedFields(refused, submitted.fields);
   }
   if (refused !== null) return [`the job is accepted; expected: ${stringAt(refused, "message")}`];
-  const stage = new Stage(submitted.sent);
+  const stage = new Stage(submitted.sent, arrayAt(input, "nodes"));
   const created = objectAt(expected, "created");
   const errors = [...compareState(stage, created, new Set())];
   for (const [at, step] of arrayAt(expected, "steps").entries()) {
@@ -34,16 +37,23 @@ export function runKind({ input, expected }: KindCase): readonly string[] | null
 }
 
 function compareState(stage: Stage, expected: JsonObject, before: ReadonlySet<string>): readonly string[] {
+  if (expected["exists"] === false) {
+    stage.expire();
+    const isGone = stage.job.deleteTimeMs !== null;
+    return [...comparePresent(expected, stage.pods), ...(isGone ? [] : ["the job is still there"])];
+  }
   return [
     ...compareCreated(expected, stage.pods, before),
     ...comparePresent(expected, stage.pods),
+    ...compareServices(expected, stage.services),
     ...compareVerdict(expected, stage.job),
   ];
 }
 
 /** The fields that the other controller names and Gangway does not. */
 function unnamedFields(refused: JsonObject, fields: readonly string[]): readonly string[] {
-  const wanted = arrayAt(refused, "causes").map((cause) => stringAt(cause, "field") ?? "");
+  const named = arrayAt(refused, "causes").map((cause) => stringAt(cause, "field") ?? "");
+  const wanted = named.filter((field) => field !== "" && field !== NO_FIELD);
   const missing = wanted.filter((field) => !fields.some((one) => one === field || one.endsWith(`.${field}`)));
   return missing.map((field) => `the refusal does not name ${field}, only ${fields.join(", ")}`);
 }

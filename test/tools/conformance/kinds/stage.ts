@@ -5,15 +5,24 @@ import { type Admission, isTerminal } from "../../../../src/core/job/status.ts";
 import { changeJob } from "../../../../src/core/kinds/change-job.ts";
 import { kindOfJob } from "../../../../src/core/kinds/registry.ts";
 import { reconcile } from "../../../../src/core/reconcile/reconcile.ts";
-import type { JsonObject } from "../../../../src/runtime/json.ts";
+import type { Json, JsonObject } from "../../../../src/runtime/json.ts";
 import { arrayAt, numberAt, objectAt, stringAt, stringMapAt } from "../../../../src/runtime/json.ts";
-import { admit, CONFIG, jobOf, recorded, START_MS, TinyCluster } from "../../../core/reconcile/world.ts";
+import {
+  admit,
+  CONFIG,
+  jobOf,
+  recorded,
+  START_MS,
+  TinyCluster,
+  withNodeLabels,
+} from "../../../core/reconcile/world.ts";
 import { OWN_KINDS } from "../../../support/kinds.ts";
 
 /** More steps than any case needs until nothing moves. */
 const STEPS_MAX = 50;
 const CLUSTER = "conformance";
 const INDEX_LABEL = "batch.kubernetes.io/job-completion-index";
+const JOB_LABEL = "batch.kubernetes.io/job-name";
 
 /** A pod as cases name it: without the random suffix of other controllers. */
 export type StagedPod = {
@@ -31,9 +40,14 @@ export class Stage {
   #nowMs = START_MS;
   #admissions = 0;
   /** Pods that had ended when they were deleted. */
-  readonly #past: StagedPod[] = [];
+  #past: StagedPod[] = [];
+  #restarts = 0;
 
-  constructor(sent: SentJob) {
+  /** The labels of nodes by name. */
+  readonly #nodes: ReadonlyMap<string, Readonly<Record<string, string>>>;
+
+  constructor(sent: SentJob, nodes: readonly Json[] = []) {
+    this.#nodes = new Map(nodes.map((node) => [stringAt(node, "name") ?? "", stringMapAt(node, "labels")]));
     const { name, namespace, labels, annotations } = sent;
     this.job = jobOf(sent.spec, { name, namespace, labels, annotations });
     this.settle();
@@ -46,7 +60,7 @@ export class Stage {
       const before = JSON.stringify([this.job.status, this.#cluster.things]);
       const decision = reconcile(
         this.job,
-        [this.#cluster.observe({ nowMs: this.#nowMs, lagMs: 0 })],
+        [withNodeLabels(this.#cluster.observe({ nowMs: this.#nowMs, lagMs: 0 }), this.#nodes)],
         this.#nowMs,
         CONFIG,
       );
@@ -80,8 +94,24 @@ export class Stage {
     this.job = { ...this.job, admissions: grown, version: version + 1 };
   }
 
-  /** Pods that are being deleted go. */
+  /** Moves the clock to when the record of an ended job is deleted, with all that is left of it. */
+  expire(): void {
+    const seconds = this.job.spec.runPolicy.ttlSecondsAfterFinished;
+    if (!isTerminal(this.job.status) || seconds === null) return;
+    this.#nowMs += seconds * 1000;
+    this.settle();
+    this.#past = [];
+  }
+
+  /** Pods that are being deleted go. Those of an earlier attempt of a whole gang are not kept. */
   #collect(): void {
+    const restarts = this.job.status.attempts.restarts?.all ?? 0;
+    if (restarts > this.#restarts) {
+      this.#restarts = restarts;
+      this.#past = [];
+      this.#cluster.collect();
+      return;
+    }
     const going = this.#pods().filter(({ terminating }) => terminating);
     const ended = going.filter(({ phase }) => phase === "Failed" || phase === "Succeeded");
     this.#past.push(...ended.map((pod) => ({ ...pod, terminating: false })));
@@ -95,15 +125,20 @@ export class Stage {
     });
   }
 
-  /** A pod with an index has the name of the other controller; others share the name of their job. */
+  /** A pod with an index has the name of the other controller; others share the name of their Job. */
   #nameOf(pod: JsonObject): string {
     const metadata = objectAt(pod, "metadata");
-    const isIndexed = stringMapAt(metadata, "labels")[INDEX_LABEL] !== undefined;
-    return isIndexed ? (stringAt(metadata, "name") ?? "") : this.job.name;
+    const labels = stringMapAt(metadata, "labels");
+    return labels[INDEX_LABEL] === undefined ? (labels[JOB_LABEL] ?? "") : (stringAt(metadata, "name") ?? "");
   }
 
   get pods(): readonly StagedPod[] {
     return [...this.#past, ...this.#pods()];
+  }
+
+  /** The services as the cluster has them. */
+  get services(): readonly JsonObject[] {
+    return this.#cluster.things.filter(({ kind, deleting }) => kind === "service" && !deleting).map(({ json }) => json);
   }
 
   /** Carries out an event. Null: done. Else why it is not understood. */

@@ -2,13 +2,14 @@
  * Gives members that have done their part of the work the next one. It serves users whose jobs have more to do than
  * they have pods, and whose jobs are admitted more than once: what has been done is not done again.
  */
-import { partOf, replicaKey } from "../job/roles.ts";
-import type { GangAdmission, MemberEnd, ReplicaKey } from "../job/status.ts";
-import type { KindRules } from "../kinds/kind-rules.ts";
-import type { Slot } from "./arrange-gang.ts";
-import { changeAdmission, type Draft, type Inputs } from "./decision-draft.ts";
-import { endsOf, isPartOf, partCounts, partKey } from "./kind-rules.ts";
-import { returnedKeys, type SlotFailure } from "./member-ends.ts";
+import { replicaKey } from "../../job/roles.ts";
+import type { GangAdmission, MemberEnd, ReplicaKey } from "../../job/status.ts";
+import type { KindRules, Work } from "../../kinds/kind-rules.ts";
+import { groupOfMember, partOf } from "../../kinds/work.ts";
+import type { Slot } from "../arrange-gang.ts";
+import { changeAdmission, type Draft, type Inputs } from "../decision-draft.ts";
+import { returnedKeys, type SlotFailure } from "../member-ends.ts";
+import { endsOf, isPartOf, partKey, worksOf } from "./kind-rules.ts";
 
 type Working = {
   readonly admission: GangAdmission;
@@ -25,12 +26,12 @@ export function goOnWithWork(draft: Draft, inputs: Inputs, of: Working): GangAdm
   const { kind, nowMs } = inputs;
   if (kind.rules === undefined) return of.admission;
   const { slots } = of;
-  const { ends, parts } = keepEnds(draft, inputs, { ...of, rules: kind.rules });
+  const { ends, works } = keepEnds(draft, inputs, { ...of, rules: kind.rules });
   const returned = returnedKeys(of.admission);
-  const started = [...parts].flatMap(([role, count]) => {
+  const started = [...works].flatMap(([role, work]) => {
     const own = slots.filter((slot) => slot.role === role);
-    const leaving = leavingParts(inputs.job, of.admission, { role, staying: own.length });
-    return nextParts(own, { ends, parts: count, returned, leaving });
+    const leaving = leavingParts(inputs, of.admission, { role, staying: own.length });
+    return nextParts(own, { ends, work, returned, leaving });
   });
   if (started.length === 0) return of.admission;
   const { attempts } = draft.status;
@@ -53,23 +54,23 @@ export function goOnWithWork(draft: Draft, inputs: Inputs, of: Working): GangAdm
   return admission;
 }
 
-/** Records how parts of the work have ended. Returns that, and how many parts each replica type has. */
+/** Records how parts of the work have ended. Returns that, and how the work of each replica type is divided. */
 export function keepEnds(
   draft: Draft,
   { job }: Pick<Inputs, "job">,
   { slots, failures, rules }: Omit<Working, "admission"> & { readonly rules: KindRules },
-): { readonly ends: ReadonlyMap<ReplicaKey, MemberEnd>; readonly parts: ReadonlyMap<string, number> } {
-  const parts = partCounts({ rules, job });
+): { readonly ends: ReadonlyMap<ReplicaKey, MemberEnd>; readonly works: ReadonlyMap<string, Work> } {
+  const works = worksOf({ rules, job });
   const ends = endsOf(slots, { rules, job, failures });
   const { ends: _before, attempts, ...status } = draft.status;
   const { failures: counts = {}, ...others } = attempts;
-  const counted = Object.entries(counts).filter(isPartOf(parts));
+  const counted = Object.entries(counts).filter(isPartOf(works));
   draft.status = {
     ...status,
     attempts: { ...others, ...(counted.length === 0 ? {} : { failures: Object.fromEntries(counted) }) },
     ...(ends.size === 0 ? {} : { ends: Object.fromEntries(ends) }),
   };
-  return { ends, parts };
+  return { ends, works };
 }
 
 /**
@@ -88,34 +89,41 @@ export function doubleKeys(slots: readonly Slot[]): ReadonlySet<ReplicaKey> {
 
 /** The parts of members that the gang gives up, whose pods may still run. */
 function leavingParts(
-  { status }: Inputs["job"],
+  { job, kind }: Pick<Inputs, "job" | "kind">,
   { members }: GangAdmission,
   { role, staying }: { readonly role: string; readonly staying: number },
 ): readonly number[] {
   const count = Math.max(0, (members[role] ?? 0) - staying);
-  return Array.from({ length: count }, (_, at) => partOf(status.attempts, role, staying + at));
+  return Array.from({ length: count }, (_, at) => partOf({ job, kind }, role, staying + at));
 }
 
-/** The parts that nobody does and nobody has done, for the members that have ended or whose part another one does. */
-function nextParts(
-  slots: readonly Slot[],
-  of: {
-    readonly ends: ReadonlyMap<ReplicaKey, unknown>;
-    readonly parts: number;
-    readonly returned: ReadonlySet<ReplicaKey>;
-    readonly leaving: readonly number[];
-  },
-): readonly { readonly slot: Slot; readonly part: number }[] {
-  const { ends, parts, returned, leaving } = of;
+type Doing = {
+  readonly ends: ReadonlyMap<ReplicaKey, unknown>;
+  readonly work: Work;
+  readonly returned: ReadonlySet<ReplicaKey>;
+  readonly leaving: readonly number[];
+};
+
+type Start = { readonly slot: Slot; readonly part: number };
+
+/**
+ * The parts that nobody does and nobody has done, for the members that have ended or whose part another one does. A
+ * member does parts of its own group.
+ */
+function nextParts(slots: readonly Slot[], { ends, work, returned, leaving }: Doing): readonly Start[] {
   const doubles = doubleKeys(slots);
   const isFree = (slot: Slot) => ends.has(partKey(slot)) || doubles.has(slot.key);
   const free = slots.filter((slot) => isFree(slot) && !returned.has(slot.key));
   const taken = new Set([...slots.filter((slot) => !isFree(slot)).map(({ part }) => part), ...leaving]);
-  const next: { readonly slot: Slot; readonly part: number }[] = [];
-  for (let part = 0; part < parts && next.length < free.length; part++) {
-    const slot = free[next.length];
-    if (slot === undefined || taken.has(part) || ends.has(replicaKey(slot.role, part))) continue;
-    next.push({ slot, part });
-  }
-  return next;
+  const byGroup = Map.groupBy(free, ({ index }) => groupOfMember(work, index));
+  return [...byGroup].flatMap(([group, members]) => {
+    const from = group * work.parts;
+    const next: Start[] = [];
+    for (let part = from; part < from + work.parts && next.length < members.length; part++) {
+      const slot = members[next.length];
+      if (slot === undefined || taken.has(part) || ends.has(replicaKey(slot.role, part))) continue;
+      next.push({ slot, part });
+    }
+    return next;
+  });
 }

@@ -1,0 +1,55 @@
+/** Says which pods of a JobSet may start: groups may wait for others, and pods for the first one of their child job. */
+import { minOf } from "../../../runtime/lists.ts";
+import { mayStartIn } from "../batch/judge-batch.ts";
+import type { GangState, MemberState } from "../kind-rules.ts";
+import { groupOfPart } from "../work.ts";
+import { type ChildJob, childJobs, deadlineMs, hasEnded, isReady } from "./child-jobs.ts";
+import { ownTopology } from "./exclusive-nodes.ts";
+import type { ChildGroup, JobSetSpec } from "./jobset-spec.ts";
+
+/** True if it matters when the members of a group could start. */
+export function startsInOrder({ inOrder, groups }: JobSetSpec): boolean {
+  return (
+    inOrder ||
+    groups.some(({ dependsOn, activeDeadlineSeconds }) => dependsOn.length > 0 || activeDeadlineSeconds !== null)
+  );
+}
+
+/** When the next deadline of a child job passes. Null: none does. */
+export function nextDeadlineMs({ groups }: JobSetSpec, gang: GangState): number | null {
+  const times = groups.flatMap((group) => deadlineMs(group, gang) ?? []);
+  return times.length === 0 ? null : minOf(times);
+}
+
+/** True for members that may start now. A group that could start once may always: its child jobs exist by then. */
+export function mayStartInSet(set: JobSetSpec, gang: GangState): (member: MemberState) => boolean {
+  const jobs = childJobs(set, gang);
+  const byGroup = Map.groupBy(jobs, ({ group }) => group.name);
+  const open = new Map<string, ChildGroup>();
+  for (const [at, group] of set.groups.entries()) {
+    const before = set.inOrder ? set.groups.slice(0, at).map(({ name }) => ({ name, status: "Ready" as const })) : [];
+    const waits = [...before, ...group.dependsOn].some(({ name, status }) => {
+      const all = byGroup.get(name) ?? [];
+      return !(status === "Complete" ? all.every(hasSucceeded) : all.every((job) => isReady(job) || hasEnded(job)));
+    });
+    if (!waits || gang.begunMs[group.name] !== undefined) open.set(group.name, group);
+  }
+  return (member) => {
+    const group = open.get(member.role);
+    if (group === undefined) return false;
+    const job = byGroup.get(member.role)?.[groupOfPart(group, member.index)];
+    if (job === undefined || hasEnded(job)) return false;
+    return mayStartIn(group.batch, job.state)(member) && mayFollow(job, member);
+  };
+}
+
+function hasSucceeded({ verdict }: ChildJob): boolean {
+  return verdict?.kind === "succeeded";
+}
+
+/** Pods of a child job with a topology domain for itself start once the node of the first one says which that is. */
+function mayFollow({ group, state }: ChildJob, { index }: MemberState): boolean {
+  const domain = ownTopology(group);
+  if (domain === null || index % group.parts === 0) return true;
+  return state.members.find((one) => one.index === 0)?.nodeLabels?.[domain] !== undefined;
+}
