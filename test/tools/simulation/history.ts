@@ -294,7 +294,8 @@ async function changeSomething({ world, random, trace }: Run): Promise<void> {
   ]);
   const { kind } = await world.anyIntake().change(job, { version: null, ...wanted });
   trace.push(`  ${job.name} ${JSON.stringify(wanted)}: ${kind}`);
-  const hasNoReplicas = "replicas" in wanted && job.spec.kind === SERVICE_KIND;
+  // A JobSet has no replica type of that name, nor does a job without pods.
+  const hasNoReplicas = "replicas" in wanted && [SERVICE_KIND, "JobSet"].includes(job.spec.kind);
   const refused = hasNoReplicas ? "invalid" : "fixedSize";
   assert.ok(["changed", "unchanged", "terminal", "ending", refused, "notFound"].includes(kind), kind);
 }
