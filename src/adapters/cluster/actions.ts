@@ -13,6 +13,7 @@ import type { KubeRequest, KubeResult } from "./client.ts";
 import { objectView, ownJobUid } from "./kept-objects.ts";
 import type { KubeFailure } from "./kube-failure.ts";
 import { PARTS, partPatch } from "./parts.ts";
+import { sshSecretData } from "./ssh-keys.ts";
 import type { WriteQueue } from "./write-queue.ts";
 
 type ActionsOptions = AnchorOptions & {
@@ -127,11 +128,43 @@ export class Actions {
         reason: "UnknownKind",
         message: `a kind may not make a ${kind}: only ${Object.keys(PARTS).join(", ")}`,
       };
+    if (kind === "Secret") return this.#createKeys(action, signal);
+    if (kind === "PersistentVolumeClaim") return this.#createClaim(action, resource, signal);
     if (action.kind === "updatePart") return this.#updatePart(action, resource, signal);
     const made = await this.#createOwned(action, resource, signal);
     if (made.kind !== "already") return made;
     const updated = await this.#updatePart(action, resource, signal);
     return updated.kind === "failed" ? updated : ALREADY;
+  }
+
+  /**
+   * Makes the keys of an admission. Its name has the uid of the job and the number of the admission, so one that exists
+   * is ours: no right to read secrets is needed.
+   */
+  async #createKeys({ namespace, manifest, anchor: name }: OwnedAction, signal: AbortSignal): Promise<ActOutcome> {
+    const labels = stringMapAt(objectAt(manifest, "metadata"), "labels");
+    const anchor = await this.anchors.find({ namespace, name }, labels);
+    if (anchor.kind === "failed") return failed(anchor);
+    const data = await sshSecretData();
+    const owned = withOwners({ ...manifest, data, immutable: true }, [ownerReference(name, anchor.uid)]);
+    const created = await this.#create({ namespace, resource: "secrets", manifest: owned }, signal);
+    if (created.kind === "ok") return DONE;
+    return created.reason === "AlreadyExists" ? ALREADY : failed(created);
+  }
+
+  /** Makes a volume claim. One that outlives its job belongs to nobody, and is used again if it exists. */
+  async #createClaim(action: OwnedAction, resource: string, signal: AbortSignal): Promise<ActOutcome> {
+    const { namespace, manifest } = action;
+    if (stringMapAt(objectAt(manifest, "metadata"), "annotations")[LABEL.retained] === undefined) {
+      return this.#createOwned(action, resource, signal);
+    }
+    const creation = { namespace, resource, manifest };
+    const created = await this.#create(creation, signal);
+    if (created.kind === "ok") return DONE;
+    if (created.reason !== "AlreadyExists") return failed(created);
+    const found = await this.#read(creation, signal);
+    if (found.kind === "failed") return failed(found);
+    return objectView(found.object).deleting ? taken(creation, "is being deleted") : ALREADY;
   }
 
   /**

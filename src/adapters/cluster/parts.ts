@@ -8,6 +8,8 @@ export const PARTS: Readonly<Record<string, string>> = {
   ServiceAccount: "serviceaccounts",
   Role: "roles",
   RoleBinding: "rolebindings",
+  Secret: "secrets",
+  PersistentVolumeClaim: "persistentvolumeclaims",
 };
 
 /**

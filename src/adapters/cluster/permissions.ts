@@ -33,6 +33,7 @@ type PermissionRule = Omit<Permission, "verb" | "subresource" | "group"> & {
 const SEEN = ["list", "watch"];
 const OWNED = ["get", "list", "watch", "create", "patch", "delete"];
 const MADE = ["get", "create", "patch"];
+const ONCE = ["get", "create"];
 const NO_GANG = "no gang runs there";
 const NO_MPI = "MPIJobs do not start there";
 const NO_WARNING = "`cluster check` does not warn of them";
@@ -77,6 +78,18 @@ const RULES: readonly PermissionRule[] = [
   { resource: "serviceaccounts", verbs: MADE, need: "to give launchers of MPIJobs an account", without: NO_MPI },
   { group: "rbac.authorization.k8s.io", resource: "roles", verbs: MADE, need: LAUNCHERS, without: NO_MPI },
   { group: "rbac.authorization.k8s.io", resource: "rolebindings", verbs: MADE, need: LAUNCHERS, without: NO_MPI },
+  {
+    resource: "secrets",
+    verbs: ["create"],
+    need: "to give launchers of TrainJobs keys of their own",
+    without: "TrainJobs whose runtime has the policy for MPI do not start there",
+  },
+  {
+    resource: "persistentvolumeclaims",
+    verbs: ONCE,
+    need: "to make the volumes of JobSets and TrainJobs",
+    without: "JobSets and TrainJobs with volumeClaimPolicies do not start there",
+  },
   // Kubernetes lets a subject grant only permissions that it has itself.
   { resource: "pods", subresource: "exec", verbs: ["create", "get"], need: LAUNCHERS, without: NO_MPI },
   {

@@ -20,6 +20,8 @@ export const LABEL = {
   part: "gangway.dev/part",
   /** Annotation: the version of the record that an object was last made from. Older records do not change it. */
   jobVersion: "gangway.dev/job-version",
+  /** Annotation of a volume claim that outlives its job: nothing owns it. */
+  retained: "gangway.dev/retained",
   /** Annotation of a pod or service that Gangway has released: its labels were changed to take it out of its job. */
   released: "gangway.dev/released",
   jobName: "training.kubeflow.org/job-name",

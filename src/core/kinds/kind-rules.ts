@@ -130,6 +130,11 @@ export type KindRules = {
   readonly workOf: (spec: Pick<JobSpec, "kindSpec" | "replicaSpecs">, role: string) => Work;
   /** True: it is recorded when the members of each replica type could start. Omitted: it is not. */
   readonly startsInOrder?: (spec: JobSpec) => boolean;
+  /**
+   * True: each admission does the work anew, because what was done is gone with the volumes of the last one. Needs
+   * `startsInOrder`. Omitted: what has been done is not done again.
+   */
+  readonly worksAnew?: (spec: JobSpec) => boolean;
   /** When `judge` may say something else although nothing happens. Null, or omitted: never. */
   readonly recheckAtMs?: (gang: GangState) => number | null;
 };

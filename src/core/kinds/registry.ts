@@ -18,11 +18,12 @@ import { tfJob } from "./kubeflow/tf-job.ts";
 import { xgboostJob } from "./kubeflow/xgboost-job.ts";
 import { plainJob } from "./plain-job.ts";
 import type { PluginEntry } from "./plugin.ts";
+import { trainJob } from "./trainjob/trainjob.ts";
 
 /** The kinds of Gangway itself, in the order of lists. */
 export const OWN_ENTRY: PluginEntry = {
   id: "gangway",
-  kinds: [pytorchJob, tfJob, mpiJob, xgboostJob, paddleJob, jaxJob, caffe2Job, plainJob, batchJob, jobSet],
+  kinds: [pytorchJob, tfJob, mpiJob, xgboostJob, paddleJob, jaxJob, caffe2Job, plainJob, batchJob, jobSet, trainJob],
 };
 
 export const KINDS: readonly Kind[] = OWN_ENTRY.kinds;

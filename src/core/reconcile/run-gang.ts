@@ -18,7 +18,7 @@ import { restartGrown } from "./partial-gang.ts";
 import { showProblems } from "./problems/show-problems.ts";
 import { requestRepair } from "./repair-placement.ts";
 import { returnTokens, undoForRestart } from "./return-tokens.ts";
-import { restartByRules } from "./rules/restart-gang.ts";
+import { restartByRules, withoutLostWork } from "./rules/restart-gang.ts";
 import { noteWaiting } from "./rules/waiting-members.ts";
 import { goOnWithWork } from "./rules/work-parts.ts";
 import { giveUpMembers } from "./scale-down.ts";
@@ -29,7 +29,8 @@ import { undoAdmission } from "./undo/undo-admission.ts";
  * decides which objects to create and delete. The deadline comes first, then the verdict of the kind, then the budgets,
  * as with Kubeflow. Without a view of the cluster only the deadline is checked.
  */
-export function runGang(draft: Draft, inputs: Inputs, live: Admission): void {
+export function runGang(draft: Draft, given: Inputs, live: Admission): void {
+  const inputs = withoutLostWork(draft, given, live);
   const { cluster } = live;
   if (cluster === null || !inputs.observed.some((seen) => seen.cluster === cluster)) {
     if (!endByDeadline(draft, inputs)) draft.recheckAtMs.push(inputs.nowMs + OUTSTANDING_MS);

@@ -1,10 +1,14 @@
 /** How the pods of a JobSet look. Source: `labelAndAnnotateObject` of JobSet, and the Job controller of Kubernetes. */
+
+import type { JsonObject } from "../../../runtime/json.ts";
 import { batchIdentity } from "../batch/batch-pods.ts";
+import { podSpecOf } from "../containers.ts";
 import type { ClusterSpec, Gang, GangService, Replica } from "../kind.ts";
 import { groupOfPart } from "../work.ts";
 import { childName } from "./child-jobs.ts";
 import { exclusiveAnnotations, exclusivePlacing, jobKey } from "./exclusive-nodes.ts";
 import { type ChildGroup, type JobSetSpec, jobSetOf } from "./jobset-spec.ts";
+import { claimObjects, claimVolumes } from "./volume-claims.ts";
 
 const PREFIX = "jobset.sigs.k8s.io/";
 const SET_NAME = `${PREFIX}jobset-name`;
@@ -27,6 +31,7 @@ export function jobSetPod(replica: Replica): ClusterSpec {
     labels: { ...own.labels, ...named, [`${PREFIX}priority`]: PRIORITY },
     annotations: { ...own.annotations, ...named, ...exclusiveAnnotations(group) },
     ...(set.subdomain === null ? {} : { subdomain: set.subdomain || jobName }),
+    volumes: claimVolumes(spec.kindSpec, podSpecOf(replica, role), jobName),
     placing: exclusivePlacing(group, { namespace, childJob, priority: PRIORITY, leaderLabels }),
   };
 }
@@ -61,6 +66,11 @@ function namesOf(
 
 function hostOf(jobName: string, of: NonNullable<JobSetSpec["coordinator"]>, subdomain: string): string {
   return `${childName(jobName, of.group, of.job)}-${of.pod}.${subdomain}`;
+}
+
+/** The volume claims of a JobSet. */
+export function jobSetClaims(gang: Gang): readonly JsonObject[] {
+  return claimObjects(gang, { [SET_NAME]: gang.jobName });
 }
 
 /** The service below whose name each pod has a DNS name. */

@@ -96,6 +96,20 @@ export const JOBSET_FIELDS: JsonObject = {
   startupPolicy: closed("startupPolicy", {
     startupPolicyOrder: { type: "string", enum: ["AnyOrder", "InOrder"], default: "AnyOrder" },
   }),
+  volumeClaimPolicies: {
+    type: "array",
+    description: "Volumes that pods share. They are made with the job, and go with it unless they are retained.",
+    items: closed("volumeClaimPolicies", {
+      templates: {
+        type: "array",
+        minItems: 1,
+        items: closed("templates", { metadata: METADATA, spec: { type: "object" } }, ["metadata", "spec"]),
+      },
+      retentionPolicy: closed("retentionPolicy", {
+        whenDeleted: { type: "string", enum: ["Delete", "Retain"], default: "Delete" },
+      }),
+    }),
+  },
   coordinator: closed("coordinator", {
     replicatedJob: NAME,
     jobIndex: integerSchema("The child job.", { minimum: 0 }),

@@ -7,13 +7,14 @@ import { kindSpecSchema } from "../kind-spec.ts";
 import { everyoneVerdict } from "../verdicts.ts";
 import { groupOfPart } from "../work.ts";
 import { childName } from "./child-jobs.ts";
-import { jobSetPod, jobSetService } from "./jobset-pods.ts";
+import { jobSetClaims, jobSetPod, jobSetService } from "./jobset-pods.ts";
 import { JOBSET_FIELDS } from "./jobset-schema.ts";
 import { type ChildGroup, jobSetOf, workOfGroup } from "./jobset-spec.ts";
 import { judgeJobSet } from "./judge-jobset.ts";
 import { readJobSet } from "./read-jobset.ts";
 import { mayStartInSet, nextDeadlineMs, startsInOrder } from "./start-order.ts";
 import { validateJobSet } from "./validate-jobset.ts";
+import { losesVolumes } from "./volume-claims.ts";
 
 type Fields = Pick<JobSpec, "kindSpec" | "replicaSpecs">;
 
@@ -26,7 +27,8 @@ const RULES: KindRules = {
     return batch === undefined ? 0 : retryDelayMs(batch, { inRow: failedInGroup, failed });
   },
   workOf: (spec, role) => workOfGroup(groupOf(spec, role)),
-  startsInOrder: (spec) => startsInOrder(jobSetOf(spec)),
+  startsInOrder: (spec) => startsInOrder(jobSetOf(spec)) || losesVolumes(spec),
+  worksAnew: losesVolumes,
   recheckAtMs: (gang) => nextDeadlineMs(jobSetOf(gang.spec), gang),
 };
 
@@ -83,7 +85,7 @@ export const jobSet: Kind = {
     },
   },
   clusterSpec: jobSetPod,
-  objects: () => [],
+  objects: jobSetClaims,
   service: jobSetService,
   isMaster: () => false,
   verdict: everyoneVerdict,

@@ -16,31 +16,20 @@ const GROUPS_MAX = 100;
 const NAME_CHARS_MAX = 63;
 /** What a Job controller adds to the names of pods: a dash and five random characters. */
 const SUFFIX_CHARS = 6;
-/** Members of a JobSet that Gangway does not serve, with what to do. */
-const REFUSED: Readonly<Record<string, string>> = {
-  volumeClaimPolicies: "is not served by Gangway; create the claims before, and mount them in the templates",
-};
-/** The same of a child job. */
+/** Members of a child job that Gangway does not serve, with what to do. */
 const CHILD_REFUSED: Readonly<Record<string, string>> = {
   selector: "is set by Gangway; remove it",
   scheduling: "is not served by Gangway, which schedules the pods of a job together; remove it",
 };
 /** Members of a child job that count for nothing: the JobSet's own do. */
 const CHILD_IGNORED = ["suspend", "ttlSecondsAfterFinished", "managedBy", "manualSelector", "template"];
-const MEMBERS = [
-  ...Object.keys(JOBSET_FIELDS),
-  ...Object.keys(REFUSED),
-  "suspend",
-  "ttlSecondsAfterFinished",
-  "managedBy",
-];
+const MEMBERS = [...Object.keys(JOBSET_FIELDS), "suspend", "ttlSecondsAfterFinished", "managedBy"];
 const GROUP_MEMBERS = ["name", "groupName", "replicas", "dependsOn", "template"];
 const CHILD_MEMBERS = [...Object.keys(CHILD_FIELDS), ...Object.keys(CHILD_REFUSED), ...CHILD_IGNORED];
 
 /** Source of the defaults: the defaulting webhook of JobSet. */
 export const readJobSet: ReadSpec = (reader, spec, metadata) => {
   reader.onlyKnown(spec, "spec", MEMBERS);
-  refuse(reader, spec, { path: "spec", refused: REFUSED });
   managedBy(reader, spec["managedBy"], "spec.managedBy", OWN_CONTROLLER);
   const { replicatedJobs, suspend, ttlSecondsAfterFinished: _ttl, managedBy: _manager, ...others } = spec;
   const list = Array.isArray(replicatedJobs) ? replicatedJobs : reader.fail("spec.replicatedJobs", "must be a list");

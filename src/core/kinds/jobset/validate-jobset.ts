@@ -5,6 +5,7 @@ import { append } from "../../../runtime/lists.ts";
 import type { FieldError, SentSpec } from "../../job/request/sent.ts";
 import { childErrors } from "../batch/validate-batch.ts";
 import { childFields, countsOf } from "./jobset-spec.ts";
+import { claimErrors } from "./volume-claims.ts";
 
 const RULES_MAX = 20;
 const PATTERNS_MAX = 20;
@@ -31,6 +32,10 @@ export function validateJobSet({ replicaSpecs, runPolicy, kindSpec: fields = {} 
     ...coordinatorErrors(fields, groups),
     ...ruleErrors(fields, groups),
     ...subdomainErrors(fields),
+    ...claimErrors(fields, {
+      path: FIELDS,
+      podSpecs: Object.values(replicaSpecs).map(({ template }) => objectAt(template, "spec")),
+    }),
   ];
 }
 

@@ -16,6 +16,7 @@ import { type Registry, UNSERVED_KINDS } from "../registry.ts";
 import { foreignSettings } from "./foreign-settings.ts";
 import { managedBy } from "./managed-by.ts";
 import { inTodaysForm } from "./older-form.ts";
+import type { ManifestFacts } from "./read-spec.ts";
 import { readDeadline, readTtl } from "./read-times.ts";
 import type { SentManifest, SentMetadata } from "./sent-manifest.ts";
 import { SentReader, sentOnly } from "./sent-reader.ts";
@@ -27,6 +28,8 @@ export type ManifestRules = {
   readonly settings?: SettingValues | undefined;
   /** True: the job is suspended. Omitted: as the manifest says. */
   readonly suspended?: boolean | undefined;
+  /** The runtimes that TrainJobs may name. Omitted: none. */
+  readonly runtimeOf?: ManifestFacts["runtimeOf"] | undefined;
 };
 
 type ManifestOutcome =
@@ -61,8 +64,11 @@ export function fromManifest(doc: JsonObject, kinds: Registry, rules: ManifestRu
   checkApiVersion(reader, apiVersion, named);
   if (reader.errors.length > 0) return { kind: "refused", errors: reader.errors };
   const spec = reader.object(doc["spec"], "spec") ?? reader.fail("spec", "is required") ?? {};
+  const known = { runtimeOf: rules.runtimeOf ?? (() => null) };
   const older = apiVersion === named.kind.olderForm?.apiVersion ? named.kind.olderForm : undefined;
-  const read = own ? inOwnWords(readOwn(reader, named, spec)) : readForeign(reader, named, { spec, metadata, older });
+  const read = own
+    ? inOwnWords(readOwn(reader, named, spec))
+    : readForeign(reader, named, { spec, metadata, older, known });
   const manifest = foreignSettings(reader, { metadata, ...read }, { isForeign: !own, ...rules });
   if (reader.errors.length > 0) return { kind: "refused", errors: reader.errors };
   return { kind: "read", manifest };
@@ -144,12 +150,17 @@ function checkApiVersion(reader: SentReader, apiVersion: string | undefined, { n
 function readForeign(
   reader: SentReader,
   named: NamedKind,
-  of: { readonly spec: JsonObject; readonly metadata: SentMetadata; readonly older: OlderForm | undefined },
+  of: {
+    readonly spec: JsonObject;
+    readonly metadata: SentMetadata;
+    readonly older: OlderForm | undefined;
+    readonly known: ManifestFacts;
+  },
 ): ReadManifestSpec {
-  const { spec, metadata, older } = of;
+  const { spec, metadata, older, known } = of;
   const { readSpec, replicaSpecsField } = named.kind;
   if (readSpec !== undefined) {
-    const read = readSpec(reader, spec, metadata);
+    const read = readSpec(reader, spec, metadata, known);
     return { spec: { kind: named.name, ...read.spec }, sources: read.sources };
   }
   const pathOf = (role: string) => `spec.${replicaSpecsField}.${role}`;

@@ -126,17 +126,18 @@ function nodeLabelsIn({ slots }: Arrangement): NonNullable<BuildTarget["nodeLabe
  * Creates the kind's parts, and updates them as members come and go. Only config maps are watched. The other parts are
  * requested before pods start, and whenever a config map is missing or outdated. Config maps are written last, so an
  * up-to-date one shows that the other parts are too, or, if a change was taken back after half of its writes, that they
- * name members which are gone: until the next pod starts.
+ * name members which are gone: until the next pod starts. Secrets and claims are made once and never updated.
  */
 function partActions(target: BuildTarget, { anchor, configMaps }: Arrangement, starting: boolean): readonly Action[] {
   const seen = new Map(configMaps.map((map) => [map.name, map]));
   const parts = createParts(target).map((action) => ({ action, state: stateOf(action, seen) }));
   const changed = anchor !== null && parts.some(({ state }) => state === "different");
-  const settled = parts.every(({ state }) => state === "unwatched" || state === "same");
+  const settled = parts.every(({ state }) => state === "unwatched" || state === "once" || state === "same");
   return parts.flatMap(({ action, state }): readonly Action[] => {
     const updates = changed && (state === "unwatched" || state === "different");
     if (updates) return [{ ...action, kind: "updatePart" }];
-    return state === "missing" || (state === "unwatched" && (starting || !settled)) ? [action] : [];
+    const isUnseen = state === "unwatched" || state === "once";
+    return state === "missing" || (isUnseen && (starting || !settled)) ? [action] : [];
   });
 }
 
@@ -144,8 +145,10 @@ function partActions(target: BuildTarget, { anchor, configMaps }: Arrangement, s
 function stateOf(
   { manifest }: PartAction,
   seen: ReadonlyMap<string, ConfigMapView>,
-): "unwatched" | "missing" | "same" | "different" {
-  if (manifest["kind"] !== "ConfigMap") return "unwatched";
+): "unwatched" | "once" | "missing" | "same" | "different" {
+  const { kind } = manifest;
+  if (kind === "Secret" || kind === "PersistentVolumeClaim") return "once";
+  if (kind !== "ConfigMap") return "unwatched";
   const map = seen.get(stringAt(objectAt(manifest, "metadata"), "name") ?? "");
   if (map === undefined) return "missing";
   return map.deleting || map.data === canonicalJson(objectAt(manifest, "data")) ? "same" : "different";

@@ -3,7 +3,7 @@
  * child jobs again: those that have succeeded too.
  */
 import { maxOf } from "../../../runtime/lists.ts";
-import type { GangAdmission } from "../../job/status.ts";
+import type { Admission, GangAdmission } from "../../job/status.ts";
 import { attemptOf, type Slot } from "../arrange-gang.ts";
 import { changeAdmission, type Draft, type Inputs, reasonOf } from "../decision-draft.ts";
 import type { SlotFailure } from "../member-ends.ts";
@@ -46,4 +46,17 @@ export function restartByRules(draft: Draft, inputs: Inputs, of: Restarting): Ga
   const { ended: _ended, lastEndMs: _last, begunMs: _begun, ...anew } = admission;
   changeAdmission(draft, anew);
   return anew;
+}
+
+/**
+ * The job without what was done under earlier admissions, at the first step of an admission whose kind does all work
+ * anew. Members start with their first parts again.
+ */
+export function withoutLostWork(draft: Draft, inputs: Inputs, live: Pick<Admission, "begunMs">): Inputs {
+  const { job, kind } = inputs;
+  if (live.begunMs !== undefined || kind.rules?.worksAnew?.(job.spec) !== true) return inputs;
+  const { ends: _gone, attempts, ...status } = draft.status;
+  const { parts: _parts, failures: _failures, inRow: _inRow, ...rest } = attempts;
+  draft.status = { ...status, attempts: rest };
+  return { ...inputs, job: { ...job, status: draft.status } };
 }

@@ -82,29 +82,6 @@ export function compareCreated(
   });
 }
 
-/** Compares the services of a job. Their selectors have the labels of Gangway too. */
-export function compareServices(expected: JsonObject, services: readonly JsonObject[]): readonly string[] {
-  if (expected["services"] === undefined) return [];
-  type Told = { readonly selector: JsonObject; readonly isHeadless: boolean; readonly all: boolean };
-  const told = (name: string, { selector, isHeadless, all }: Told) => {
-    const facts = [isHeadless ? "headless" : "", all ? "with pods that are not ready" : ""];
-    return [name, canonicalJson(selector), ...facts].join(" ");
-  };
-  const wanted = arrayAt(expected, "services").map((service) => {
-    const isHeadless = objectAt({ service }, "service")["headless"] === true;
-    const all = objectAt({ service }, "service")["publishNotReadyAddresses"] === true;
-    return told(stringAt(service, "name") ?? "", { selector: objectAt(service, "selector"), isHeadless, all });
-  });
-  const found = services.map((service) => {
-    const spec = objectAt(service, "spec");
-    const selector = foreignTexts(stringMapAt(spec, "selector"));
-    const isHeadless = spec["clusterIP"] === "None";
-    const all = spec["publishNotReadyAddresses"] === true;
-    return told(stringAt(objectAt(service, "metadata"), "name") ?? "", { selector, isHeadless, all });
-  });
-  return differing("services", wanted, found);
-}
-
 /** Compares how the job has ended, by the conditions of the other controller. */
 export function compareVerdict(expected: JsonObject, { status, spec }: Job): readonly string[] {
   const conditions = arrayAt(objectAt(expected, "status"), "conditions").filter(
@@ -159,7 +136,7 @@ function comparePod(wanted: JsonObject, { json }: StagedPod): readonly string[] 
 }
 
 /** Labels and annotations that are not Gangway's own, and whose value is no uid. */
-function foreignTexts(texts: Readonly<Record<string, string>>): JsonObject {
+export function foreignTexts(texts: Readonly<Record<string, string>>): JsonObject {
   const kept = Object.entries(texts).filter(
     ([key]) => !/^(gangway\.dev|training\.kubeflow\.org)\//.test(key) && !/(^|[-/])uid$/.test(key),
   );
@@ -192,9 +169,13 @@ function byName(a: Json, b: Json): number {
   return (stringAt(a, "name") ?? "") < (stringAt(b, "name") ?? "") ? -1 : 1;
 }
 
+/** The secret with the keys of an admission, which has the name of its job elsewhere. */
+const KEYS = /-mpi-ssh-auth$|^mpi-ssh-auth-/;
+
 /** Amounts of resources are texts, and what is limited is requested: API servers write a pod so. */
 function normal(value: Json): Json {
   return JSON.parse(canonicalJson(value), (key, inner: Json) => {
+    if (key === "secretName" && typeof inner === "string") return KEYS.test(inner) ? "keys" : inner;
     if (key !== "resources" || !isJsonObject(inner)) return inner;
     const [limits, requests] = [amounts(inner["limits"]), amounts(inner["requests"])];
     return { limits, requests: { ...limits, ...requests } };
@@ -210,7 +191,7 @@ function plain(name: string | undefined): string {
   return text.endsWith(SUFFIX) ? text.slice(0, -SUFFIX.length) : text;
 }
 
-function differing(what: string, wanted: readonly string[], found: readonly string[]): readonly string[] {
+export function differing(what: string, wanted: readonly string[], found: readonly string[]): readonly string[] {
   const [a, b] = [[...wanted].sort(), [...found].sort()];
   return a.join("\n") === b.join("\n") ? [] : [`${what}: expected ${a.join(", ")}; found ${b.join(", ")}`];
 }

@@ -1,7 +1,9 @@
 import type { JsonObject } from "../../../../src/runtime/json.ts";
 import { arrayAt, objectAt, stringAt } from "../../../../src/runtime/json.ts";
 import { OWN_KINDS } from "../../../support/kinds.ts";
-import { compareCreated, comparePresent, compareServices, compareVerdict } from "./compare.ts";
+import { compareCreated, comparePresent, compareVerdict } from "./compare.ts";
+import { compareObjects } from "./compare-objects.ts";
+import { asStored, runtimesOf } from "./runtimes.ts";
 import { Stage } from "./stage.ts";
 import { submit } from "./submit.ts";
 
@@ -15,7 +17,8 @@ export function runKind({ input, expected }: KindCase): readonly string[] | null
   const manifest = objectAt(input, "manifest");
   const kind = OWN_KINDS.ofManifest(stringAt(manifest, "apiVersion") ?? "", stringAt(manifest, "kind") ?? "");
   if (kind === undefined) return null;
-  const submitted = submit(manifest, stringAt(input, "namespace") ?? "default");
+  const namespace = stringAt(input, "namespace") ?? "default";
+  const submitted = submit(asStored(manifest), namespace, runtimesOf(arrayAt(input, "runtimes")));
   const refused = expected["refused"] === undefined ? null : objectAt(expected, "refused");
   if (submitted.kind === "refused") {
     return refused === null
@@ -45,7 +48,8 @@ function compareState(stage: Stage, expected: JsonObject, before: ReadonlySet<st
   return [
     ...compareCreated(expected, stage.pods, before),
     ...comparePresent(expected, stage.pods),
-    ...compareServices(expected, stage.services),
+    // A suspended job has no objects in its cluster.
+    ...(stage.job.status.phase === "SUSPENDED" ? [] : compareObjects(expected, stage.objects)),
     ...compareVerdict(expected, stage.job),
   ];
 }

@@ -113,9 +113,18 @@ export class Stage {
       return;
     }
     const going = this.#pods().filter(({ terminating }) => terminating);
+    if (isTerminal(this.job.status)) this.#forgetUnfinished(going);
     const ended = going.filter(({ phase }) => phase === "Failed" || phase === "Succeeded");
     this.#past.push(...ended.map((pod) => ({ ...pod, terminating: false })));
     this.#cluster.collect();
+  }
+
+  /** When a set of Jobs ends, those that still run are deleted, with the failed pods that they keep. */
+  #forgetUnfinished(going: readonly StagedPod[]): void {
+    const jobOf = ({ json }: StagedPod) => stringMapAt(objectAt(json, "metadata"), "labels")[JOB_LABEL];
+    const running = going.filter(({ phase }) => phase === "Pending" || phase === "Running").map(jobOf);
+    if (this.job.spec.kind === "Job.v1.batch") return;
+    this.#past = this.#past.filter((pod) => !running.includes(jobOf(pod)));
   }
 
   #pods(): readonly StagedPod[] {
@@ -136,9 +145,11 @@ export class Stage {
     return [...this.#past, ...this.#pods()];
   }
 
-  /** The services as the cluster has them. */
-  get services(): readonly JsonObject[] {
-    return this.#cluster.things.filter(({ kind, deleting }) => kind === "service" && !deleting).map(({ json }) => json);
+  /** The services, config maps, secrets and claims of the job. */
+  get objects(): readonly JsonObject[] {
+    return this.#cluster.things
+      .filter(({ kind, deleting }) => kind !== "pod" && kind !== "anchor" && !deleting)
+      .map(({ json }) => json);
   }
 
   /** Carries out an event. Null: done. Else why it is not understood. */
