@@ -7,6 +7,7 @@ import { isSetAside } from "../core/job/set-aside.ts";
 import { type AskedChange, changeJob, type WantedChange } from "../core/kinds/change-job.ts";
 import type { Kind } from "../core/kinds/kind.ts";
 import { kindOfJob } from "../core/kinds/registry.ts";
+import { changedTemplates } from "./change-templates.ts";
 import { checkLabels, isDnsLabel } from "./check-metadata.ts";
 import { namedClass } from "./check-priority.ts";
 import { checkPodNames, toNote } from "./check-spec.ts";
@@ -23,7 +24,14 @@ export async function change(ports: IntakePorts, name: JobName, asked: AskedChan
   const facts = isDnsLabel(name.namespace) ? await ports.store.facts({ namespace: name.namespace }) : null;
   const rules = rulesOf(ports, facts);
   const { wanted, notes } = await withClass(asked, facts);
-  const decideNow = (job: Job, sent: SentJob) => decide(rules, { job, sent, wanted, notes, nowMs });
+  const decideNow = (job: Job, sent: SentJob) => {
+    const { templates } = asked;
+    if (templates === undefined) return decide(rules, { job, sent, wanted, notes, nowMs });
+    const changed = changedTemplates({ job, sent, kind: kindOfJob(rules.kinds, job) }, templates, rules);
+    if (changed.notes.length > 0) return { kind: "invalid" as const, violations: changed.notes };
+    const withTemplates = { ...wanted, templates: changed.templates };
+    return decide(rules, { job, sent: changed.sent, wanted: withTemplates, notes, nowMs });
+  };
   const outcome = await ports.store.changeJob(name, decideNow, nowMs);
   if (outcome.kind === "changed") {
     ports.wakeJob(outcome.job.uid);
@@ -34,7 +42,7 @@ export async function change(ports: IntakePorts, name: JobName, asked: AskedChan
 
 /** Finds the priority class that a change names, and what is wrong with how it names it. */
 async function withClass(
-  { priorityClassName, ...wanted }: AskedChange,
+  { priorityClassName, templates: _templates, ...wanted }: AskedChange,
   facts: IntakeFacts | null,
 ): Promise<{ readonly wanted: WantedChange; readonly notes: readonly FieldNote[] }> {
   if (priorityClassName === undefined || facts === null) return { wanted, notes: [] };
@@ -44,6 +52,11 @@ async function withClass(
   const { priorityClass, notes } = await namedClass(named, facts);
   return { wanted: { ...wanted, priorityClass }, notes };
 }
+
+/** `sent`: the job as its client would have sent it, if that changes too. */
+type DecidedChange =
+  | Exclude<UpdateOutcome, { readonly kind: "notFound" | "changed" }>
+  | (Extract<ReturnType<typeof changeJob>, { readonly kind: "changed" }> & { readonly sent?: SentJob });
 
 function decide(
   rules: IntakeRules,
@@ -55,7 +68,7 @@ function decide(
     readonly notes: readonly FieldNote[];
     readonly nowMs: number;
   },
-): Exclude<UpdateOutcome, { readonly kind: "notFound" }> {
+): DecidedChange {
   const { job, wanted, nowMs } = of;
   const kind = kindOfJob(rules.kinds, job);
   const decided = changeJob(job, kind, wanted, nowMs);
@@ -72,11 +85,13 @@ function decide(
   }
   if (decided.kind === "unchanged" && of.notes.length > 0) return { kind: "invalid", violations: of.notes };
   if (decided.kind !== "changed") return decided;
-  const more = asksForMore(job, decided.job)
-    ? [policyNotes(of.sent, rules), changedPodNotes(decided.job, rules.kinds), sizeNotes(decided.job, rules.kinds)]
-    : [];
+  const more =
+    wanted.templates !== undefined || asksForMore(job, decided.job)
+      ? [policyNotes(of.sent, rules), changedPodNotes(decided.job, rules.kinds), sizeNotes(decided.job, rules.kinds)]
+      : [];
   const violations = joinNotes(labels, nameNotes(decided.job, kind), ...more);
-  return violations.length > 0 ? { kind: "invalid", violations } : decided;
+  if (violations.length > 0) return { kind: "invalid", violations };
+  return wanted.templates === undefined ? decided : { ...decided, sent: of.sent };
 }
 
 /** Whether a change starts pods, or starts them earlier. Other changes are allowed whatever the pod policy says now. */

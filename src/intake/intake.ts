@@ -8,7 +8,7 @@ import type {
   UpdateOutcome,
 } from "../core/job/request/requests.ts";
 import type { FieldNote } from "../core/job/request/sent.ts";
-import type { WantedChange } from "../core/kinds/change-job.ts";
+import type { AskedChange } from "../core/kinds/change-job.ts";
 import type { ForeseenSubmission } from "../core/plan/model/simulation.ts";
 import { GroupCommit } from "../runtime/group-commit.ts";
 import { servedCall } from "../runtime/served-call.ts";
@@ -33,7 +33,7 @@ export type Intake = {
   readonly check: (submission: Pick<Submission, "job" | "queueAccess">) => Promise<readonly FieldNote[]>;
   /** Returns the job that a submission would create, whatever other jobs there are. Changes nothing. */
   readonly make: (submission: Submission) => Promise<MadeJob>;
-  readonly change: (job: JobName, wanted: WantedChange) => Promise<UpdateOutcome>;
+  readonly change: (job: JobName, wanted: AskedChange) => Promise<UpdateOutcome>;
   readonly cancel: (job: JobName, reason: string) => Promise<EndOutcome>;
   readonly remove: (job: JobName) => Promise<EndOutcome>;
 };

@@ -65,7 +65,7 @@ export type IntakeStore = {
     decide: (
       job: Job,
       sent: SentJob,
-    ) => { readonly kind: "changed"; readonly job: Job; readonly event: JobEvent } | Other,
+    ) => { readonly kind: "changed"; readonly job: Job; readonly event: JobEvent; readonly sent?: SentJob } | Other,
     nowMs: number,
   ) => Promise<
     | { readonly kind: "changed"; readonly job: Job; readonly event: JobEvent }

@@ -150,7 +150,11 @@ export class MemoryStore {
       const found = this.jobs.get(`${which.namespace}/${which.name}`);
       if (found === undefined) return { kind: "notFound" as const };
       const decided = decide(found.job, found.sent);
-      if ("event" in decided) this.put(decided.job);
+      if ("event" in decided) {
+        const { job, sent = found.sent } = decided;
+        this.put(job);
+        this.jobs.set(`${which.namespace}/${which.name}`, { job, sent });
+      }
       return decided;
     },
     requestCancel: async (which, reason, atMs) => this.#cancel(which, (job) => ({ ...job, cancel: { reason, atMs } })),

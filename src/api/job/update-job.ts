@@ -4,6 +4,7 @@ import { RESUMES_A_DAY } from "../../core/job/set-aside.ts";
 import type { AskedChange } from "../../core/kinds/change-job.ts";
 import { type Job, JobSchema } from "../../gen/gangway/v1/job_pb.ts";
 import type { UpdateJobRequest } from "../../gen/gangway/v1/job_service_pb.ts";
+import type { JsonObject } from "../../runtime/json.ts";
 import type { JobIntake, JobReads } from "../ports.ts";
 import type { CallContext } from "../rpc/call.ts";
 import { type CallAccess, namespacePlace } from "../rpc/call-access.ts";
@@ -52,12 +53,18 @@ function wantedOf({ metadata, spec }: Job, mask: JobMask): AskedChange {
     ...(mask.suspend ? { suspend: spec?.runPolicy?.suspend ?? false } : null),
     ...(mask.labels ? { labels: metadata?.labels ?? {} } : null),
     ...(mask.roles.length > 0 ? { replicas: replicasOf(spec, mask) } : null),
+    ...(mask.templates.length > 0 ? { templates: templatesOf(spec, mask) } : null),
   };
 }
 
 function replicasOf(spec: Job["spec"], { roles }: JobMask): Record<string, number> {
   const sent = Object.entries(spec?.replicaSpecs ?? {}).filter(([role]) => roles === "all" || roles.includes(role));
   return Object.fromEntries(sent.map(([role, { replicas = 1 }]) => [role, replicas]));
+}
+
+/** A template that is named and omitted changes nothing. */
+function templatesOf(spec: Job["spec"], { templates }: JobMask): Record<string, JsonObject> {
+  return Object.fromEntries(templates.map((role) => [role, (spec?.replicaSpecs[role]?.template ?? {}) as JsonObject]));
 }
 
 function checkIdentity({ metadata }: Job): readonly FieldNote[] {
@@ -78,6 +85,7 @@ function checkMasked(job: Job, mask: JobMask): readonly FieldNote[] {
     /^metadata\.(name|namespace|resource_version)$/.test(field) ||
     (mask.labels && field.startsWith("metadata.labels")) ||
     (mask.priorityClass && field === "spec.priority_class_name") ||
+    (mask.templates.length > 0 && /^spec\.replica_specs\[.*\]\.template/.test(field)) ||
     (mask.roles.length > 0 && /^spec\.replica_specs\[.*\]\.replicas$/.test(field));
   return checkRequest(JobSchema, job)
     .filter(({ field }) => read(field))
@@ -129,6 +137,11 @@ function updated(outcome: UpdateOutcome, which: JobName) {
     }
     case "noRoom":
       throw noRoomError(outcome);
+    case "fixedTemplates": {
+      const description =
+        "cannot change its templates while it may run: suspend it first, and wait until its pods are gone";
+      throw failedPrecondition({ type: "JOB_TEMPLATES_FIXED", subject, description });
+    }
     case "fixedSize": {
       const description = `cannot change its number of ${outcome.role} replicas while it is admitted: suspend it first`;
       throw failedPrecondition({ type: "JOB_SIZE_FIXED", subject, description });

@@ -12,12 +12,15 @@ export type JobMask = {
   readonly suspend: boolean;
   readonly labels: boolean;
   readonly roles: readonly string[] | "all";
+  /** The replica types whose templates change. */
+  readonly templates: readonly string[];
 };
 
 const REPLICAS = /^spec\.replica_specs\.([^.]+)\.replicas$/;
+const TEMPLATE = /^spec\.replica_specs\.([^.]+)\.template$/;
 const ALL_REPLICAS = ["spec.replica_specs", "spec.replica_specs.*.replicas"];
 const CHANGEABLE =
-  "spec.priority, spec.priority_class_name, spec.replica_specs.*.replicas, spec.run_policy.suspend, metadata.labels";
+  "spec.priority, spec.priority_class_name, spec.replica_specs.*.replicas, spec.replica_specs.TYPE.template, spec.run_policy.suspend, metadata.labels";
 
 /** Reads the paths of an update mask. Returns a note for each path that names no field, or an immutable one. */
 export function readJobMask(paths: readonly string[]): {
@@ -30,6 +33,7 @@ export function readJobMask(paths: readonly string[]): {
     priorityClass: paths.includes("spec.priority_class_name"),
     suspend: paths.includes("spec.run_policy.suspend"),
     labels: paths.includes("metadata.labels"),
+    templates: [...new Set(paths.flatMap((path) => TEMPLATE.exec(path)?.[1] ?? []))],
     roles: paths.some((path) => ALL_REPLICAS.includes(path)) ? "all" : [...new Set(roles)],
   };
   if (paths.length === 0) {
@@ -45,11 +49,16 @@ export function readJobMask(paths: readonly string[]): {
 function problemOf(path: string): string | null {
   const plain = ["spec.priority", "spec.priority_class_name", "spec.run_policy.suspend", "metadata.labels"];
   const known = [...plain, ...ALL_REPLICAS];
-  if (known.includes(path) || REPLICAS.test(path)) return null;
+  if (known.includes(path) || REPLICAS.test(path) || isTemplateOfType(path)) return null;
   const named = path.length > 200 ? `${path.slice(0, 200)}…` : path;
   if (!isField(JobSchema, path.split(".")))
     return `${named} is not a field of a job; the fields that can change are ${CHANGEABLE}`;
   return `${named} cannot change after the job was created; the fields that can change are ${CHANGEABLE}`;
+}
+
+function isTemplateOfType(path: string): boolean {
+  const role = TEMPLATE.exec(path)?.[1];
+  return role !== undefined && role !== "*";
 }
 
 /** True if the names lead to a field. A map is followed by a key, a Struct by anything. */

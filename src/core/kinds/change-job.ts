@@ -3,7 +3,7 @@
  * users who must not resubmit a job to change it.
  */
 
-import { canonicalJson } from "../../runtime/json.ts";
+import { canonicalJson, type JsonObject } from "../../runtime/json.ts";
 import { setCondition } from "../job/conditions.ts";
 import { type Job, liveAdmission } from "../job/job.ts";
 import { withoutNomination } from "../job/nomination.ts";
@@ -18,7 +18,11 @@ import { checkSent } from "./check-sent.ts";
 import { elasticRolesOf, type Kind } from "./kind.ts";
 
 /** A change of a job as a caller asks for it. Empty class name: the job has no priority class any more. */
-export type AskedChange = Omit<WantedChange, "priorityClass"> & { readonly priorityClassName?: string };
+export type AskedChange = Omit<WantedChange, "priorityClass" | "templates"> & {
+  readonly priorityClassName?: string;
+  /** By replica type, in any case: members of pod templates that take the place of those that the job has. */
+  readonly templates?: Readonly<Record<string, JsonObject>>;
+};
 
 /** A requested change of a job. Omitted members stay unchanged. */
 export type WantedChange = {
@@ -35,6 +39,8 @@ export type WantedChange = {
   readonly labels?: Readonly<Record<string, string>>;
   /** By replica type, in any case. */
   readonly replicas?: Readonly<Record<string, number>>;
+  /** By replica type: the templates as the platform makes pods of them. Omitted: they stay. */
+  readonly templates?: Readonly<Record<string, Pick<ReplicaSpec, "template" | "uninterruptedTemplate">>>;
 };
 
 /** The decision on a change. Paths of errors are those of the API. */
@@ -53,6 +59,8 @@ type ChangeDecision =
   | { readonly kind: "resumedTooOften" }
   /** The job is admitted, and its kind cannot resize this replica type until it waits again. */
   | { readonly kind: "fixedSize"; readonly role: string }
+  /** The job may run, or pods of it are left: its templates stay until it is suspended. */
+  | { readonly kind: "fixedTemplates" }
   | { readonly kind: "invalid"; readonly errors: readonly FieldError[] };
 
 /**
@@ -66,6 +74,8 @@ export function changeJob(job: Job, kind: Kind, wanted: WantedChange, nowMs: num
   if (wanted.version !== null && wanted.version !== job.version) return { kind: "stale" };
   const roleErrors = wrongRoles(job, kind, wanted);
   if (roleErrors.length > 0) return { kind: "invalid", errors: roleErrors };
+  const rests = job.spec.runPolicy.suspend === true && liveAdmission(job) === null;
+  if (wanted.templates !== undefined && !rests) return { kind: "fixedTemplates" };
   const spec = changedSpec(job, kind, wanted);
   const errors = wrongNumbers(job, kind, spec);
   if (errors.length > 0) return { kind: "invalid", errors };
@@ -136,7 +146,7 @@ function changedSpec(job: Job, kind: Kind, wanted: WantedChange): JobSpec {
   const replicaSpecs = Object.fromEntries(
     Object.entries(spec.replicaSpecs).map(([role, replica]): [string, ReplicaSpec] => [
       role,
-      { ...replica, replicas: counts.get(role) ?? replica.replicas },
+      { ...withTemplate(replica, wanted.templates?.[role]), replicas: counts.get(role) ?? replica.replicas },
     ]),
   );
   const resized = { ...spec, replicaSpecs };
@@ -144,6 +154,12 @@ function changedSpec(job: Job, kind: Kind, wanted: WantedChange): JobSpec {
   const schedulingPolicy = { ...scheduling, minAvailable: minimumOf(job, resized) };
   const suspend = wanted.suspend ?? spec.runPolicy.suspend ?? false;
   return { ...withPriority(resized, wanted), runPolicy: { ...spec.runPolicy, suspend, schedulingPolicy } };
+}
+
+function withTemplate(replica: ReplicaSpec, shaped: NonNullable<WantedChange["templates"]>[string] | undefined) {
+  if (shaped === undefined) return replica;
+  const { uninterruptedTemplate: _before, ...rest } = replica;
+  return { ...rest, ...shaped };
 }
 
 function withPriority(spec: JobSpec, { priority = spec.priority, priorityClass }: WantedChange): JobSpec {
@@ -211,6 +227,11 @@ function describe(job: Job, spec: JobSpec, labels: Job["labels"]): string {
   const changes = resizedRoles(before, spec).map((role) => {
     return `replicas of ${role} from ${before.replicaSpecs[role]?.replicas} to ${spec.replicaSpecs[role]?.replicas}`;
   });
+  const { replicaSpecs } = spec;
+  const reshaped = rolesOf(before).filter((role) => {
+    return canonicalJson(before.replicaSpecs[role]?.template) !== canonicalJson(replicaSpecs[role]?.template);
+  });
+  if (reshaped.length > 0) changes.push(`templates of ${reshaped.join(", ")}`);
   const [oldClass = "none", newClass = "none"] = [before.priorityClassName, spec.priorityClassName];
   if (newClass !== oldClass) changes.push(`priority class from ${oldClass} to ${newClass}`);
   if (spec.priority !== before.priority) changes.push(`priority from ${before.priority} to ${spec.priority}`);

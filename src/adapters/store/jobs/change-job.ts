@@ -17,10 +17,7 @@ import { type ChangeTime, updateJob } from "./write-job.ts";
  * Decides about a job as it is now, while its row is locked. Also gets the job as its client sent it. Called again if
  * the transaction lost a race.
  */
-export type DecideChange<Other> = (
-  job: Job,
-  sent: SentJob,
-) => { readonly kind: "changed"; readonly job: Job; readonly event: JobEvent } | Other;
+export type DecideChange<Other> = (job: Job, sent: SentJob) => Change | Other;
 
 /**
  * Changes a job's spec and labels as `decide` says. If `decide` returns anything but a change, writes nothing and
@@ -44,6 +41,7 @@ export function changeJob<Other extends { readonly kind: string }>(
     const noRoom = findNoRoomToGrow(before, after, rooms);
     if (noRoom !== null) return noRoom;
     await writeSpec(tx, after);
+    if (decided.sent !== undefined) await tx.query(WRITE_SENT, [after.uid, json(decided.sent)]);
     await updateJob(tx, { before, after, recheckAtMs: nowMs }, kinds);
     await appendChanges(tx, [{ before, after, events: [event] }], nowMs);
     if (endsNomination(before, after)) await changeHeirs(tx, { named: [], withdrawn: [after.uid] }, nowMs);
@@ -52,7 +50,13 @@ export function changeJob<Other extends { readonly kind: string }>(
   });
 }
 
-type Change = { readonly kind: "changed"; readonly job: Job; readonly event: JobEvent };
+/** `sent`: as the client would have sent the job now. Omitted: as before. */
+type Change = {
+  readonly kind: "changed";
+  readonly job: Job;
+  readonly event: JobEvent;
+  readonly sent?: SentJob;
+};
 
 function isChange(decided: { readonly kind: string }): decided is Change {
   return decided.kind === "changed";
@@ -61,6 +65,8 @@ function isChange(decided: { readonly kind: string }): decided is Change {
 async function writeSpec(tx: Executor, { uid, spec, labels }: Job): Promise<void> {
   await tx.query(WRITE_SPEC, [uid, json(spec), spec.priority, json(labels), json(bareSpec(spec))]);
 }
+
+const WRITE_SENT = "update jobs set sent = $2::json where uid = $1";
 
 const WRITE_SPEC = `
 update jobs

@@ -96,6 +96,8 @@ export type UpdateOutcome =
   | { readonly kind: "resumedTooOften" }
   /** The job is admitted, and its kind cannot resize this replica type until the job waits again. */
   | { readonly kind: "fixedSize"; readonly role: string }
+  /** The job is not suspended, or pods of it are left, so its templates stay. */
+  | { readonly kind: "fixedTemplates" }
   | NoRoom
   | { readonly kind: "invalid"; readonly violations: readonly FieldNote[] };
 

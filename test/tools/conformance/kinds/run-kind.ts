@@ -33,7 +33,9 @@ export function runKind({ input, expected }: KindCase): readonly string[] | null
     const before = new Set(stage.pods.map(({ uid }) => uid));
     const event = objectAt(step, "event");
     const why = stage.carryOut(event);
-    const found = why === null ? compareState(stage, objectAt(step, "after"), before) : [why];
+    // A change that the other controller refuses may be one that Gangway has no call for.
+    const isKnown = why === null || objectAt({ step }, "step")["refused"] !== undefined;
+    const found = isKnown ? compareState(stage, objectAt(step, "after"), before) : [why];
     errors.push(...found.map((text) => `step ${at + 1} (${JSON.stringify(event)}): ${text}`));
   }
   return errors;

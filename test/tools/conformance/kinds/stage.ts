@@ -1,10 +1,15 @@
+import { NAMESPACE_RULES } from "../../../../src/core/admin/namespace.ts";
 import type { Job } from "../../../../src/core/job/job.ts";
 import { liveAdmission } from "../../../../src/core/job/job.ts";
 import type { SentJob } from "../../../../src/core/job/request/sent.ts";
 import { type Admission, isTerminal } from "../../../../src/core/job/status.ts";
 import { changeJob } from "../../../../src/core/kinds/change-job.ts";
 import { kindOfJob } from "../../../../src/core/kinds/registry.ts";
+import { PLAIN_POD_CONFIG } from "../../../../src/core/pods/pod-config.ts";
+import { policyInForce } from "../../../../src/core/pods/policy/pod-policy.ts";
 import { reconcile } from "../../../../src/core/reconcile/reconcile.ts";
+import { changedTemplates } from "../../../../src/intake/change-templates.ts";
+import type { IntakeRules } from "../../../../src/intake/ports.ts";
 import type { Json, JsonObject } from "../../../../src/runtime/json.ts";
 import { arrayAt, numberAt, objectAt, stringAt, stringMapAt } from "../../../../src/runtime/json.ts";
 import {
@@ -23,6 +28,15 @@ const STEPS_MAX = 50;
 const CLUSTER = "conformance";
 const INDEX_LABEL = "batch.kubernetes.io/job-completion-index";
 const JOB_LABEL = "batch.kubernetes.io/job-name";
+
+/** The namespaces of cases allow what their pods use. */
+const RULES: IntakeRules = {
+  kinds: OWN_KINDS,
+  podConfig: PLAIN_POD_CONFIG,
+  podPolicy: policyInForce({ level: "privileged", allow: [], limits: {} }, NAMESPACE_RULES.podPolicyDefault),
+  isNew: false,
+  isReserved: () => false,
+};
 
 /** A pod as cases name it: without the random suffix of other controllers. */
 export type StagedPod = {
@@ -46,7 +60,10 @@ export class Stage {
   /** The labels of nodes by name. */
   readonly #nodes: ReadonlyMap<string, Readonly<Record<string, string>>>;
 
+  readonly #sent: SentJob;
+
   constructor(sent: SentJob, nodes: readonly Json[] = []) {
+    this.#sent = sent;
     this.#nodes = new Map(nodes.map((node) => [stringAt(node, "name") ?? "", stringMapAt(node, "labels")]));
     const { name, namespace, labels, annotations } = sent;
     this.job = jobOf(sent.spec, { name, namespace, labels, annotations });
@@ -191,18 +208,43 @@ export class Stage {
 
   #update(changed: JsonObject): string | null {
     const spec = objectAt(changed, "spec");
-    const { suspend, parallelism, completions: _follows, ...others } = spec;
+    const { suspend, parallelism, completions: _follows, replicatedJobs, runtimePatches, ...others } = spec;
     const [other] = Object.keys(others);
     if (other !== undefined) return `UpdateJob cannot change ${other}`;
+    const templates = this.#templatesIn(replicatedJobs ?? null, runtimePatches ?? null);
+    if (templates === null) return "UpdateJob changes only templates of a group";
+    const kind = kindOfJob(OWN_KINDS, this.job);
+    const { templates: shaped, notes } = changedTemplates({ job: this.job, sent: this.#sent, kind }, templates, RULES);
+    if (notes.length > 0) return notes.map(({ field }) => field).join(", ");
     const wanted = {
       version: null,
       ...(typeof suspend === "boolean" ? { suspend } : {}),
       ...(typeof parallelism === "number" ? { replicas: { Worker: parallelism } } : {}),
+      ...(Object.keys(shaped).length === 0 ? {} : { templates: shaped }),
     };
-    const decided = changeJob(this.job, kindOfJob(OWN_KINDS, this.job), wanted, this.#nowMs);
+    const decided = changeJob(this.job, kind, wanted, this.#nowMs);
     if (decided.kind === "changed") this.job = decided.job;
     this.settle();
-    return null;
+    return decided.kind === "changed" || decided.kind === "unchanged" ? null : decided.kind;
+  }
+
+  /** The pod templates that an update of groups or of a runtime's patches has. Null: it changes something else. */
+  #templatesIn(replicatedJobs: Json, runtimePatches: Json): Readonly<Record<string, JsonObject>> | null {
+    const patches = arrayAt({ runtimePatches }, "runtimePatches").flatMap((patch) => {
+      return arrayAt(objectAt(objectAt(objectAt(patch, "trainingRuntimeSpec"), "template"), "spec"), "replicatedJobs");
+    });
+    const names = arrayAt(this.job.spec.kindSpec, "replicatedJobs").map((group) => stringAt(group, "name") ?? "");
+    const groups = Object.entries(objectAt({ replicatedJobs }, "replicatedJobs")).map(([at, group]) => {
+      return { name: names[Number(at)] ?? "", ...objectAt({ group }, "group") };
+    });
+    const changed = [...groups, ...patches].map((group) => {
+      const { template, ...others } = objectAt(objectAt(group, "template"), "spec");
+      const { name: _name, template: _template, ...rest } = objectAt({ group }, "group");
+      const isTemplate = Object.keys(others).length + Object.keys(rest).length === 0;
+      return isTemplate ? ([stringAt(group, "name") ?? "", objectAt({ template }, "template")] as const) : null;
+    });
+    const kept = changed.filter((one) => one !== null);
+    return kept.length < changed.length ? null : Object.fromEntries(kept);
   }
 }
 
