@@ -3028,7 +3028,10 @@ class UpdateJobRequest(Message):
         """The fields to change: spec.priority, spec.run_policy.suspend, metadata.labels (replaces all labels),
         spec.replica_specs.TYPE.replicas for one replica type, or spec.replica_specs (also
         spec.replica_specs.*.replicas) for all replica types that the job names. A field that is named and
-        omitted gets its default; a number of replicas must be set.
+        omitted gets its default; a number of replicas must be set. spec.replica_specs.TYPE.template changes a
+        pod template while the job is suspended and no pod of it is left: each of metadata.labels,
+        metadata.annotations, spec.nodeSelector, spec.affinity, spec.tolerations and spec.schedulingGates that
+        the template has takes the place of the job's own; null removes it.
         """
     def __init__(
         self,

@@ -601,7 +601,9 @@ export type UpdateJobRequest = Message<"gangway.v1.UpdateJobRequest"> & {
    * The fields to change: spec.priority, spec.run_policy.suspend, metadata.labels (replaces all labels),
    * spec.replica_specs.TYPE.replicas for one replica type, or spec.replica_specs (also spec.replica_specs.*.replicas)
    * for all replica types that the job names. A field that is named and omitted gets its default; a number of replicas
-   * must be set.
+   * must be set. spec.replica_specs.TYPE.template changes a pod template while the job is suspended and no pod of it is
+   * left: each of metadata.labels, metadata.annotations, spec.nodeSelector, spec.affinity, spec.tolerations and
+   * spec.schedulingGates that the template has takes the place of the job's own; null removes it.
    *
    * @generated from field: google.protobuf.FieldMask update_mask = 2;
    */
