@@ -33,6 +33,7 @@ import type {
 } from "../core/admin/priority-class.ts";
 import type { QueueOutcome, QueueRecord, QueueSettings } from "../core/admin/queue.ts";
 import type { QuotaGrant, QuotaGrantOutcome } from "../core/admin/quota-grant.ts";
+import type { RuntimeChange, RuntimeOutcome, RuntimePage, RuntimeQuery } from "../core/admin/training-runtime.ts";
 import type { LogFailure, LogRequest, LogTarget, OpenLog, PodForLog } from "../core/job/container-log.ts";
 import type { EventPage, EventQuery } from "../core/job/event.ts";
 import type { KeptLogs } from "../core/job/failure-logs/kept-logs.ts";
@@ -53,6 +54,7 @@ import type {
 import type { FieldNote } from "../core/job/request/sent.ts";
 import type { TenantRecord } from "../core/job/tenant-limits.ts";
 import type { AskedChange } from "../core/kinds/change-job.ts";
+import type { FindRuntime, RuntimeName, RuntimeSettings } from "../core/kinds/trainjob/training-runtime.ts";
 import type { HashedAsk } from "../core/plan/model/ask.ts";
 import type { Refusal } from "../core/plan/model/plan-types.ts";
 import type { ForeseenSubmission, NeverRuns, Simulation } from "../core/plan/model/simulation.ts";
@@ -221,6 +223,17 @@ export type PriorityClasses = {
   readonly get: (name: string) => Promise<PriorityClassRecord | null>;
   /** The highest value first. */
   readonly list: () => Promise<readonly PriorityClassRecord[]>;
+};
+
+/** Training runtimes of namespaces and of the installation. */
+export type TrainingRuntimes = {
+  /** `isTried`: answers as if it were done, and changes nothing. */
+  readonly create: (settings: RuntimeSettings, of?: { readonly isTried?: boolean }) => Promise<RuntimeOutcome>;
+  readonly update: (change: RuntimeChange, of?: { readonly isTried?: boolean }) => Promise<RuntimeOutcome>;
+  readonly remove: (of: RuntimeName) => Promise<RuntimeOutcome>;
+  /** An empty namespace names a runtime of the installation, shipped ones included. Null: there is none. */
+  readonly find: FindRuntime;
+  readonly list: (query: RuntimeQuery) => Promise<RuntimePage | "badCursor">;
 };
 
 /** The pods of jobs, as the clusters report them. */

@@ -16,6 +16,7 @@ import { NamespaceService } from "../gen/gangway/v1/namespace_service_pb.ts";
 import { PriorityClassService } from "../gen/gangway/v1/priority_class_service_pb.ts";
 import { QueueService } from "../gen/gangway/v1/queue_service_pb.ts";
 import { ResourceManager as ResourceManagerService } from "../gen/gangway/v1/resource_manager_pb.ts";
+import { RuntimeService } from "../gen/gangway/v1/runtime_service_pb.ts";
 import { Health as HealthService } from "../gen/grpc/health/v1/health_pb.ts";
 import { ServerReflection } from "../gen/grpc/reflection/v1/reflection_pb.ts";
 import type { Clock } from "../runtime/clock.ts";
@@ -52,6 +53,7 @@ import type {
   PriorityClasses,
   Robots,
   SimulateJob,
+  TrainingRuntimes,
 } from "./ports.ts";
 import { priorityClassService } from "./priority-class/priority-class-service.ts";
 import { queueService } from "./queue/queue-service.ts";
@@ -64,6 +66,7 @@ import type { CallCuts, CallEnvironment, ObserveCall, OnBeyondLimit } from "./rp
 import { type ServedService, serve } from "./rpc/handler.ts";
 import type { OnInternalError } from "./rpc/rpc-error.ts";
 import { refusingUnreadable } from "./rpc/transport-errors.ts";
+import { runtimeService } from "./runtime/runtime-service.ts";
 import { SERVICES } from "./services.ts";
 import { TlsCredentials } from "./tls-credentials.ts";
 import type { WebPorts } from "./web/door.ts";
@@ -85,6 +88,7 @@ export type ApiPorts = {
   readonly logTemplates?: () => readonly LogTemplate[];
   readonly admin: Admin;
   readonly priorityClasses: PriorityClasses;
+  readonly runtimes: TrainingRuntimes;
   /** Omitted: `NAMESPACE_RULES`. */
   readonly namespaceRules?: NamespaceRules;
   readonly clusters: ClusterAdmin;
@@ -223,6 +227,7 @@ function addServices(server: Server, ports: ApiPorts, ends: Pick<CallEnvironment
     serve(server, ClusterService, clusterService(ports), environment),
     serve(server, NamespaceService, namespaceService(ports, ports.namespaceRules ?? NAMESPACE_RULES), environment),
     serve(server, PriorityClassService, priorityClassService(ports.priorityClasses), environment),
+    serve(server, RuntimeService, runtimeService(ports.runtimes), environment),
   ];
   const names: string[] = SERVICES.map((service) => service.typeName);
   const listed = [...names, HealthService.typeName, ServerReflection.typeName].sort();

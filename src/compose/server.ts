@@ -64,6 +64,7 @@ export async function startServer(
       watch,
       admin: store.admin,
       priorityClasses: store.priorityClasses,
+      runtimes: store.runtimes,
       namespaceRules,
       clusters: admin,
       resources: quota.manager,

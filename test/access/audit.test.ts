@@ -53,6 +53,10 @@ const job = (name: string) => ({
     replicaSpecs: { Worker: { replicas: 1, template: { spec: { containers: [container] } } } },
   },
 });
+const runtime = (name: string, labels = {}) => {
+  const replicatedJobs = [{ name: "node", template: { spec: { template: { spec: { containers: [container] } } } } }];
+  return { namespace: "nlp", name, labels, spec: { template: { spec: { replicatedJobs } } } };
+};
 const token = { resourceNamespace: "ex:team", allocationToken: "t" };
 const held = { ...token, allocationToken: "held", holder: "login:someone" };
 const OWN_QUOTA = { flavor: "gpu/h100", resource: "nvidia.com/gpu", nominal: "1" };
@@ -81,6 +85,15 @@ const CALLS: readonly (readonly [rpc: string, request: JsonValue, ...subjects: r
   ["PriorityClassService/ListPriorityClasses", {}],
   ["PriorityClassService/UpdatePriorityClass", { priorityClass: { name: "high", value: 9, description: "!" } }, "high"],
   ["PriorityClassService/DeletePriorityClass", { name: "high" }, "high"],
+  ["RuntimeService/CreateRuntime", { runtime: runtime("torch"), validateOnly: true }],
+  ["RuntimeService/CreateRuntime", { runtime: runtime("torch") }, "nlp/torch"],
+  ["RuntimeService/GetRuntime", { namespace: "nlp", name: "torch" }],
+  ["RuntimeService/ListRuntimes", { allNamespaces: true }],
+  ["RuntimeService/UpdateRuntime", { runtime: runtime("torch", { team: "nlp" }) }, "nlp/torch"],
+  ["RuntimeService/UpdateRuntime", { runtime: runtime("torch", { team: "nlp" }) }],
+  ["RuntimeService/DeleteRuntime", { namespace: "nlp", name: "torch" }, "nlp/torch"],
+  ["RuntimeService/CreateRuntime", { runtime: { ...runtime("torch"), namespace: "" } }, "torch"],
+  ["RuntimeService/DeleteRuntime", { name: "torch" }, "torch"],
   ["JobService/SimulateJob", { job: job("a") }],
   ["JobService/CreateJob", { job: job("a"), validateOnly: true }],
   ["JobService/CreateJob", { job: job("a") }, "nlp/a"],

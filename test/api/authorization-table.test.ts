@@ -103,6 +103,15 @@ const ofCluster = (needs: CallPermission, request: JsonValue = { name: "east" })
   return { request, needs, at: east, sees: "clusters.get", missing: "cluster east" };
 };
 
+const runtime = {
+  namespace: "nlp",
+  name: "x",
+  spec: { template: { spec: { replicatedJobs: [{ name: "node" }] } } },
+};
+const ofRuntime = (needs: CallPermission, request: JsonValue): Expected => {
+  return { request, needs, at: inNlp, sees: "runtimes.get", missing: "training runtime nlp/x" };
+};
+
 /**
  * By RPC; several if requests need different things. The items of a batch whose items succeed apart are tested by
  * themselves.
@@ -165,6 +174,23 @@ const EXPECTED: Readonly<Record<string, Expected | readonly Expected[] | "open" 
   "PriorityClassService/ListPriorityClasses": list("priorities.get"),
   "PriorityClassService/UpdatePriorityClass": everywhere("priorities.define", { priorityClass: { name: "high" } }),
   "PriorityClassService/DeletePriorityClass": everywhere("priorities.define", { name: "high" }),
+  "RuntimeService/CreateRuntime": [
+    everywhere("runtimes.define", { runtime: { ...runtime, namespace: "" } }),
+    ofNamespace("runtimes.define", { runtime }),
+  ],
+  "RuntimeService/GetRuntime": [
+    { ...list("runtimes.get"), request: { name: "x" } },
+    ofRuntime("runtimes.get", { namespace: "nlp", name: "x" }),
+  ],
+  "RuntimeService/ListRuntimes": [list("runtimes.get"), ofNamespace("runtimes.get", { namespace: "nlp" })],
+  "RuntimeService/UpdateRuntime": [
+    everywhere("runtimes.define", { runtime: { ...runtime, namespace: "" } }),
+    ofRuntime("runtimes.define", { runtime }),
+  ],
+  "RuntimeService/DeleteRuntime": [
+    everywhere("runtimes.define", { name: "x" }),
+    ofRuntime("runtimes.define", { namespace: "nlp", name: "x" }),
+  ],
   "ResourceManager/RegisterResourceQuota": tokens({ resourceNamespace: "ex:team:adhoc", quota: "1" }, "pools.update"),
   "ResourceManager/GetPool": ofPool("pools.get"),
   "ResourceManager/ListPools": list("pools.get"),
@@ -385,6 +411,7 @@ async function serve(t: Pick<TestContext, "after">): Promise<Served> {
       "pods",
       "admin",
       "priorityClasses",
+      "runtimes",
       "clusters",
       "resources",
       "access",

@@ -78,7 +78,7 @@ export async function startFixture(
   };
   const wakeJob = (uid: string) => void woken.jobs.push(uid);
   const intake = createIntake({ clock, kinds: OWN_KINDS, store: store.intakeStore, randomBytes, wakePlanner, wakeJob });
-  const { reads, watch, admin, priorityClasses, clusterAdmin: clusters } = store;
+  const { reads, watch, admin, priorityClasses, runtimes, clusterAdmin: clusters } = store;
   const onInternalError = (_reference: string, cause: unknown) => void internal.push(cause);
   const logs: JobLogs = { look: async () => ({ kind: "absent" }), open: () => Promise.reject(new Error("no log")) };
   const resources = new MemoryResources(wakePlanner);
@@ -95,6 +95,7 @@ export async function startFixture(
     watch,
     admin,
     priorityClasses,
+    runtimes,
     clusters,
     logs,
     pods: { ofJob: async () => null },

@@ -28,6 +28,7 @@ import type { IntakeStore } from "../../src/intake/ports.ts";
 import { canonicalJson } from "../../src/runtime/json.ts";
 import { planGang } from "../core/plan/plan-world.ts";
 import { listMemoryNodes } from "../support/memory-nodes.ts";
+import { memoryRuntimes } from "./memory-runtimes.ts";
 
 type Entry = { readonly type: "ADDED" | "MODIFIED" | "DELETED"; readonly job: Job; readonly cursor: string };
 const BUFFER_MAX = 100;
@@ -367,6 +368,8 @@ export class MemoryStore {
     if (!of.globalDefault) return null;
     return [...this.classes.values()].find((one) => one.globalDefault && one.name !== of.name)?.name ?? null;
   }
+
+  readonly runtimes = memoryRuntimes((name) => this.namespaces.has(name));
 
   readonly grants = new Map<string, QuotaGrant>();
   readonly admin: Admin = {

@@ -44,6 +44,7 @@ test("every service is listed, health and reflection among them", async (t) => {
       "gangway.v1.PriorityClassService",
       "gangway.v1.QueueService",
       "gangway.v1.ResourceManager",
+      "gangway.v1.RuntimeService",
       "grpc.health.v1.Health",
       "grpc.reflection.v1.ServerReflection",
     ],

@@ -153,6 +153,7 @@ test("an address that other machines can reach is refused without --insecure", a
     pods: { ofJob: () => assert.fail() },
     admin: store.admin,
     priorityClasses: store.priorityClasses,
+    runtimes: store.runtimes,
     clusters: store.clusterAdmin,
     resources: noResources(),
     limitsChanged: async () => {},
@@ -207,7 +208,7 @@ test("the server listens on IPv6 if the machine has it", async (t) => {
     remove: () => assert.fail(),
     make: () => assert.fail(),
   };
-  const { reads, watch, admin, priorityClasses, clusterAdmin: clusters } = store;
+  const { reads, watch, admin, priorityClasses, runtimes, clusterAdmin: clusters } = store;
   const logs = { look: () => assert.fail(), open: () => assert.fail() };
   const hooks = {
     limitsChanged: async () => {},
@@ -219,7 +220,7 @@ test("the server listens on IPv6 if the machine has it", async (t) => {
     access: memoryAccess().admin,
     robots: memoryRobots(),
   };
-  const rest = { simulate: () => assert.fail(), resources: noResources(), clock: systemClock(), ...hooks };
+  const rest = { runtimes, simulate: () => assert.fail(), resources: noResources(), clock: systemClock(), ...hooks };
   const pods = { ofJob: () => assert.fail() };
   const ports = { kinds: OWN_KINDS, intake, reads, watch, logs, pods, admin, priorityClasses, clusters, ...rest };
   const api = await startApi(ports, { listen: "[::1]:0", insecure: false, tls: null, authenticates: false });

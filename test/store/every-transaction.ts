@@ -337,6 +337,13 @@ export async function everyTransaction(db: Db, random: () => number): Promise<Re
       await store.priorityClasses.update({ name, ...more, ...kept, globalDefault: random() < 0.5 }, "admin");
       await store.priorityClasses.remove(pick(["high", "low"]), "admin");
     },
+    runtimes: async () => {
+      const names = { namespace: pick(["", ...NAMESPACES]), name: pick(["torch", "jax"]) };
+      const settings = { ...names, labels: {}, spec: { at: random() } };
+      await store.runtimes.create(settings);
+      await store.runtimes.update({ ...settings, version: 0 }, { isTried: random() < 0.3 });
+      await store.runtimes.remove({ ...names, name: pick(["torch", "jax"]) });
+    },
     namespaces: async () => {
       const settings = { name: pick(NAMESPACES), project: "default", defaultQueue: "research" };
       await store.admin.createNamespace(settings);

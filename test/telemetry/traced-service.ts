@@ -137,6 +137,7 @@ export async function startObserved(observing: { readonly tracing: Tracing | nul
       watch,
       admin: store.admin,
       priorityClasses: store.priorityClasses,
+      runtimes: store.runtimes,
       clusters: connectClusterAdmin(admins),
       resources: noResources(),
       logs: clusters.logs,

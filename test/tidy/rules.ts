@@ -24,7 +24,7 @@ const LINE_COLUMNS_MAX = 120;
 
 /**
  * The rooms of core that a room of core may import, beside itself and runtime; never in a circle. `admin` holds the
- * records that administrators keep (queues, namespaces, clusters). They use types of jobs, plans and quotas.
+ * records that administrators keep (queues, namespaces, clusters). They use types of jobs, kinds, plans and quotas.
  */
 const CORE_MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   access: [],
@@ -35,7 +35,7 @@ const CORE_MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   reconcile: ["job", "pods", "kinds", "blame"],
   quota: [],
   plan: ["job", "pods", "kinds", "quota"],
-  admin: ["job", "pods", "quota", "plan"],
+  admin: ["job", "pods", "kinds", "quota", "plan"],
 };
 
 /** The rooms of the planner. Each imports those before it, and itself. */

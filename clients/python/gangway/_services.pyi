@@ -1493,3 +1493,105 @@ class AsyncResourceManager:
         While the counters of a quota domain are rebuilt, its grants return UNAVAILABLE for a moment.
         Repairs are recorded for ListAuditEntries.
         """
+
+class RuntimeService:
+    """Administers training runtimes: templates of the jobs of a TrainJob, as in Kubeflow Trainer. A
+    TrainingRuntime belongs to a namespace, a ClusterTrainingRuntime to the whole installation. Some
+    runtimes of the installation are shipped with Gangway: they are always there, and never change. A job
+    copies its runtime when it is created. So a runtime can be deleted while jobs use it, and what is done
+    to a runtime afterwards changes no job.
+
+    Every error carries a google.rpc.ErrorInfo whose reason is named below in capitals. INVALID_ARGUMENT
+    carries a BadRequest with every field that is wrong.
+    """
+    def CreateRuntime(
+        self, request: v1.CreateRuntimeRequest, *, timeout: float | None = None
+    ) -> v1.CreateRuntimeResponse:
+        """Creates a runtime.
+
+        ALREADY_EXISTS (TRAINING_RUNTIME_EXISTS): the namespace or the installation has a runtime of the
+        name. FAILED_PRECONDITION (SHIPPED_RUNTIME): a shipped runtime has the name. NOT_FOUND
+        (NAMESPACE_NOT_FOUND): the namespace does not exist. RESOURCE_EXHAUSTED
+        (TOO_MANY_TRAINING_RUNTIMES): the namespace, or the installation, has 200 runtimes.
+        """
+    def GetRuntime(
+        self, request: v1.GetRuntimeRequest, *, timeout: float | None = None
+    ) -> v1.GetRuntimeResponse:
+        """Returns one runtime.
+
+        NOT_FOUND (TRAINING_RUNTIME_NOT_FOUND): the runtime does not exist.
+        """
+    def ListRuntimes(
+        self, request: v1.ListRuntimesRequest, *, timeout: float | None = None
+    ) -> v1.ListRuntimesResponse:
+        """Returns the runtimes of a namespace and of the installation, shipped ones included, without their
+        specs. Those of the installation come first; the others are ordered by namespace and name.
+        """
+    def UpdateRuntime(
+        self, request: v1.UpdateRuntimeRequest, *, timeout: float | None = None
+    ) -> v1.UpdateRuntimeResponse:
+        """Replaces the labels and the spec of a runtime.
+
+        NOT_FOUND (TRAINING_RUNTIME_NOT_FOUND): the runtime does not exist. ABORTED
+        (STALE_RESOURCE_VERSION): it has another version than resource_version. FAILED_PRECONDITION
+        (SHIPPED_RUNTIME): the runtime is shipped with Gangway.
+        """
+    def DeleteRuntime(
+        self, request: v1.DeleteRuntimeRequest, *, timeout: float | None = None
+    ) -> v1.DeleteRuntimeResponse:
+        """Deletes a runtime. Jobs keep the runtime that they were created with.
+
+        NOT_FOUND (TRAINING_RUNTIME_NOT_FOUND): the runtime does not exist. FAILED_PRECONDITION
+        (SHIPPED_RUNTIME): the runtime is shipped with Gangway.
+        """
+
+class AsyncRuntimeService:
+    """Administers training runtimes: templates of the jobs of a TrainJob, as in Kubeflow Trainer. A
+    TrainingRuntime belongs to a namespace, a ClusterTrainingRuntime to the whole installation. Some
+    runtimes of the installation are shipped with Gangway: they are always there, and never change. A job
+    copies its runtime when it is created. So a runtime can be deleted while jobs use it, and what is done
+    to a runtime afterwards changes no job.
+
+    Every error carries a google.rpc.ErrorInfo whose reason is named below in capitals. INVALID_ARGUMENT
+    carries a BadRequest with every field that is wrong.
+    """
+    async def CreateRuntime(
+        self, request: v1.CreateRuntimeRequest, *, timeout: float | None = None
+    ) -> v1.CreateRuntimeResponse:
+        """Creates a runtime.
+
+        ALREADY_EXISTS (TRAINING_RUNTIME_EXISTS): the namespace or the installation has a runtime of the
+        name. FAILED_PRECONDITION (SHIPPED_RUNTIME): a shipped runtime has the name. NOT_FOUND
+        (NAMESPACE_NOT_FOUND): the namespace does not exist. RESOURCE_EXHAUSTED
+        (TOO_MANY_TRAINING_RUNTIMES): the namespace, or the installation, has 200 runtimes.
+        """
+    async def GetRuntime(
+        self, request: v1.GetRuntimeRequest, *, timeout: float | None = None
+    ) -> v1.GetRuntimeResponse:
+        """Returns one runtime.
+
+        NOT_FOUND (TRAINING_RUNTIME_NOT_FOUND): the runtime does not exist.
+        """
+    async def ListRuntimes(
+        self, request: v1.ListRuntimesRequest, *, timeout: float | None = None
+    ) -> v1.ListRuntimesResponse:
+        """Returns the runtimes of a namespace and of the installation, shipped ones included, without their
+        specs. Those of the installation come first; the others are ordered by namespace and name.
+        """
+    async def UpdateRuntime(
+        self, request: v1.UpdateRuntimeRequest, *, timeout: float | None = None
+    ) -> v1.UpdateRuntimeResponse:
+        """Replaces the labels and the spec of a runtime.
+
+        NOT_FOUND (TRAINING_RUNTIME_NOT_FOUND): the runtime does not exist. ABORTED
+        (STALE_RESOURCE_VERSION): it has another version than resource_version. FAILED_PRECONDITION
+        (SHIPPED_RUNTIME): the runtime is shipped with Gangway.
+        """
+    async def DeleteRuntime(
+        self, request: v1.DeleteRuntimeRequest, *, timeout: float | None = None
+    ) -> v1.DeleteRuntimeResponse:
+        """Deletes a runtime. Jobs keep the runtime that they were created with.
+
+        NOT_FOUND (TRAINING_RUNTIME_NOT_FOUND): the runtime does not exist. FAILED_PRECONDITION
+        (SHIPPED_RUNTIME): the runtime is shipped with Gangway.
+        """

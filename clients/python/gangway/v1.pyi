@@ -5762,6 +5762,155 @@ class QuotaDifference(Message):
         repaired: bool | None = ...,
     ) -> None: ...
 
+class Runtime(Message):
+    """A template of the jobs of a TrainJob."""
+    namespace: str
+    """The namespace of a TrainingRuntime. Empty: a ClusterTrainingRuntime, of the whole installation."""
+    name: str
+    """A DNS name. Required."""
+    @property
+    def labels(self) -> ScalarMap[str, str]:
+        """At most 64 labels, with keys and values as in Kubernetes."""
+    @property
+    def spec(self) -> Struct:
+        """The spec of a TrainingRuntime of trainer.kubeflow.org/v1alpha1: mlPolicy, podGroupPolicy, which has no
+        effect, and template, which has a JobSet. At most 256 KiB as JSON. Required in CreateRuntime and
+        UpdateRuntime. Lists omit it. Everyone who may see the runtime sees it, so it is no place for secrets.
+        """
+    resource_version: str
+    """The version of the record; it grows with every change. Empty for a shipped runtime. In UpdateRuntime: the
+    version that the change is based on; empty accepts any version.
+    """
+    @property
+    def create_time(self) -> Timestamp:
+        """Omitted for a shipped runtime. Output only."""
+    shipped: bool
+    """True: the runtime is shipped with Gangway, and never changes. Output only."""
+    def __init__(
+        self,
+        *,
+        namespace: str | None = ...,
+        name: str | None = ...,
+        labels: Mapping[str, str] | None = ...,
+        spec: Struct | None = ...,
+        resource_version: str | None = ...,
+        create_time: Timestamp | None = ...,
+        shipped: bool | None = ...,
+    ) -> None: ...
+
+class CreateRuntimeRequest(Message):
+    @property
+    def runtime(self) -> Runtime:
+        """Required."""
+    validate_only: bool
+    """True: checks the request and answers as the real call would, and changes nothing."""
+    def __init__(
+        self,
+        *,
+        runtime: Runtime | None = ...,
+        validate_only: bool | None = ...,
+    ) -> None: ...
+
+class CreateRuntimeResponse(Message):
+    @property
+    def runtime(self) -> Runtime: ...
+    def __init__(
+        self,
+        *,
+        runtime: Runtime | None = ...,
+    ) -> None: ...
+
+class GetRuntimeRequest(Message):
+    namespace: str
+    """Empty: a runtime of the installation."""
+    name: str
+    """Required."""
+    def __init__(
+        self,
+        *,
+        namespace: str | None = ...,
+        name: str | None = ...,
+    ) -> None: ...
+
+class GetRuntimeResponse(Message):
+    @property
+    def runtime(self) -> Runtime: ...
+    def __init__(
+        self,
+        *,
+        runtime: Runtime | None = ...,
+    ) -> None: ...
+
+class ListRuntimesRequest(Message):
+    namespace: str
+    """Returns the runtimes of this namespace and of the installation. Empty: those of the installation alone."""
+    all_namespaces: bool
+    """True: returns the runtimes of all namespaces that the caller may see, and of the installation. The namespace
+    must be empty.
+    """
+    page_size: int
+    """The most runtimes that are returned. 0: 100."""
+    page_token: str
+    """next_page_token of the previous page. Empty: the first page."""
+    def __init__(
+        self,
+        *,
+        namespace: str | None = ...,
+        all_namespaces: bool | None = ...,
+        page_size: int | None = ...,
+        page_token: str | None = ...,
+    ) -> None: ...
+
+class ListRuntimesResponse(Message):
+    @property
+    def runtimes(self) -> RepeatedMessage[Runtime]:
+        """Without their specs."""
+    next_page_token: str
+    """Empty: this is the last page."""
+    def __init__(
+        self,
+        *,
+        runtimes: Iterable[Runtime] | None = ...,
+        next_page_token: str | None = ...,
+    ) -> None: ...
+
+class UpdateRuntimeRequest(Message):
+    @property
+    def runtime(self) -> Runtime:
+        """Required. The labels and the spec are replaced."""
+    validate_only: bool
+    """True: checks the request and answers as the real call would, and changes nothing."""
+    def __init__(
+        self,
+        *,
+        runtime: Runtime | None = ...,
+        validate_only: bool | None = ...,
+    ) -> None: ...
+
+class UpdateRuntimeResponse(Message):
+    @property
+    def runtime(self) -> Runtime: ...
+    def __init__(
+        self,
+        *,
+        runtime: Runtime | None = ...,
+    ) -> None: ...
+
+class DeleteRuntimeRequest(Message):
+    namespace: str
+    """Empty: a runtime of the installation."""
+    name: str
+    """Required."""
+    def __init__(
+        self,
+        *,
+        namespace: str | None = ...,
+        name: str | None = ...,
+    ) -> None: ...
+
+class DeleteRuntimeResponse(Message):
+    def __init__(self) -> None: ...
+
 class ErrorInfo(Message):
     reason: str
     domain: str

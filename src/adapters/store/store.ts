@@ -10,11 +10,13 @@ import type { Reseal } from "../../core/admin/credential-keys.ts";
 import type { LossRule } from "../../core/admin/lost-clusters.ts";
 import type { PriorityClassChange, PriorityClassSettings } from "../../core/admin/priority-class.ts";
 import type { QuotaGrant } from "../../core/admin/quota-grant.ts";
+import type { RuntimeChange, RuntimeQuery } from "../../core/admin/training-runtime.ts";
 import type { BucketLease } from "../../core/job/bucket.ts";
 import type { JobEvent } from "../../core/job/event.ts";
 import type { Job } from "../../core/job/job.ts";
 import type { LogPlace, PrunedKind, PrunePage } from "../../core/job/request/event-log.ts";
 import type { Registry } from "../../core/kinds/registry.ts";
+import type { RuntimeName, RuntimeSettings } from "../../core/kinds/trainjob/training-runtime.ts";
 import type { FleetPlace, KnownFleet } from "../../core/plan/facts/fleet-read.ts";
 import type { Ask, AskedJob } from "../../core/plan/model/ask.ts";
 import { POOLS_MAX, TOKENS_MAX, WAITERS_MAX } from "../../core/quota/limits.ts";
@@ -47,6 +49,7 @@ import { sourceRefusal } from "./admin/secret-sources.ts";
 import { noteSettings, type ReadSettings } from "./admin/settings-notes.ts";
 import * as simulated from "./admin/simulated-clusters.ts";
 import * as tenants from "./admin/tenant-limits.ts";
+import * as runtimes from "./admin/training-runtimes.ts";
 import type { Db } from "./db/db.ts";
 import { bucketsOf, giveBuckets, takeBuckets } from "./fleet/buckets.ts";
 import { noteCorrection } from "./fleet/decision-clock.ts";
@@ -126,6 +129,7 @@ export function createStore(database: Db, options: StoreOptions) {
     reads: jobReads(db, options),
     admin: admin(db, options),
     priorityClasses: priorityClasses(db, options),
+    runtimes: trainingRuntimes(db, options),
     clusters: clusterStore(db, options),
     members: memberStore(db),
     survey: surveyStore(db),
@@ -342,6 +346,17 @@ function priorityClasses(db: Db, { clock }: StoreOptions) {
     remove: (name: string, actor: string) => classes.deletePriorityClass(db, name, by(actor)),
     get: (name: string) => classes.getPriorityClass(db, name),
     list: () => classes.listPriorityClasses(db),
+  };
+}
+
+function trainingRuntimes(db: Db, { clock }: StoreOptions) {
+  const by = (isTried: boolean) => ({ isTried, nowMs: clock.nowMs() });
+  return {
+    create: (settings: RuntimeSettings, { isTried = false } = {}) => runtimes.createRuntime(db, settings, by(isTried)),
+    update: (change: RuntimeChange, { isTried = false } = {}) => runtimes.updateRuntime(db, change, by(isTried)),
+    remove: (of: RuntimeName) => runtimes.deleteRuntime(db, of, clock.nowMs()),
+    find: (of: RuntimeName) => runtimes.findRuntime(db, of),
+    list: (query: RuntimeQuery) => runtimes.listRuntimes(db, query),
   };
 }
 

@@ -41,6 +41,10 @@ export const PERMISSIONS = {
   "priorities.get": [],
   /** Create, change and delete priority classes. */
   "priorities.define": ["installation"],
+  /** See the training runtimes of a namespace; those of the installation with a binding anywhere. */
+  "runtimes.get": ["namespace"],
+  /** Create, change and delete the training runtimes of a namespace or of the installation. */
+  "runtimes.define": ["namespace", "installation"],
   "pools.get": ["pool"],
   /** Create and change pools. */
   "pools.update": ["pool"],

@@ -10,6 +10,7 @@ const VIEWER: readonly CallPermission[] = [
   "jobs.get",
   "kinds.get",
   "priorities.get",
+  "runtimes.get",
   "namespaces.get",
   "queues.get",
   "pools.get",

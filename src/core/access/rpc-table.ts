@@ -160,6 +160,21 @@ export const RPC_TABLE: Readonly<Record<string, RpcEntry>> = {
   "gangway.v1.PriorityClassService/UpdatePriorityClass": audited([priorities()]),
   "gangway.v1.PriorityClassService/DeletePriorityClass": audited([priorities()]),
 
+  "gangway.v1.RuntimeService/CreateRuntime": audited([
+    definedRuntimes("runtime.namespace"),
+    {
+      ...inNamespace("runtimes.define", "runtime.namespace", "namespaces.get", namespaceIn("runtime.namespace")),
+      when: { kind: "set", fields: ["runtime.namespace"] },
+    },
+  ]),
+  "gangway.v1.RuntimeService/GetRuntime": reading(ofRuntime("runtimes.get", "")),
+  "gangway.v1.RuntimeService/ListRuntimes": reading([
+    { ...anywhere("runtimes.get"), when: { kind: "unset", field: "namespace" } },
+    { ...ofNamespace("runtimes.get", "namespace"), when: { kind: "set", fields: ["namespace"] } },
+  ]),
+  "gangway.v1.RuntimeService/UpdateRuntime": audited(ofRuntime("runtimes.define", "runtime.")),
+  "gangway.v1.RuntimeService/DeleteRuntime": audited(ofRuntime("runtimes.define", "")),
+
   "gangway.v1.ResourceManager/RegisterResourceQuota": audited([
     ofPool("pools.update", "resourceNamespace"),
     chargedQueue(),
@@ -259,6 +274,23 @@ function anywhere(permission: CallPermission): Need {
 
 function priorities(): Need {
   return { permission: "priorities.define", at: { kind: "installation" } };
+}
+
+/** Who may define runtimes of the installation gives jobs of all namespaces what they run. */
+function definedRuntimes(field: FieldPath): Need {
+  return { permission: "runtimes.define", at: { kind: "installation" }, when: { kind: "unset", field } };
+}
+
+/** `prefix`: the path of the message with the runtime's names. */
+function ofRuntime(permission: "runtimes.get" | "runtimes.define", prefix: string): readonly Need[] {
+  const field = `${prefix}namespace`;
+  const as: Missing = { kind: "notFound", type: "training runtime", name: [field, `${prefix}name`] };
+  return [
+    permission === "runtimes.get"
+      ? { ...anywhere(permission), when: { kind: "unset", field } }
+      : definedRuntimes(field),
+    { ...inNamespace(permission, field, "runtimes.get", as), when: { kind: "set", fields: [field] } },
+  ];
 }
 
 function inNamespace(permission: CallPermission, field: FieldPath, unless: CallPermission, as: Missing): Need {

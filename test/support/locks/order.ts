@@ -28,6 +28,7 @@ export const LOCK_ORDER: readonly LockedTable[] = [
   { name: "priority_classes", keys: [["name"]], gates: ["priority_class_default"] },
   { name: "jobs", keys: [["uid"], ["namespace", "name"]] },
   { name: "installation", keys: [[]] },
+  { name: "training_runtimes", keys: [["namespace", "name"]], gates: ["namespaces"] },
   { name: "clusters", keys: [["name"]] },
   { name: "asks", keys: [["hash"]] },
   // Triggers write it: nobody else waits for a row.

@@ -75,6 +75,7 @@ export async function startApiService(db: Db, signal: AbortSignal) {
     watch,
     admin,
     priorityClasses: store.priorityClasses,
+    runtimes: store.runtimes,
     clusters,
     resources: noResources(),
     clock,

@@ -12,6 +12,7 @@ import { NamespaceService } from "../../../src/gen/gangway/v1/namespace_service_
 import { PriorityClassService } from "../../../src/gen/gangway/v1/priority_class_service_pb.ts";
 import { QueueService } from "../../../src/gen/gangway/v1/queue_service_pb.ts";
 import { ResourceManager } from "../../../src/gen/gangway/v1/resource_manager_pb.ts";
+import { RuntimeService } from "../../../src/gen/gangway/v1/runtime_service_pb.ts";
 import { systemClock } from "../../../src/runtime/clock.ts";
 import { waitUntil } from "../../support/bounded.ts";
 import type { Subject } from "./subject.ts";
@@ -119,6 +120,10 @@ export async function clear(client: GangwayClient, subject: Subject): Promise<vo
   const { priorityClasses } = await client.call(PriorityClassService.method.listPriorityClasses, {});
   for (const { name } of priorityClasses) {
     await client.call(PriorityClassService.method.deletePriorityClass, { name });
+  }
+  const { runtimes } = await client.call(RuntimeService.method.listRuntimes, { pageSize: 1000 });
+  for (const { name, shipped } of runtimes) {
+    if (!shipped) await client.call(RuntimeService.method.deleteRuntime, { name });
   }
   const { limits } = await client.call(NamespaceService.method.listTenantLimits, {});
   for (const { tenant } of limits) await client.call(NamespaceService.method.setTenantLimits, { limits: { tenant } });

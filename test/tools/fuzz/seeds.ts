@@ -167,6 +167,26 @@ const priorityClass: Seed = ({ chance }) => ({
   },
 });
 
+const RUNTIMES = ["torch-distributed", ...some("runtime", 4)];
+const RUNTIME_NAMESPACES = ["", ...NAMESPACES];
+
+const runtime: Seed = ({ chance }) => ({
+  runtime: {
+    namespace: chance.pick(RUNTIME_NAMESPACES),
+    name: chance.pick(RUNTIMES),
+    labels: chance.is(0.5) ? { team: "x" } : {},
+    spec: {
+      mlPolicy: { numNodes: chance.int(0, 2), [chance.pick(["torch", "mpi", "jax", "flux"])]: {} },
+      template: { spec: { replicatedJobs: [{ name: "node", template: { spec: { template: podTemplate(chance) } } }] } },
+    },
+  },
+  validateOnly: chance.is(0.2),
+});
+const oneRuntime: Seed = ({ chance }) => ({
+  namespace: chance.pick(RUNTIME_NAMESPACES),
+  name: chance.pick(RUNTIMES),
+});
+
 const allocate: Seed = ({ chance }) => ({
   resourceNamespace: chance.pick(POOLS),
   allocationToken: chance.pick(TOKENS),
@@ -246,6 +266,11 @@ export const SEEDS: Readonly<Record<string, Seed>> = {
   "PriorityClassService.UpdatePriorityClass": priorityClass,
   "PriorityClassService.GetPriorityClass": named(CLASSES),
   "PriorityClassService.DeletePriorityClass": named(CLASSES),
+  "RuntimeService.CreateRuntime": runtime,
+  "RuntimeService.UpdateRuntime": runtime,
+  "RuntimeService.GetRuntime": oneRuntime,
+  "RuntimeService.DeleteRuntime": oneRuntime,
+  "RuntimeService.ListRuntimes": (maker) => ({ namespace: maker.chance.pick(RUNTIME_NAMESPACES), ...page(maker) }),
   "NamespaceService.CreateNamespace": ({ chance }) => ({ namespace: { name: chance.pick(NAMESPACES) } }),
   "NamespaceService.UpdateNamespace": ({ chance }) => ({
     namespace: { name: chance.pick(NAMESPACES), defaultQueue: chance.pick(QUEUES) },

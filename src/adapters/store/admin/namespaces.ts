@@ -10,6 +10,7 @@ import { type Db, type Executor, json, onlyRow, undoable } from "../db/db.ts";
 import { prepared, unseenArray } from "../db/prepared.ts";
 import { appendAudit } from "./audit.ts";
 import { keepQueue } from "./queues.ts";
+import { deleteRuntimesOf } from "./training-runtimes.ts";
 
 const COLUMNS = `
 name, project, default_queue as "defaultQueue", pod_policy as "podPolicy",
@@ -130,7 +131,7 @@ with every as (
 )
 delete from failure_logs l using every where l.namespace = $1 and l.id = every.id`;
 
-/** Deletes a namespace, unless it has a job's record, or a robot whose token counts. */
+/** Deletes a namespace with its training runtimes, unless it has a job's record, or a robot whose token counts. */
 export function deleteNamespace(db: Db, name: string, nowMs: number): Promise<ChangeOutcome<NamespaceRecord>> {
   return db.tx(async (tx) => {
     // While the row is locked, no job can be created in the namespace: its foreign key locks the row too.
@@ -144,7 +145,9 @@ export function deleteNamespace(db: Db, name: string, nowMs: number): Promise<Ch
     if (robot !== undefined) return { kind: "inUse", by: `robot ${robot.name} of namespace ${name}` };
     await tx.query("delete from namespaces where name = $1", [name]);
     await tx.query("delete from tenant_limits where kind = $1 and name = $2", ["namespace", name]);
-    await note(tx, { action: "DeleteNamespace", before: record, after: null }, nowMs);
+    const runtimes = await deleteRuntimesOf(tx, name);
+    const more = runtimes.length === 0 ? {} : { trainingRuntimes: runtimes };
+    await note(tx, { action: "DeleteNamespace", before: record, after: null, more }, nowMs);
     return { kind: "done", record };
   });
 }
@@ -158,12 +161,14 @@ function note(
     readonly action: "CreateNamespace" | "UpdateNamespace" | "DeleteNamespace";
     readonly before: NamespaceRecord | null;
     readonly after: NamespaceRecord | null;
+    /** What else the entry has. Omitted: nothing. */
+    readonly more?: Readonly<Record<string, unknown>>;
   },
   nowMs: number,
 ): Promise<void> {
-  const { action, before, after } = change;
+  const { action, before, after, more = {} } = change;
   const subject = (after ?? before)?.name ?? "";
-  const details = { before: settingsOf(before), after: settingsOf(after) };
+  const details = { before: settingsOf(before), after: settingsOf(after), ...more };
   return appendAudit(tx, { timeMs: nowMs, action, subject, details });
 }
 

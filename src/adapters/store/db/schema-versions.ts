@@ -75,6 +75,7 @@ export const SCHEMA_VERSIONS: SchemaVersions = [
     "0043_cluster-moves",
     "0044_queue-losses",
     "0045_cluster-adoption",
+    "0046_training-runtimes",
   ],
 ];
 

@@ -3,8 +3,6 @@
  * ClusterTrainingRuntime to the whole installation. Source: `trainer.kubeflow.org/v1alpha1` of Kubeflow Trainer.
  */
 import type { JsonObject } from "../../../runtime/json.ts";
-import type { ChangeOutcome } from "../../admin/change-outcome.ts";
-import type { PageRequest } from "../../quota/admin.ts";
 
 export const TRAINER_API_VERSION = "trainer.kubeflow.org/v1alpha1";
 
@@ -46,26 +44,11 @@ export type TrainingRuntime = RuntimeSettings & {
   readonly isShipped?: true;
 };
 
-/** A runtime in a list. */
-export type ListedRuntime = Omit<TrainingRuntime, "spec">;
-
-export type RuntimeQuery = PageRequest & {
-  /** Lists runtimes of these namespaces; the empty name stands for the installation. Null: of all namespaces. */
-  readonly namespaces: readonly string[] | null;
-};
-
-/** In the order of namespaces and names. Those of the installation come first. */
-export type RuntimePage = { readonly runtimes: readonly ListedRuntime[]; readonly next: string | null };
-
-export type RuntimeOutcome =
-  | ChangeOutcome<TrainingRuntime>
-  /** The namespace of the runtime does not exist. */
-  | { readonly kind: "unknownNamespace" }
-  /** A shipped runtime has the name. It cannot be changed, deleted or replaced. */
-  | { readonly kind: "shipped" };
-
-/** The most runtimes of a namespace, and the most of the installation beside the shipped ones. */
-export const RUNTIMES_MAX = 200;
+/**
+ * The runtime of this name, whole. An empty namespace names one of the installation, shipped ones included. Null: there
+ * is none.
+ */
+export type FindRuntime = (of: RuntimeName) => Promise<TrainingRuntime | null>;
 
 export function runtimeKind({ namespace }: RuntimeName): "TrainingRuntime" | "ClusterTrainingRuntime" {
   return namespace === "" ? "ClusterTrainingRuntime" : "TrainingRuntime";

@@ -7,7 +7,11 @@ import type { JsonObject } from "../../../../src/runtime/json.ts";
 const STEP = "trainer.kubeflow.org/trainjob-ancestor-step";
 
 /** A group of pods with these containers. `step`: the part of a TrainJob that it has. */
-function group(name: string, { step = "", containers = [{ name: "node" }] as object[], ...more } = {}): JsonObject {
+function group(
+  name: string,
+  of: { readonly step?: string; readonly containers?: readonly object[]; readonly replicas?: number } = {},
+): JsonObject {
+  const { step = "", containers = [{ name: "node" }], ...more } = of;
   const metadata = step === "" ? {} : { metadata: { labels: { [STEP]: step } } };
   return { name, template: { ...metadata, spec: { template: { spec: { containers } } } }, ...more } as JsonObject;
 }

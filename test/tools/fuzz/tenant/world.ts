@@ -15,6 +15,7 @@ import { PriorityClassService } from "../../../../src/gen/gangway/v1/priority_cl
 import { WithinQueuePreemption } from "../../../../src/gen/gangway/v1/queue_policy_pb.ts";
 import { QueueService, QueueStrategy } from "../../../../src/gen/gangway/v1/queue_service_pb.ts";
 import { ResourceManager } from "../../../../src/gen/gangway/v1/resource_manager_pb.ts";
+import { RuntimeService } from "../../../../src/gen/gangway/v1/runtime_service_pb.ts";
 import { systemClock } from "../../../../src/runtime/clock.ts";
 import { waitUntil } from "../../../support/bounded.ts";
 import { signingKey, TestIssuer } from "../../../support/issuer.ts";
@@ -101,6 +102,7 @@ export async function makeTenants(root: GangwayClient, kubeconfigs: ReadonlyMap<
   await makeClusters(root, kubeconfigs);
   await makeQueues(root);
   await makeNamespaces(root);
+  await makeRuntimes(root);
   await makePools(root);
   await makeAccess(root);
   return makeJobs(root);
@@ -139,6 +141,20 @@ async function makeQueues(root: GangwayClient): Promise<void> {
   }
   const priorityClass = { name: "high", value: 100, description: "known to everyone" };
   await root.call(PriorityClassService.method.createPriorityClass, { priorityClass });
+}
+
+async function makeRuntimes(root: GangwayClient): Promise<void> {
+  const { createRuntime } = RuntimeService.method;
+  const spec = (image: string) => {
+    const pod = { spec: { containers: [{ name: "node", image }] } };
+    return { template: { spec: { replicatedJobs: [{ name: "node", template: { spec: { template: pod } } }] } } };
+  };
+  await root.call(createRuntime, { runtime: { name: "known-to-everyone", spec: spec("torch") } });
+  await root.call(createRuntime, { runtime: { namespace: OUR.namespace, name: "torch", spec: spec("torch") } });
+  for (const begin of [THEIRS, UNSPOKEN]) {
+    const names = { namespace: `${begin}-space`, name: `${begin}-runtime` };
+    await root.call(createRuntime, { runtime: { ...names, spec: spec(`${UNSPOKEN}.example/torch`) } });
+  }
 }
 
 async function makeNamespaces(root: GangwayClient): Promise<void> {
