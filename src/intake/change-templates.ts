@@ -1,6 +1,6 @@
 /**
- * Changes pod templates of a suspended job: where its pods may run, and their labels and annotations. It serves queueing
- * systems and users who learn late which nodes a job gets, as Kubernetes serves them for Jobs, JobSets and TrainJobs.
+ * Changes pod templates of a suspended job: where its pods may run, and their labels and annotations. It serves users
+ * and queueing systems that learn late which nodes a job gets, as Kubernetes does for Jobs, JobSets and TrainJobs.
  */
 import type { Job } from "../core/job/job.ts";
 import { joinNotes } from "../core/job/request/notes.ts";

@@ -5,6 +5,7 @@ import { JobService, Verdict } from "../../src/gen/gangway/v1/job_service_pb.ts"
 import { readManifest } from "../../src/manifest/read-manifest.ts";
 import type { JsonObject } from "../../src/runtime/json.ts";
 import { OWN_KINDS } from "../support/kinds.ts";
+import { shippedRuntimeOf } from "../support/shipped-runtimes.ts";
 import { startFixture } from "./fixture.ts";
 import { pytorchJob } from "./jobs.ts";
 
@@ -34,6 +35,7 @@ test("a manifest makes the job that the command line would make of it, for every
     const read = readManifest(withName(example, { name: `k${at}` }), {
       kinds: OWN_KINDS,
       namespace: { name: "default", isExplicit: false },
+      runtimeOf: shippedRuntimeOf,
     });
     assert.ok(read.kind === "job", name);
     const converted = await call(method.createJob, { job: read.job });

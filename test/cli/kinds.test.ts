@@ -10,6 +10,7 @@ import { KINDS } from "../../src/core/kinds/registry.ts";
 import { newDataFolder } from "../support/data-folder.ts";
 import { OWN_KINDS } from "../support/kinds.ts";
 import { ServiceProcess } from "../support/service.ts";
+import { findShippedRuntime } from "../support/shipped-runtimes.ts";
 
 const root = join(import.meta.dirname, "../..");
 const own = join(root, "examples/kinds");
@@ -22,6 +23,7 @@ test("there is an example of every kind, and all are read as they are", async ()
     io: processIo(process, () => {}),
     kinds: OWN_KINDS,
     namespace: { name: "default", isExplicit: false },
+    findRuntime: findShippedRuntime,
   };
   const read = await readManifests(folders, options);
   assert.deepEqual(read.errors, []);

@@ -78,6 +78,8 @@ const RULES: readonly PermissionRule[] = [
   { resource: "serviceaccounts", verbs: MADE, need: "to give launchers of MPIJobs an account", without: NO_MPI },
   { group: "rbac.authorization.k8s.io", resource: "roles", verbs: MADE, need: LAUNCHERS, without: NO_MPI },
   { group: "rbac.authorization.k8s.io", resource: "rolebindings", verbs: MADE, need: LAUNCHERS, without: NO_MPI },
+  // Kubernetes lets a subject grant only permissions that it has itself.
+  { resource: "pods", subresource: "exec", verbs: ["create", "get"], need: LAUNCHERS, without: NO_MPI },
   {
     resource: "secrets",
     verbs: ["create"],
@@ -90,8 +92,6 @@ const RULES: readonly PermissionRule[] = [
     need: "to make the volumes of JobSets and TrainJobs",
     without: "JobSets and TrainJobs with volumeClaimPolicies do not start there",
   },
-  // Kubernetes lets a subject grant only permissions that it has itself.
-  { resource: "pods", subresource: "exec", verbs: ["create", "get"], need: LAUNCHERS, without: NO_MPI },
   {
     resource: "namespaces",
     verbs: ["create"],

@@ -16,6 +16,7 @@ import { invalidFields, type OnInternalError, statusMessageOf } from "../rpc/rpc
 import { asInRequest, checkSubmission, type SubmitPorts, toResponse } from "./create-job.ts";
 import { foreseer } from "./foresee-job.ts";
 import { type RequestedJob, requestedJob } from "./request-manifest.ts";
+import { RequestRuntimes } from "./request-runtimes.ts";
 
 type Result = MessageInitShape<typeof BatchCreateJobsResultSchema>;
 type CheckedRequest =
@@ -27,13 +28,15 @@ const CHECKED_IN_A_TURN = 20;
 
 /** Creates many jobs, each independent of the others. Answers in the order of the requests. */
 export async function batchCreateJobs(
-  { intake, foresee, kinds, onInternalError }: SubmitPorts & { readonly onInternalError: OnInternalError },
+  { onInternalError, ...ports }: SubmitPorts & { readonly onInternalError: OnInternalError },
   batch: BatchCreateJobsRequest,
   context: CallContext,
 ): Promise<{ results: Result[] }> {
   const { requests, view } = batch;
+  const { intake, kinds } = ports;
+  const runtimes = new RequestRuntimes(ports.findRuntime);
   const checked = await mapInTurns(requests, CHECKED_IN_A_TURN, (request, at) =>
-    check({ intake, foresee, kinds }, { request, batch, at }, context),
+    check(ports, { request, batch, at, runtimes }, context),
   );
   const submissions = checked.flatMap((one) => (one.kind === "ok" ? [one.submission] : []));
   const outcomes = (await intake.submitAll(submissions)).values();
@@ -68,7 +71,13 @@ async function check(
     request,
     batch,
     at,
-  }: { readonly request: CreateJobRequest; readonly batch: BatchCreateJobsRequest; readonly at: number },
+    runtimes,
+  }: {
+    readonly request: CreateJobRequest;
+    readonly batch: BatchCreateJobsRequest;
+    readonly at: number;
+    readonly runtimes: RequestRuntimes;
+  },
   context: CallContext,
 ): Promise<CheckedRequest> {
   try {
@@ -77,7 +86,8 @@ async function check(
     if (passed !== undefined) throw invalidFields([passed]);
     access.checkItem(request, batch);
     const violations = checkRequest(CreateJobRequestSchema, request);
-    const asked = requestedJob(request, { violations, strict: request.strict, kinds });
+    const runtimeOf = await runtimes.of(request);
+    const asked = requestedJob(request, { violations, strict: request.strict, kinds, runtimeOf });
     const submission = await checkSubmission(intake, { ...request, asked }, context);
     return {
       kind: "ok",

@@ -3,6 +3,7 @@ import type { JobView } from "../../core/job/request/list.ts";
 import type { QueueAccess, Submission, SubmitOutcome } from "../../core/job/request/requests.ts";
 import type { FieldNote, SentJob } from "../../core/job/request/sent.ts";
 import type { Registry } from "../../core/kinds/registry.ts";
+import type { FindRuntime } from "../../core/kinds/trainjob/training-runtime.ts";
 import { type CreateJobRequest, CreateJobResponse_Outcome } from "../../gen/gangway/v1/job_service_pb.ts";
 import type { ForeseeJob, JobIntake } from "../ports.ts";
 import { noRoomFor } from "../rpc/admin-outcome.ts";
@@ -17,6 +18,7 @@ import { foreseer } from "./foresee-job.ts";
 import { maySeeClusters, sightOf, withoutOthers } from "./hide-others.ts";
 import { noRoomError } from "./no-room.ts";
 import { type RequestedJob, requestedJob } from "./request-manifest.ts";
+import { RequestRuntimes } from "./request-runtimes.ts";
 
 const OUTCOME = {
   created: CreateJobResponse_Outcome.CREATED,
@@ -28,15 +30,21 @@ const OUTCOME = {
 const RETRY_WHILE_DELETED_MS = 5000;
 
 /** Takes jobs, and tells of each one whether it can ever run. */
-export type SubmitPorts = { readonly intake: JobIntake; readonly foresee: ForeseeJob; readonly kinds: Registry };
+export type SubmitPorts = {
+  readonly intake: JobIntake;
+  readonly foresee: ForeseeJob;
+  readonly kinds: Registry;
+  readonly findRuntime: FindRuntime;
+};
 
 /** Creates a job. Reports broken constraints of the proto together with the errors that intake finds. */
 export async function createJob(
-  { intake, foresee, kinds }: SubmitPorts,
+  { intake, foresee, kinds, findRuntime }: SubmitPorts,
   request: CreateJobRequest,
   context: CallContext,
 ): Promise<ReturnType<typeof toResponse>> {
-  const asked = requestedJob(request, { ...context, strict: request.strict, kinds });
+  const runtimeOf = await new RequestRuntimes(findRuntime).of(request);
+  const asked = requestedJob(request, { ...context, strict: request.strict, kinds, runtimeOf });
   const made = await checkSubmission(intake, { ...request, asked }, context);
   const checked = { ...made, foresee: foreseer(foresee, { ...context, strict: request.strict }) };
   const shown = { sent: checked.job, view: "FULL", access: context.access, kinds } as const;

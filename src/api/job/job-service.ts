@@ -2,7 +2,16 @@ import type { Registry } from "../../core/kinds/registry.ts";
 import type { LogTemplate } from "../../core/pods/pod-config.ts";
 import type { CancelJobRequest, DeleteJobRequest, JobService } from "../../gen/gangway/v1/job_service_pb.ts";
 import type { Clock } from "../../runtime/clock.ts";
-import type { ForeseeJob, JobIntake, JobLogs, JobPods, JobReads, JobWatch, SimulateJob } from "../ports.ts";
+import type {
+  ForeseeJob,
+  JobIntake,
+  JobLogs,
+  JobPods,
+  JobReads,
+  JobWatch,
+  SimulateJob,
+  TrainingRuntimes,
+} from "../ports.ts";
 import type { CallContext } from "../rpc/call.ts";
 import type { ServiceHandlers } from "../rpc/handler.ts";
 import { failedPrecondition, notFound, type OnInternalError } from "../rpc/rpc-error.ts";
@@ -32,6 +41,7 @@ type JobPorts = {
   readonly watch: JobWatch;
   readonly logs: JobLogs;
   readonly pods: JobPods;
+  readonly runtimes: Pick<TrainingRuntimes, "find">;
   readonly logTemplates?: () => readonly LogTemplate[];
   readonly clock: Clock;
   readonly onInternalError: OnInternalError;
@@ -46,16 +56,18 @@ export function jobService({
   watch,
   logs,
   pods,
+  runtimes,
   logTemplates = () => [],
   clock,
   onInternalError,
 }: JobPorts): ServiceHandlers<typeof JobService> {
   const followers = new FollowerBound();
   const encoded = new EncodedChanges(kinds);
+  const findRuntime = runtimes.find;
   return {
-    createJob: (request, context) => createJob({ intake, foresee, kinds }, request, context),
+    createJob: (request, context) => createJob({ intake, foresee, kinds, findRuntime }, request, context),
     batchCreateJobs: (request, context) =>
-      batchCreateJobs({ intake, foresee, kinds, onInternalError }, request, context),
+      batchCreateJobs({ intake, foresee, kinds, findRuntime, onInternalError }, request, context),
     getJob: (request, context) => getJob({ reads, kinds, logTemplates }, request, context),
     listJobs: (request, context) => listJobs({ reads, kinds }, request, context),
     watchJobs: (request, context) => watchJobs({ watch, encoded }, request, context),
@@ -63,7 +75,7 @@ export function jobService({
     cancelJob: (request, context) => cancelJob({ intake, kinds }, request, context),
     deleteJob: (request, context) => deleteJob({ intake, kinds }, request, context),
     explainJob: (request, context) => explainJob({ reads, kinds, simulate, clock }, request, context),
-    simulateJob: (request, context) => simulateJob({ intake, simulate, kinds }, request, context),
+    simulateJob: (request, context) => simulateJob({ intake, simulate, kinds, findRuntime }, request, context),
     listJobEvents: (request, context) => listJobEvents(reads, request, context),
     listJobPods: (request, { signal }) => listJobPods({ reads, pods, kinds, clock }, request, signal),
     listKinds: async () => listKinds(kinds),

@@ -1,5 +1,6 @@
 /** Takes the manifest of a request in place of a job. It serves users who have manifests, and no command line. */
 import type { FieldNote } from "../../core/job/request/sent.ts";
+import type { ManifestFacts } from "../../core/kinds/manifest/read-spec.ts";
 import type { Registry } from "../../core/kinds/registry.ts";
 import { type Job, JobSchema } from "../../gen/gangway/v1/job_pb.ts";
 import { readManifest } from "../../manifest/read-manifest.ts";
@@ -33,7 +34,13 @@ export function requestedJob(
     violations,
     strict,
     kinds,
-  }: { readonly violations: readonly FieldNote[]; readonly strict: boolean; readonly kinds: Registry },
+    runtimeOf,
+  }: {
+    readonly violations: readonly FieldNote[];
+    readonly strict: boolean;
+    readonly kinds: Registry;
+    readonly runtimeOf: ManifestFacts["runtimeOf"];
+  },
 ): RequestedJob {
   if (manifest === undefined) return { job, violations, warnings: [], named: (note) => note };
   const others = violations.filter(({ field }) => !OMITTED.includes(field));
@@ -46,7 +53,7 @@ export function requestedJob(
     const message = `must be ${namespace}, which is job.metadata.namespace, or omitted`;
     throw invalidFields([{ field: "manifest.metadata.namespace", message }]);
   }
-  const read = readManifest(document, { kinds, namespace: { name: namespace, isExplicit: false } });
+  const read = readManifest(document, { kinds, namespace: { name: namespace, isExplicit: false }, runtimeOf });
   if (read.kind === "invalid") throw invalidFields(read.errors.map(inManifest));
   if (strict && read.warnings.length > 0) throw invalidFields(read.warnings.map(inManifest));
   const named = ({ field, message, ...note }: FieldNote): FieldNote => {

@@ -2,17 +2,17 @@
 import { clusterWords } from "../../core/job/cluster-text.ts";
 import { shownFlavors } from "../../core/job/flavor-labels.ts";
 import type { Job } from "../../core/job/job.ts";
-import type { Registry } from "../../core/kinds/registry.ts";
 import type { PlannedAdmission } from "../../core/plan/model/plan-types.ts";
 import type { SimulatedVerdict, Simulation } from "../../core/plan/model/simulation.ts";
 import { type SimulateJobRequest, Verdict } from "../../gen/gangway/v1/job_service_pb.ts";
 import { invariant } from "../../runtime/assert.ts";
-import type { JobIntake, SimulateJob } from "../ports.ts";
+import type { SimulateJob } from "../ports.ts";
 import type { CallContext } from "../rpc/call.ts";
 import { toProtoClusterRefusal, toProtoQuotaRefusal } from "./convert-refusal.ts";
-import { asInRequest, checkSubmission, refusedSubmission, toProtoWarning } from "./create-job.ts";
+import { asInRequest, checkSubmission, refusedSubmission, type SubmitPorts, toProtoWarning } from "./create-job.ts";
 import { simulationTo } from "./hide-others.ts";
 import { requestedJob } from "./request-manifest.ts";
+import { RequestRuntimes } from "./request-runtimes.ts";
 
 const VERDICT: Readonly<Record<SimulatedVerdict, Verdict>> = {
   FITS_NOW: Verdict.FITS_NOW,
@@ -22,11 +22,17 @@ const VERDICT: Readonly<Record<SimulatedVerdict, Verdict>> = {
 
 /** Judges the job that a request would create, and creates nothing. Throws as `createJob` does if it is refused. */
 export async function simulateJob(
-  { intake, simulate, kinds }: { readonly intake: JobIntake; readonly simulate: SimulateJob; readonly kinds: Registry },
+  {
+    intake,
+    simulate,
+    kinds,
+    findRuntime,
+  }: Pick<SubmitPorts, "intake" | "kinds" | "findRuntime"> & { readonly simulate: SimulateJob },
   { job, manifest }: SimulateJobRequest,
   context: CallContext,
 ) {
-  const asked = requestedJob({ job, manifest }, { ...context, strict: false, kinds });
+  const runtimeOf = await new RequestRuntimes(findRuntime).of({ job, manifest });
+  const asked = requestedJob({ job, manifest }, { ...context, strict: false, kinds, runtimeOf });
   const request = { asked, requestId: "", strict: false, validateOnly: true };
   const submission = await checkSubmission(intake, request, context);
   const made = await intake.make(submission);

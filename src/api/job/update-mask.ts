@@ -20,7 +20,8 @@ const REPLICAS = /^spec\.replica_specs\.([^.]+)\.replicas$/;
 const TEMPLATE = /^spec\.replica_specs\.([^.]+)\.template$/;
 const ALL_REPLICAS = ["spec.replica_specs", "spec.replica_specs.*.replicas"];
 const CHANGEABLE =
-  "spec.priority, spec.priority_class_name, spec.replica_specs.*.replicas, spec.replica_specs.TYPE.template, spec.run_policy.suspend, metadata.labels";
+  "spec.priority, spec.priority_class_name, spec.replica_specs.*.replicas, spec.replica_specs.TYPE.template, " +
+  "spec.run_policy.suspend, metadata.labels";
 
 /** Reads the paths of an update mask. Returns a note for each path that names no field, or an immutable one. */
 export function readJobMask(paths: readonly string[]): {

@@ -2,9 +2,10 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import { NoteList } from "../../core/job/request/notes.ts";
 import type { FieldNote } from "../../core/job/request/sent.ts";
 import type { Registry } from "../../core/kinds/registry.ts";
+import { runtimeRefIn } from "../../core/kinds/trainjob/train-job-spec.ts";
 import type { Job } from "../../gen/gangway/v1/job_pb.ts";
 import { type DefaultNamespace, foreignName, type ManifestRules, readManifest } from "../../manifest/read-manifest.ts";
-import { arrayAt, isJsonObject } from "../../runtime/json.ts";
+import { arrayAt, isJsonObject, type Json, type JsonObject, objectAt, stringAt } from "../../runtime/json.ts";
 import { type DocumentStep, type ManifestDocument, readDocuments } from "./documents.ts";
 import { type ManifestSource, readSources, type SourceIo } from "./sources.ts";
 
@@ -36,7 +37,12 @@ type ReadOptions = {
   readonly namespace: DefaultNamespace;
   /** True: objects of other APIs, such as a Service, are no errors. */
   readonly ignoresForeign?: boolean;
-} & ManifestRules;
+  /** Omitted: TrainJobs may name no runtime. */
+  readonly findRuntime?: FindRuntimeSpec;
+} & Omit<ManifestRules, "runtimeOf">;
+
+/** The spec of a training runtime. An empty namespace names one of the installation. Null: there is none. */
+export type FindRuntimeSpec = (of: { readonly namespace: string; readonly name: string }) => Promise<JsonObject | null>;
 
 /** Reads the manifests that the paths name. */
 export async function readManifests(paths: readonly string[], options: ReadOptions): Promise<ManifestsRead> {
@@ -45,11 +51,12 @@ export async function readManifests(paths: readonly string[], options: ReadOptio
   const warnings = new NoteList<Line>();
   const notes = new NoteList<Line>();
   const foreign: string[] = [];
-  const take = ({ where, value }: ManifestDocument) => {
+  const take = async ({ where, value }: ManifestDocument) => {
     const other = foreignName(value, options.kinds);
     if (other !== null) foreign.push(`${where}: ${other}`);
     if (other !== null && options.ignoresForeign === true) return;
-    const manifest = readManifest(value, options);
+    const runtime = await runtimeOf(value, options);
+    const manifest = readManifest(value, { ...options, runtimeOf: () => runtime });
     if (manifest.kind === "invalid") errors.addAll(manifest.errors.map((note) => line(where, note)));
     else {
       ready.push({ where, job: manifest.job, spelled: manifest.spelled });
@@ -59,10 +66,18 @@ export async function readManifests(paths: readonly string[], options: ReadOptio
   };
   for await (const step of readSteps(await readSources(paths, options.io), options.io)) {
     if ("error" in step) errors.add(() => ({ message: step.error }));
-    else for (const document of itemsOfList(step)) take(document);
+    else for (const document of itemsOfList(step)) await take(document);
   }
   errors.addAll(duplicates(ready));
   return { ready, errors: textsOf(errors), warnings: textsOf(warnings), notes: textsOf(notes), foreign };
+}
+
+/** The runtime that a document names. Null: it names none, or there is none. */
+async function runtimeOf(document: Json, { namespace, findRuntime }: ReadOptions): Promise<JsonObject | null> {
+  const ref = runtimeRefIn(document);
+  if (ref === null || findRuntime === undefined) return null;
+  const own = stringAt(objectAt(document, "metadata"), "namespace") ?? namespace.name;
+  return findRuntime({ namespace: ref.kind === "TrainingRuntime" ? own : "", name: ref.name });
 }
 
 type Line = { readonly message: string; readonly more?: number };

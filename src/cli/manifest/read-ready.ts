@@ -2,6 +2,7 @@ import { Option } from "commander";
 import type { ManifestRules } from "../../manifest/read-manifest.ts";
 import type { Run } from "../run/run-command.ts";
 import { CommandFailure, EXIT, usageFailure } from "../shell/exit.ts";
+import { runtimeFinder } from "./find-runtime.ts";
 import { GroupedNotes } from "./grouped-notes.ts";
 import { type ReadyManifest, readManifests } from "./read-manifests.ts";
 
@@ -39,6 +40,7 @@ export async function readReady(
     kinds: await run.deps.kinds(),
     ignoresForeign: ignoreForeign,
     namespace,
+    findRuntime: runtimeFinder(run.client),
     settings,
     suspended,
   });

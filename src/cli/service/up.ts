@@ -6,6 +6,7 @@ import { aborted } from "../../runtime/aborted.ts";
 import type { Clock } from "../../runtime/clock.ts";
 import { append } from "../../runtime/lists.ts";
 import { type JobStreamEvent, streamJobs } from "../jobs/stream-jobs.ts";
+import { runtimeFinder } from "../manifest/find-runtime.ts";
 import { readManifests } from "../manifest/read-manifests.ts";
 import { LiveLines } from "../output/live-lines.ts";
 import { connect, type GangwayClient } from "../rpc/client.ts";
@@ -103,7 +104,8 @@ async function showExamples(service: RunningService, options: UpOptions, deps: U
 
 /** Submits the examples in the order of their names. Examples that exist stay as they are. */
 async function submitAll(client: GangwayClient, deps: UpDeps): Promise<readonly string[]> {
-  const read = { io: deps, kinds: await deps.kinds(), namespace: { name: "default", isExplicit: false } };
+  const namespace = { name: "default", isExplicit: false };
+  const read = { io: deps, kinds: await deps.kinds(), namespace, findRuntime: runtimeFinder(client) };
   const { ready, errors } = await readManifests([deps.examples], read);
   if (errors.length > 0) throw new CommandFailure(EXIT.refused, errors);
   const answers: CreateJobResponse[] = [];

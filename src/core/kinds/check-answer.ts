@@ -1,4 +1,4 @@
-import { isJsonObject, type JsonObject, objectAt } from "../../runtime/json.ts";
+import { isJsonObject, type JsonObject } from "../../runtime/json.ts";
 import { joinErrors } from "../job/request/notes.ts";
 import type { FieldError } from "../job/request/sent.ts";
 import { POD_BYTES_MAX } from "../pods/pod-size.ts";
@@ -92,7 +92,7 @@ export function checkedObjects(answer: unknown): readonly JsonObject[] {
     const named = isJsonObject(metadata) && typeof metadata["name"] === "string";
     must(named, `objects returned a ${kind} without metadata.name at ${at}`);
   }
-  return objects.map((object) => ({ ...object, metadata: { name: objectAt(object, "metadata")["name"] } }));
+  return objects;
 }
 
 /** Reads undefined as null. @throws Error if the answer is not a verdict. */

@@ -10,6 +10,7 @@ import { KINDS } from "../../../src/core/kinds/registry.ts";
 import { reconcile } from "../../../src/core/reconcile/reconcile.ts";
 import type { JsonObject } from "../../../src/runtime/json.ts";
 import { OWN_KINDS } from "../../support/kinds.ts";
+import { shippedRuntimeOf } from "../../support/shipped-runtimes.ts";
 import { Transcript } from "../reconcile/transcript.ts";
 import { admit, CONFIG, jobOf, START_MS, TinyCluster, template } from "../reconcile/world.ts";
 
@@ -30,7 +31,7 @@ function nameOf({ metadata }: JsonObject): string {
 
 for (const { name, example } of KINDS) {
   test(`the objects of ${name}'s example are as they were reviewed`, () => {
-    const outcome = fromManifest(example, OWN_KINDS);
+    const outcome = fromManifest(example, OWN_KINDS, { runtimeOf: shippedRuntimeOf });
     assert.ok(outcome.kind === "read");
     objectsOf(outcome.manifest.spec).check(`objects of ${name}`);
   });

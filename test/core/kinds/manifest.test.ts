@@ -8,6 +8,7 @@ import { KINDS } from "../../../src/core/kinds/registry.ts";
 import { checkTemplate } from "../../../src/core/pods/judge/validate-template.ts";
 import type { JsonObject } from "../../../src/runtime/json.ts";
 import { OWN_KINDS } from "../../support/kinds.ts";
+import { shippedRuntimeOf } from "../../support/shipped-runtimes.ts";
 
 const template = { spec: { containers: [{ name: "pytorch", image: "img" }] } };
 const pytorch = (spec: JsonObject, replicas: JsonObject = { Worker: { replicas: 2, template } }): JsonObject => ({
@@ -18,7 +19,7 @@ const pytorch = (spec: JsonObject, replicas: JsonObject = { Worker: { replicas: 
 });
 
 function errorsOf(doc: JsonObject): readonly string[] {
-  const outcome = fromManifest(doc, OWN_KINDS);
+  const outcome = fromManifest(doc, OWN_KINDS, { runtimeOf: shippedRuntimeOf });
   if (outcome.kind === "refused") return outcome.errors.map(({ path }) => path);
   const { spec } = outcome.manifest;
   return checkSent(OWN_KINDS.kindOf(spec.kind)!, spec).map(({ path }) => path);
@@ -56,7 +57,7 @@ test("any JSON is read or refused with paths, never with an exception", () => {
 for (const kind of KINDS) {
   test(`the example of ${kind.name} is accepted as it is`, () => {
     assert.deepEqual(errorsOf(kind.example), []);
-    const outcome = fromManifest(kind.example, OWN_KINDS);
+    const outcome = fromManifest(kind.example, OWN_KINDS, { runtimeOf: shippedRuntimeOf });
     assert.ok(outcome.kind === "read");
     for (const { template: pod = {} } of Object.values(outcome.manifest.spec.replicaSpecs)) {
       assert.deepEqual(checkTemplate(pod), { errors: [], warnings: [] });

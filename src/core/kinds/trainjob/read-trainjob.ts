@@ -27,7 +27,7 @@ export const readTrainJob: ReadSpec = (reader, spec, metadata, { runtimeOf }) =>
     if (ref.name !== "") reader.fail(`${REF}.name`, missing(ref));
     return { spec: { replicaSpecs: {} }, sources: new Map() };
   }
-  const resolved = resolveRuntime(reader, { jobName, trainJob, runtime });
+  const resolved = resolveRuntime(reader, { trainJob, runtime });
   const { ttlSecondsAfterFinished: _ofJobSet, suspend: _suspend, ...jobSet } = resolved.spec;
   const inner = new SentReader();
   const annotations = stringMapAt(resolved.metadata, "annotations");

@@ -5,7 +5,7 @@
 import { arrayAt, type JsonObject, numberAt, objectAt } from "../../../runtime/json.ts";
 import type { SentReader } from "../manifest/sent-reader.ts";
 import { checkAgainstRuntime } from "./check-against-runtime.ts";
-import { hasPolicy, withPolicy } from "./ml-policies.ts";
+import { hasPolicy, POLICY_FIELD, withPolicy } from "./ml-policies.ts";
 import { MPI_FIELD, withMpi } from "./mpi-policy.ts";
 import {
   containerOf,
@@ -41,9 +41,8 @@ export type Resolved = {
  */
 export function resolveRuntime(
   reader: SentReader,
-  of: { readonly jobName: string; readonly trainJob: TrainJobSpec; readonly runtime: JsonObject },
+  { trainJob, runtime }: { readonly trainJob: TrainJobSpec; readonly runtime: JsonObject },
 ): Resolved {
-  const { jobName, trainJob, runtime } = of;
   const template = objectAt(runtime, "template");
   const policies = runtime["mlPolicy"] === undefined ? null : objectAt(runtime, "mlPolicy");
   const base = objectAt(template, "spec");
@@ -57,13 +56,16 @@ export function resolveRuntime(
     const { jobSet, field } = withMpi(reader, filled, { policy: mpi, trainJob });
     return { metadata, spec: jobSet, fields: { [MPI_FIELD]: field } };
   }
+  let field: JsonObject | null = null;
   const spec = withGroups(filled, (group) => {
     const numNodes = nodesOf(group, { trainJob, policies });
     const sized = withPods(group, numNodes);
     if (stepOf(group) !== TRAINER_STEP || policies === null) return sized;
-    return withPolicy(sized, { jobName, trainJob, policy: policies, numNodes, runtimeCommand });
+    const told = withPolicy(sized, { trainJob, policies, numNodes, runtimeCommand });
+    field = told.field ?? field;
+    return told.group;
   });
-  return { metadata, spec, fields: {} };
+  return { metadata, spec, fields: field === null ? {} : { [POLICY_FIELD]: field } };
 }
 
 function commandOf(jobSet: JsonObject): readonly string[] {

@@ -1,11 +1,12 @@
 /** The members of a TrainJob, as its manifest says them. Source: `TrainJobSpec` of `trainer.kubeflow.org/v1alpha1`. */
-import { arrayAt, type Json, type JsonObject, objectAt } from "../../../runtime/json.ts";
+import { arrayAt, type Json, type JsonObject, objectAt, stringAt } from "../../../runtime/json.ts";
 import { managedBy } from "../manifest/managed-by.ts";
 import { readDeadline } from "../manifest/read-times.ts";
 import type { SentReader } from "../manifest/sent-reader.ts";
 
 export const TRAINER_GROUP = "trainer.kubeflow.org";
 const RUNTIME_KINDS = ["ClusterTrainingRuntime", "TrainingRuntime"] as const;
+const API_VERSION = `${TRAINER_GROUP}/v1alpha1`;
 const OWN_CONTROLLER = "trainer.kubeflow.org/trainjob-controller";
 const PATCHES_MAX = 64;
 const MEMBERS = [
@@ -83,9 +84,15 @@ export function readTrainJobSpec(reader: SentReader, spec: JsonObject): TrainJob
   };
 }
 
-/** The runtime that the spec of a TrainJob names. Null: it names none that may exist. */
-export function runtimeRefOf(spec: JsonObject): RuntimeRef | null {
-  const { name, kind = RUNTIME_KINDS[0], apiGroup = TRAINER_GROUP } = objectAt(spec, "runtimeRef");
+/** The runtime that a manifest names. Null: it is no TrainJob, or names none that may exist. */
+export function runtimeRefIn(manifest: Json): RuntimeRef | null {
+  const isTrainJob = stringAt(manifest, "kind") === "TrainJob" && stringAt(manifest, "apiVersion") === API_VERSION;
+  if (!isTrainJob) return null;
+  const {
+    name,
+    kind = RUNTIME_KINDS[0],
+    apiGroup = TRAINER_GROUP,
+  } = objectAt(objectAt(manifest, "spec"), "runtimeRef");
   const known = RUNTIME_KINDS.find((one) => one === kind);
   return typeof name === "string" && known !== undefined && apiGroup === TRAINER_GROUP ? { kind: known, name } : null;
 }

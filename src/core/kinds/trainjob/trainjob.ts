@@ -2,6 +2,7 @@ import { jobSet } from "../jobset/jobset.ts";
 import { JOBSET_FIELDS } from "../jobset/jobset-schema.ts";
 import type { Kind } from "../kind.ts";
 import { integerSchema, kindSpecSchema } from "../kind-spec.ts";
+import { POLICIES, POLICY_FIELD, policyEnv } from "./ml-policies.ts";
 import { MPI_FIELD, mpiObjects, mpiVolumes } from "./mpi-policy.ts";
 import { readTrainJob } from "./read-trainjob.ts";
 
@@ -10,8 +11,8 @@ export const trainJob: Kind = {
   ...jobSet,
   name: "TrainJob",
   description:
-    "Kubeflow Trainer's TrainJob: a program, and a runtime that says how its nodes run it, for torch, DeepSpeed, JAX, " +
-    "XGBoost and others. Succeeds when the nodes do, or the launcher if there is one.",
+    "Kubeflow Trainer's TrainJob: a program, and a runtime that says how its nodes run it, for torch, DeepSpeed, " +
+    "JAX, XGBoost and others. Succeeds when the nodes do, or the launcher if there is one.",
   apiVersion: "trainer.kubeflow.org/v1alpha1",
   replicaSpecsField: "trainer",
   readSpec: readTrainJob,
@@ -26,6 +27,19 @@ export const trainJob: Kind = {
         additionalProperties: false,
         properties: { kind: { type: "string" }, name: { type: "string" } },
         description: "The runtime that the job was made with. A later change of it does not reach the job.",
+      },
+      [POLICY_FIELD]: {
+        title: POLICY_FIELD,
+        type: "object",
+        additionalProperties: false,
+        description: "What the policy of its runtime tells the nodes of the trainer.",
+        properties: {
+          name: { type: "string", enum: [...POLICIES] },
+          group: { type: "string" },
+          nodes: integerSchema("The number of nodes.", { minimum: 1 }),
+          processes: integerSchema("Processes of each node. 0: one for each GPU.", { minimum: 0 }),
+          ownEndpoint: { type: "boolean", description: "True: its command names the first node." },
+        },
       },
       [MPI_FIELD]: {
         title: MPI_FIELD,
@@ -57,7 +71,7 @@ export const trainJob: Kind = {
   clusterSpec: (replica) => {
     const pod = jobSet.clusterSpec(replica);
     const { volumes = [], ...mpi } = mpiVolumes(replica);
-    return { ...pod, ...mpi, volumes: [...(pod.volumes ?? []), ...volumes] };
+    return { ...pod, ...mpi, env: policyEnv(replica), volumes: [...(pod.volumes ?? []), ...volumes] };
   },
   objects: (gang) => [...jobSet.objects(gang), ...mpiObjects(gang)],
 };

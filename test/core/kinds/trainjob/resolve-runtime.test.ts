@@ -1,7 +1,9 @@
 /** The JobSet that a TrainJob makes of its runtime. */
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
+import type { Replica } from "../../../../src/core/kinds/kind.ts";
 import { SentReader } from "../../../../src/core/kinds/manifest/sent-reader.ts";
+import { policyEnv } from "../../../../src/core/kinds/trainjob/ml-policies.ts";
 import { resolveRuntime } from "../../../../src/core/kinds/trainjob/resolve-runtime.ts";
 import { containerOf, groupsOf, nameOf } from "../../../../src/core/kinds/trainjob/runtime-template.ts";
 import { SHIPPED_RUNTIMES } from "../../../../src/core/kinds/trainjob/shipped-runtimes.ts";
@@ -19,8 +21,10 @@ function resolved(spec: JsonObject, runtime?: JsonObject) {
   const reader = new SentReader();
   const name = stringAt(objectAt(spec, "runtimeRef"), "name") ?? "torch-distributed";
   const trainJob = readTrainJobSpec(reader, { runtimeRef: { name }, ...spec });
-  const of = { jobName: "j", trainJob, runtime: runtime ?? shipped(name) };
-  return { ...resolveRuntime(reader, of), wrong: reader.errors.map(({ path }) => path) };
+  return {
+    ...resolveRuntime(reader, { trainJob, runtime: runtime ?? shipped(name) }),
+    wrong: reader.errors.map(({ path }) => path),
+  };
 }
 
 function containerIn(jobSet: JsonObject, group: string, container = "node"): JsonObject {
@@ -28,8 +32,10 @@ function containerIn(jobSet: JsonObject, group: string, container = "node"): Jso
   return (found && containerOf(found, container)) ?? {};
 }
 
-function envOf(container: JsonObject): Readonly<Record<string, string | undefined>> {
-  return Object.fromEntries(arrayAt(container, "env").map((one) => [nameOf(one), stringAt(one, "value")]));
+/** What the policy tells the first node of a job named `j`. */
+function envOf({ fields }: { readonly fields: JsonObject }): Readonly<Record<string, string | undefined>> {
+  const replica = { jobName: "j", role: "node", spec: { kindSpec: fields } } as unknown as Replica;
+  return Object.fromEntries((policyEnv(replica)["node"] ?? []).map(({ name, value }) => [name, value]));
 }
 
 function countsOf(jobSet: JsonObject): readonly (readonly [string, number | undefined])[] {
@@ -64,9 +70,9 @@ describe("the processes of a node", () => {
   ];
   for (const [name, trainer, policy, resources, expected] of cases) {
     test(name, () => {
-      const { spec, wrong } = resolved({ trainer }, torch(policy, resources));
-      assert.deepEqual(wrong, []);
-      assert.equal(envOf(containerIn(spec, "node"))["PET_NPROC_PER_NODE"], expected);
+      const found = resolved({ trainer }, torch(policy, resources));
+      assert.deepEqual(found.wrong, []);
+      assert.equal(envOf(found)["PET_NPROC_PER_NODE"], expected);
     });
   }
 });
@@ -110,9 +116,7 @@ test("resources of the TrainJob replace those of the same name, and the others s
 });
 
 test("JAX and XGBoost are told the first node and their number", () => {
-  const jax = envOf(
-    containerIn(resolved({ runtimeRef: { name: "jax-distributed" }, trainer: { numNodes: 3 } }).spec, "node"),
-  );
+  const jax = envOf(resolved({ runtimeRef: { name: "jax-distributed" }, trainer: { numNodes: 3 } }));
   assert.deepEqual(jax, {
     JAX_NUM_PROCESSES: "3",
     JAX_PROCESS_ID: undefined,
@@ -120,7 +124,7 @@ test("JAX and XGBoost are told the first node and their number", () => {
   });
   const gpus = { limits: { "nvidia.com/gpu": 2 } };
   const trainer = { numNodes: 3, resourcesPerNode: gpus };
-  const xgboost = envOf(containerIn(resolved({ runtimeRef: { name: "xgboost-distributed" }, trainer }).spec, "node"));
+  const xgboost = envOf(resolved({ runtimeRef: { name: "xgboost-distributed" }, trainer }));
   assert.deepEqual([xgboost["DMLC_NUM_WORKER"], xgboost["DMLC_TRACKER_URI"]], ["6", "j-node-0-0.j"]);
 });
 
@@ -134,7 +138,7 @@ describe("the command of torchtune", () => {
   };
   const own = ["output_dir=/workspace/output", "tokenizer.path=/workspace/model/original/tokenizer.model"];
   const kept = [...own, "checkpointer.checkpoint_dir=/workspace/model"];
-  const endpoint = "--rdzv_endpoint=j-node-0-0.j:29500";
+  const endpoint = "--rdzv_endpoint={{.JobName}}-node-0-0.{{.JobName}}:29500";
   const lora = ["model.lora_attn_modules=['q_proj']"];
   const cases: readonly [string, readonly string[], JsonObject, readonly string[]][] = [
     ["several GPUs", [], {}, [endpoint, "full_finetune_distributed", "--config", "llama3_2/1B_full", ...kept]],
