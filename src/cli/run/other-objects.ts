@@ -31,7 +31,7 @@ const OBJECTS: readonly OtherObject[] = [
     deletes: "delete",
   },
   {
-    words: ["runtime", "runtimes", "trainingruntime", "trainingruntimes"],
+    words: ["runtime", "runtimes", "trainingruntime", "trainingruntimes", "clustertrainingruntimes"],
     command: "runtime",
     deletes: "delete",
   },
