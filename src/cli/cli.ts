@@ -45,6 +45,7 @@ const COMMAND_GROUPS: Readonly<Record<string, Readonly<Record<string, LoadComman
     queue: async () => (await import("./commands/queue.ts")).registerQueue,
     "priority-class": async () => (await import("./commands/priority-class.ts")).registerPriorityClass,
     namespace: async () => (await import("./commands/namespace.ts")).registerNamespace,
+    runtime: async () => (await import("./commands/runtime.ts")).registerRuntime,
     limits: async () => (await import("./commands/tenant-limits.ts")).registerTenantLimits,
     quota: async () => (await import("./commands/quota.ts")).registerQuota,
     alloc: async () => (await import("./commands/alloc.ts")).registerAlloc,

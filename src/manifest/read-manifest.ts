@@ -9,6 +9,7 @@ import { type Job, JobSchema } from "../gen/gangway/v1/job_pb.ts";
 import type { Json, JsonObject } from "../runtime/json.ts";
 import { isJsonObject, objectAt, stringAt } from "../runtime/json.ts";
 import { ignoredMembers } from "./ignored-members.ts";
+import { isRuntimeManifest } from "./read-runtime.ts";
 import { sentToProto } from "./sent-to-proto.ts";
 import { pathSpeller, sourceSpeller } from "./spell-paths.ts";
 
@@ -50,6 +51,7 @@ export function readManifest(
   const { apiVersion = null } = document;
   const versions = servedVersions(kinds);
   if (apiVersion === null) return invalid([{ field: "apiVersion", message: `is required: ${versions}` }]);
+  if (isRuntimeManifest(document)) return invalid([{ field: "", message: runtimeRefusal(document) }]);
   if (!isOfJob(document, kinds)) {
     const given = `${JSON.stringify(apiVersion)}${ofKind(document["kind"])}`;
     return invalid([{ field: "apiVersion", message: `must be ${versions}, not ${given}` }]);
@@ -108,6 +110,12 @@ export function foreignName(document: Json, kinds: Registry): string | null {
   if (isJsonObject(document) && isOfJob(document, kinds)) return null;
   const { name } = objectAt(document, "metadata");
   return `${kind.slice(0, KIND_SHOWN_MAX)} ${typeof name === "string" ? name.slice(0, NAME_SHOWN_MAX) : ""}`.trim();
+}
+
+/** Says how a runtime, which stands beside its TrainJobs in many files, gets to the service. */
+function runtimeRefusal(document: JsonObject): string {
+  const kind = stringAt(document, "kind");
+  return `a ${kind} is no job; apply it first with "gangway runtime apply -f FILE", and then submit the jobs`;
 }
 
 /** Names the kind in an error, because a file may have several objects. */

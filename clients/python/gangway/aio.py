@@ -51,6 +51,7 @@ if TYPE_CHECKING:
         AsyncPriorityClassService,
         AsyncQueueService,
         AsyncResourceManager,
+        AsyncRuntimeService,
     )
 
 T = TypeVar("T")
@@ -67,6 +68,7 @@ class AsyncClient:
     """All methods of JobService, with the messages of ``gangway.v1``. So are the others."""
     queues: AsyncQueueService
     priority_classes: AsyncPriorityClassService
+    runtimes: AsyncRuntimeService
     namespaces: AsyncNamespaceService
     clusters: AsyncClusterService
     access: AsyncAccessService
@@ -108,6 +110,7 @@ class AsyncClient:
         self.jobs = bind("JobService", self._call)
         self.queues = bind("QueueService", self._call)
         self.priority_classes = bind("PriorityClassService", self._call)
+        self.runtimes = bind("RuntimeService", self._call)
         self.namespaces = bind("NamespaceService", self._call)
         self.clusters = bind("ClusterService", self._call)
         self.access = bind("AccessService", self._call)

@@ -50,6 +50,7 @@ if TYPE_CHECKING:
         PriorityClassService,
         QueueService,
         ResourceManager,
+        RuntimeService,
     )
 
 T = TypeVar("T")
@@ -76,6 +77,7 @@ class Client:
     """All methods of JobService, with the messages of ``gangway.v1``. So are the others."""
     queues: QueueService
     priority_classes: PriorityClassService
+    runtimes: RuntimeService
     namespaces: NamespaceService
     clusters: ClusterService
     access: AccessService
@@ -117,6 +119,7 @@ class Client:
         self.jobs = bind("JobService", self._call)
         self.queues = bind("QueueService", self._call)
         self.priority_classes = bind("PriorityClassService", self._call)
+        self.runtimes = bind("RuntimeService", self._call)
         self.namespaces = bind("NamespaceService", self._call)
         self.clusters = bind("ClusterService", self._call)
         self.access = bind("AccessService", self._call)

@@ -1,11 +1,14 @@
 /** Builds the commands that namespaces, queues and clusters have in common: each of these objects has a name. */
 import type { DescMessage, MessageShape } from "@bufbuild/protobuf";
+import type { Option } from "commander";
 import { type PrintableResponse, printLines, printResponse, printTable } from "../output/print.ts";
 import { examples, onRun, type Registrar, type Run } from "../run/run-command.ts";
 import { EXIT } from "../shell/exit.ts";
 import { isTable, noHeadersOption, type OutputFormat, outputOption } from "../shell/options.ts";
 
-type OutputOptions = { readonly output: OutputFormat };
+type OutputOptions = { readonly output: OutputFormat } & FurtherOptions;
+/** The values of the options that only some objects have. */
+type FurtherOptions = Readonly<Record<string, unknown>>;
 type ObjectTable = Pick<PrintableResponse<DescMessage>, "columns" | "rows" | "names">;
 
 /** `gangway <noun> list`. */
@@ -16,7 +19,9 @@ export function registerListObjects<D extends DescMessage>(
     readonly plural: string;
     readonly description: string;
     readonly schema: D;
-    readonly list: (run: Run) => Promise<MessageShape<D>>;
+    /** Options that only this object has. Omitted: none. */
+    readonly options?: readonly Option[];
+    readonly list: (run: Run, options: FurtherOptions) => Promise<MessageShape<D>>;
     readonly table: (run: Run, message: MessageShape<D>, output: OutputFormat) => ObjectTable;
   },
 ): void {
@@ -28,8 +33,9 @@ export function registerListObjects<D extends DescMessage>(
     .addOption(noHeadersOption())
     .addOption(outputOption())
     .addHelpText("after", examples(`gangway ${program.name()} list`));
-  onRun<OutputOptions>(registrar, command, async (run, _args, { output }) => {
-    const message = await listing.list(run);
+  for (const option of listing.options ?? []) command.addOption(option);
+  onRun<OutputOptions>(registrar, command, async (run, _args, { output, ...options }) => {
+    const message = await listing.list(run, options);
     const { schema, plural } = listing;
     printResponse(run, output, { ...listing.table(run, message, output), schema, message, none: `no ${plural}` });
     return EXIT.ok;
@@ -43,7 +49,9 @@ export function registerGetObject<D extends DescMessage>(
     /** A name for the example. */
     readonly example: string;
     readonly schema: D;
-    readonly get: (run: Run, name: string) => Promise<MessageShape<D>>;
+    /** Options that only this object has. Omitted: none. */
+    readonly options?: readonly Option[];
+    readonly get: (run: Run, name: string, options: FurtherOptions) => Promise<MessageShape<D>>;
     readonly table: (run: Run, message: MessageShape<D>, output: OutputFormat) => ObjectTable | Promise<ObjectTable>;
   },
 ): void {
@@ -57,10 +65,11 @@ export function registerGetObject<D extends DescMessage>(
     .addOption(noHeadersOption())
     .addOption(outputOption())
     .addHelpText("after", examples(`gangway ${noun} get ${getting.example} -o yaml`));
-  onRun<OutputOptions>(registrar, command, async (run, args, { output }) => {
+  for (const option of getting.options ?? []) command.addOption(option);
+  onRun<OutputOptions>(registrar, command, async (run, args, { output, ...options }) => {
     const found: (ObjectTable & { readonly message: MessageShape<D> })[] = [];
     for (const name of new Set(args)) {
-      const message = await getting.get(run, name);
+      const message = await getting.get(run, name, options);
       found.push({ ...(await getting.table(run, message, output)), message });
     }
     printObjects(run, output, { schema: getting.schema, found });
@@ -94,7 +103,11 @@ export function registerObjectVerb(
     readonly description: string;
     readonly example: string;
     readonly done: string;
-    readonly change: (run: Run, name: string) => Promise<unknown>;
+    /** Options that only this object has. Omitted: none. */
+    readonly options?: readonly Option[];
+    readonly change: (run: Run, name: string, options: FurtherOptions) => Promise<unknown>;
+    /** The object in the line of the result. Omitted: its name. */
+    readonly shown?: (run: Run, name: string, options: FurtherOptions) => string;
   },
 ): void {
   const { program } = registrar;
@@ -104,9 +117,10 @@ export function registerObjectVerb(
     .description(action.description)
     .argument("<name>", `name of the ${noun}`)
     .addHelpText("after", examples(`gangway ${noun} ${verb} ${action.example}`));
-  onRun<object>(registrar, command, async (run, [name = ""]) => {
-    await action.change(run, name);
-    printLines(run, [`${noun}/${name} ${action.done}`]);
+  for (const option of action.options ?? []) command.addOption(option);
+  onRun<FurtherOptions>(registrar, command, async (run, [name = ""], options) => {
+    await action.change(run, name, options);
+    printLines(run, [`${noun}/${action.shown?.(run, name, options) ?? name} ${action.done}`]);
     return EXIT.ok;
   });
 }

@@ -91,7 +91,10 @@ function textsOf(lines: NoteList<Line>): readonly string[] {
 }
 
 /** Yields the documents of all sources. Gives the event loop a turn now and then, in which an interruption is heard. */
-async function* readSteps(sources: readonly ManifestSource[], { signal }: SourceIo): AsyncGenerator<DocumentStep> {
+export async function* readSteps(
+  sources: readonly ManifestSource[],
+  { signal }: SourceIo,
+): AsyncGenerator<DocumentStep> {
   for (const source of sources) {
     for (const step of readDocuments(source)) {
       if (step === null) await nextTurn(undefined, signal === undefined ? {} : { signal });
@@ -101,7 +104,7 @@ async function* readSteps(sources: readonly ManifestSource[], { signal }: Source
 }
 
 /** The objects of a `List`, as `kubectl get -o yaml` prints several objects; else the document itself. */
-function itemsOfList(document: ManifestDocument): readonly ManifestDocument[] {
+export function itemsOfList(document: ManifestDocument): readonly ManifestDocument[] {
   const { where, value } = document;
   if (!isJsonObject(value) || value["apiVersion"] !== "v1" || value["kind"] !== "List") return [document];
   return arrayAt(value, "items").map((item, at) => ({ where: `${where}, item ${at + 1}`, value: item }));

@@ -7,6 +7,7 @@ import { NamespaceService } from "../../gen/gangway/v1/namespace_service_pb.ts";
 import { PriorityClassService } from "../../gen/gangway/v1/priority_class_service_pb.ts";
 import { QueueService } from "../../gen/gangway/v1/queue_service_pb.ts";
 import { ResourceManager } from "../../gen/gangway/v1/resource_manager_pb.ts";
+import { RuntimeService } from "../../gen/gangway/v1/runtime_service_pb.ts";
 import { readContexts } from "../auth/contexts.ts";
 import { connect, type GangwayClient } from "../rpc/client.ts";
 import type { CliDeps } from "../shell/deps.ts";
@@ -68,6 +69,10 @@ const pools = named(
 const priorityClasses = named(
   async (client) => (await client.call(PriorityClassService.method.listPriorityClasses, {})).priorityClasses,
 );
+const runtimes = named(async (client, namespace) => {
+  const request = { namespace, pageSize: NAMES_MAX };
+  return (await client.call(RuntimeService.method.listRuntimes, request)).runtimes;
+});
 const contexts: Values = async ({ deps }) => [...(await readContexts(deps.configFile)).contexts.keys()];
 const phases: Values = async () =>
   Object.keys(JobPhase)
@@ -97,5 +102,6 @@ const ARGUMENTS: readonly { readonly of: RegExp; readonly values: Values }[] = [
   { of: /^name of the namespace/, values: namespaces },
   { of: /^name of the pool/, values: pools },
   { of: /^name of the priority class/, values: priorityClasses },
+  { of: /^name of the runtime/, values: runtimes },
   { of: /^name of the context/, values: contexts },
 ];

@@ -30,6 +30,11 @@ const OBJECTS: readonly OtherObject[] = [
     command: "priority-class",
     deletes: "delete",
   },
+  {
+    words: ["runtime", "runtimes", "trainingruntime", "trainingruntimes", "clustertrainingruntimes"],
+    command: "runtime",
+    deletes: "delete",
+  },
   { words: ["pool", "pools", "quota", "quotas"], command: "quota", deletes: "delete" },
   { words: ["role", "roles"], command: "role", onlyLists: true, deletes: "delete" },
   { words: ["binding", "bindings"], command: "binding", onlyLists: true, deletes: "delete" },

@@ -11,6 +11,7 @@ const READS: readonly string[] = [
   ...["nodes", "node", "jobs", "job"],
   ...["can-run", "can-i", "whoami", "version", "completion", "help", "audit", "tree", "capacity", "check"],
   ...["allocations", "grants", "queue", "priority-class", "namespace", "limits", "quota", "cluster", "keys"],
+  "runtime",
   ...["robot", "role", "binding", "context"],
 ];
 
@@ -37,6 +38,7 @@ const ELSEWHERE: Readonly<Record<string, string>> = {
   queues: 'queues are listed with "gangway queue list"',
   clusters: 'clusters are listed with "gangway cluster list"',
   namespaces: 'namespaces are listed with "gangway namespace list"',
+  runtimes: 'training runtimes are listed with "gangway runtime list"',
   ns: 'namespaces are listed with "gangway namespace list"',
   config: 'services are chosen with "gangway context"',
   auth: 'permissions are asked for with "gangway can-i VERB RESOURCE"',

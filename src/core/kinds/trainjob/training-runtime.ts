@@ -50,7 +50,10 @@ export type TrainingRuntime = RuntimeSettings & {
  */
 export type FindRuntime = (of: RuntimeName) => Promise<TrainingRuntime | null>;
 
-export function runtimeKind({ namespace }: RuntimeName): "TrainingRuntime" | "ClusterTrainingRuntime" {
+/** The kinds of manifests of runtimes. */
+export const RUNTIME_KINDS = ["TrainingRuntime", "ClusterTrainingRuntime"] as const;
+
+export function runtimeKind({ namespace }: RuntimeName): (typeof RUNTIME_KINDS)[number] {
   return namespace === "" ? "ClusterTrainingRuntime" : "TrainingRuntime";
 }
 
