@@ -3,7 +3,7 @@ const REQUEST_PATH = /\bjob\.(spec|metadata)((?:\.[\w-]+|\[[^\]\s]*\])*)/g;
 /** From these members on, names are those of the manifest already. */
 const VERBATIM = /\.(?:template|inputs|labels|annotations|kind_spec)\b/;
 
-const MANIFEST_PATH = /\bspec((?:\.[A-Za-z]+)+)/g;
+const MANIFEST_PATH = /\bspec((?:\.[A-Za-z][\w-]*)+)/g;
 
 /**
  * Returns a function that names fields of a spec in a text by where their values come from, such as an annotation. The

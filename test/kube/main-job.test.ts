@@ -12,6 +12,7 @@ import { type PodView, podView } from "../../src/core/pods/read/pod-view.ts";
 import { arrayAt, type JsonObject } from "../../src/runtime/json.ts";
 import { clock, startProxy } from "../cluster/harness.ts";
 import { OWN_KINDS } from "../support/kinds.ts";
+import { shippedRuntimeOf } from "../support/shipped-runtimes.ts";
 import { controlPlaneBuilt } from "./build.ts";
 import type { ControlPlane } from "./control-plane.ts";
 import { startControlPlane } from "./control-plane.ts";
@@ -52,7 +53,7 @@ function examples(): readonly SentJob[] {
 }
 
 function sentOf(document: JsonObject): SentJob {
-  const read = fromManifest(document, OWN_KINDS);
+  const read = fromManifest(document, OWN_KINDS, { runtimeOf: shippedRuntimeOf });
   assert.ok(read.kind === "read", JSON.stringify(read));
   const { metadata, spec } = read.manifest;
   return { namespace: "training", name: metadata.name ?? "", generateName: "", labels: {}, annotations: {}, spec };

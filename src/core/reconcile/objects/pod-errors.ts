@@ -82,12 +82,18 @@ function told(found: PodFindings, sent: JsonObject): readonly FieldError[] {
   const kept = found.kept.flatMap((finding): readonly Finding[] => {
     if (own.has(keyOf(finding))) return [finding];
     const allowed = `${finding.allowed ?? finding.detail}${NOT_OWN}`;
-    return OF_GANGWAY.test(placeText(finding.place)) ? [] : [{ ...finding, allowed }];
+    return OF_GANGWAY.some((pattern) => pattern.test(placeText(finding.place))) ? [] : [{ ...finding, allowed }];
   });
   return findingErrors({ kept, more: found.more });
 }
 
-const OF_GANGWAY = /^metadata\.(?:name$|labels\["(?:gangway\.dev|training\.kubeflow\.org)\/)/;
+/** Members that have the job's name, or names of Gangway. */
+const OF_GANGWAY = [
+  /^metadata\.(?:name|labels\.job-name)$/,
+  /^metadata\.labels\["(?:gangway\.dev|training\.kubeflow\.org)\//,
+  /^metadata\.(?:labels|annotations)\["(?:batch\.kubernetes\.io\/job-name|jobset\.sigs\.k8s\.io\/jobset-name)"\]/,
+  /^spec\.(?:hostname|subdomain)$/,
+];
 const NOT_OWN = " (in the pod that the platform builds from the template)";
 
 function keyOf({ kind, place, detail, value }: Finding): string {
