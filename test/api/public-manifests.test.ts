@@ -24,8 +24,8 @@ const REFUSED: Readonly<Record<string, readonly string[]>> = {
   "Job/10-x.yaml": ["manifest.metadata.name: is required"],
   // Its authors replace ${WORKLOAD_NAME} before they apply it.
   "JobSet/01-workload-name.yaml": [
-    "manifest.metadata.name: must be a DNS label that begins with a letter: at most 63 lower-case letters, digits and " +
-      "'-', and a letter or digit at the end",
+    "manifest.metadata.name: must be a DNS label that begins with a letter: at most 63 lower-case letters, digits " +
+      "and '-', and a letter or digit at the end",
   ],
   "TrainJob/07-mpi-ddp-sft.yaml": [
     "manifest.spec.runtimePatches[0].manager: must be a domain and a path, such as acme.io/portal",

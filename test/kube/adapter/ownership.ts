@@ -64,6 +64,54 @@ export function ownership(of: Scene): void {
     assert.deepEqual(arrayAt(arrayAt(role, "rules")[1], "resourceNames"), [`${job}-worker-0`, `${job}-worker-1`]);
   });
 
+  test("keys are made once for an admission, belong to the anchor, and are never changed", async () => {
+    const actions = of.actions();
+    const { createAnchor, anchor, labels, uid } = gang();
+    await actions.act(createAnchor, signal);
+    const name = `mpi-ssh-auth-${uid}-1`;
+    const part = { apiVersion: "v1", kind: "Secret", metadata: { name, labels }, type: "kubernetes.io/ssh-auth" };
+    const manifest = { ...part, metadata: { ...part.metadata, namespace: "default" } };
+    for (const [kind, outcome] of [
+      ["createPart", done],
+      ["createPart", already],
+      ["updatePart", already],
+    ] as const) {
+      const action = { cluster: "sim", namespace: "default", kind, anchor, manifest } as const;
+      assert.deepEqual(await actions.act(action, signal), outcome, kind);
+    }
+    const secret = (await of.get("secrets", name)) ?? {};
+    assert.deepEqual([secret["type"], secret["immutable"]], ["kubernetes.io/ssh-auth", true]);
+    assert.deepEqual(Object.keys(objectAt(secret, "data")).sort(), ["ssh-privatekey", "ssh-publickey"]);
+    assert.equal(controllerUid(objectAt(secret, "metadata")), uidOf(await of.get("configmaps", anchor)));
+  });
+
+  test("a volume claim belongs to the anchor, and one that is retained to nobody", async () => {
+    const actions = of.actions();
+    const [one, other] = [gang(), gang()];
+    for (const { createAnchor } of [one, other]) await actions.act(createAnchor, signal);
+    const spec = { accessModes: ["ReadWriteMany"], resources: { requests: { storage: "1Gi" } } };
+    const claim = ({ job, labels, anchor }: ReturnType<typeof gang>, annotations: JsonObject) => {
+      const metadata = { name: `data-${job}`, namespace: "default", labels, annotations };
+      const manifest = { apiVersion: "v1", kind: "PersistentVolumeClaim", metadata, spec };
+      return { cluster: "sim", namespace: "default", kind: "createPart", anchor, manifest } as const;
+    };
+    const retained = { [LABEL.retained]: "true" };
+    for (const outcome of [done, already]) {
+      assert.deepEqual(await actions.act(claim(one, {}), signal), outcome);
+      assert.deepEqual(await actions.act(claim(other, retained), signal), outcome);
+    }
+    const metadataOf = async (job: string) =>
+      objectAt(await of.get("persistentvolumeclaims", `data-${job}`), "metadata");
+    assert.equal(controllerUid(await metadataOf(one.job)), uidOf(await of.get("configmaps", one.anchor)));
+    assert.equal((await metadataOf(other.job))["ownerReferences"], undefined);
+    const later = { ...claim(one, {}), anchor: other.anchor };
+    const ofAnother = {
+      ...later,
+      manifest: { ...later.manifest, metadata: { ...later.manifest.metadata, labels: other.labels } },
+    };
+    assert.equal((await actions.act(ofAnother, signal)).kind, "failed", "a claim of another job is not taken");
+  });
+
   test("an MPIJob's launcher parts follow the members, once for each version; foreign objects stay", async () => {
     const actions = of.actions();
     const { createAnchor, anchor, job, uid } = gang();
