@@ -147,8 +147,18 @@ function missingPod(of: Of, admission: Admission, member: Member, nowMs: number)
   const recorded = recordedPod(of, admission, member);
   const hasEnded = admission.ended?.[replicaKey(member.role, member.index)] !== undefined;
   if (admission.state !== "live" || hasEnded || recorded.phase === "Succeeded") return recorded;
-  const why = whyMissing(of.job, member, nowMs);
+  const why = waitsForOthers(of, admission, member) ? WAITS : whyMissing(of.job, member, nowMs);
   return { ...recorded, phase: "NotCreated", node: "", ready: false, restarts: 0, ...why };
+}
+
+const WAITS = {
+  reason: "WaitsForOthers",
+  message: "its replica type starts after others, as the order of the job says",
+};
+
+/** True for a member of a replica type that could not start yet. */
+function waitsForOthers({ job, kind }: Of, { begunMs = {} }: Admission, { role }: Member): boolean {
+  return kind?.rules?.startsInOrder?.(job.spec) === true && begunMs[role] === undefined;
 }
 
 const NOT_CREATED: readonly string[] = ["NameTaken", "PodGroupPending"];

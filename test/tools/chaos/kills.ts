@@ -61,12 +61,44 @@ async function submitUntilGone(service: ServiceProcess, of: { prefix: string; ac
   for (let count = 1; count <= 3; count += 1) {
     const name = `${of.prefix}-${count}`;
     try {
-      await client.call(JobService.method.createJob, { job: smallGang(name), requestId: name });
+      await client.call(JobService.method.createJob, { ...smallJob(name, count), requestId: name });
       of.acknowledged.push(name);
     } catch {
       return;
     }
   }
+}
+
+/** A gang, a JobSet or a TrainJob, each with two pods of two GPUs. */
+function smallJob(name: string, count: number) {
+  if (count === 1) return { job: smallGang(name) };
+  return { manifest: count === 2 ? smallSet(name) : smallTrainJob(name) };
+}
+
+function smallSet(name: string) {
+  const { template } = smallGang(name).spec.replicaSpecs.Worker;
+  const job = { parallelism: 2, completions: 2, backoffLimit: 0, template };
+  return {
+    apiVersion: "jobset.x-k8s.io/v1alpha2",
+    kind: "JobSet",
+    metadata: { name, annotations: { "gangway.dev/clean-pod-policy": "All" } },
+    spec: { failurePolicy: { maxRestarts: 2 }, replicatedJobs: [{ name: "w", template: { spec: job } }] },
+  };
+}
+
+function smallTrainJob(name: string) {
+  const resourcesPerNode = { limits: { "nvidia.com/gpu": "2" } };
+  const override = { targetJobs: [{ name: "node" }], metadata: { annotations: { "sim.gangway.dev/run": "700ms" } } };
+  return {
+    apiVersion: "trainer.kubeflow.org/v1alpha1",
+    kind: "TrainJob",
+    metadata: { name, annotations: { "gangway.dev/clean-pod-policy": "All" } },
+    spec: {
+      runtimeRef: { name: "torch-distributed" },
+      trainer: { numNodes: 2, resourcesPerNode },
+      podTemplateOverrides: [override],
+    },
+  };
 }
 
 function smallGang(name: string) {

@@ -6,6 +6,7 @@ import { JobSchema } from "../../../src/gen/gangway/v1/job_pb.ts";
 import { readManifest } from "../../../src/manifest/read-manifest.ts";
 import { isJsonObject, type JsonObject } from "../../../src/runtime/json.ts";
 import { OWN_KINDS } from "../../support/kinds.ts";
+import { shippedRuntimeOf } from "../../support/shipped-runtimes.ts";
 import type { Maker } from "./generate.ts";
 import { podTemplate } from "./json.ts";
 import { messageNamed } from "./surface.ts";
@@ -28,7 +29,8 @@ type Seed = (maker: Maker) => Tree;
 
 const DOCUMENTS = documentsOf("../../../examples", "../../../examples/kinds", "../../../examples/walk");
 const MANIFESTS = DOCUMENTS.flatMap((document) => {
-  const read = readManifest(document, { kinds: OWN_KINDS, namespace: { name: "default", isExplicit: false } });
+  const namespace = { name: "default", isExplicit: false };
+  const read = readManifest(document, { kinds: OWN_KINDS, namespace, runtimeOf: shippedRuntimeOf });
   return read.kind === "invalid" ? [] : [toBinary(JobSchema, read.job)];
 });
 

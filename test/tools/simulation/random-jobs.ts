@@ -5,7 +5,8 @@ import { SERVICE_KIND, TASK_ENDS } from "./sim-service.ts";
 import { GPU } from "./world.ts";
 
 const BATCH = "Job.v1.batch";
-const SET = "JobSet";
+/** Kinds that are a JobSet once they are submitted. */
+const SETS = ["JobSet", "TrainJob"];
 
 /** A job with pods in one of these queues. `small`: so many fit that it matters which ones run. */
 export function randomJob(
@@ -23,8 +24,9 @@ export function randomJob(
     "sim.gangway.dev/exit-code": pick(random, ["0", "0", "0", "1", "137,0", "137,137,1"]),
   };
   const resources = gpus === 0 ? { requests: { cpu: "1" } } : { limits: { [GPU]: String(gpus) } };
-  const kind = pick(random, ["Job", "PyTorchJob", "TFJob", "MPIJob", BATCH, SET]);
-  const isBatch = kind === BATCH || kind === SET;
+  const kind = pick(random, ["Job", "PyTorchJob", "TFJob", "MPIJob", BATCH, ...SETS]);
+  const isSet = SETS.includes(kind);
+  const isBatch = kind === BATCH || isSet;
   const count = isGangOfFour ? 4 + Math.floor(random() * 2) : replicas;
   const container = {
     name: { PyTorchJob: "pytorch", TFJob: "tensorflow", MPIJob: "mpi" }[kind] ?? "main",
@@ -43,14 +45,14 @@ export function randomJob(
       // The workers of these jobs may come and go while the job runs.
       ...(kind === "TFJob" && random() < 0.6 ? { kindSpec: { enableDynamicWorker: true } } : {}),
       ...(kind === BATCH ? { kindSpec: batchFields(random, isGangOfFour ? 5 : replicas) } : {}),
-      ...(kind === SET ? { kindSpec: setFields(random, count) } : {}),
+      ...(isSet ? { kindSpec: setFields(random, count) } : {}),
       priority: Math.floor(random() * 3),
       replicaSpecs: {
         ...(kind === "MPIJob" ? { Launcher: { template } } : {}),
         // Members that end long before the others.
         ...(kind === "Job" && at % 2 === 1 ? { Early: earlyRole(template) } : {}),
-        ...(kind === SET ? { driver: { replicas: 1, restartPolicy: "Never" as const, template } } : {}),
-        [kind === SET ? "workers" : "Worker"]: {
+        ...(isSet ? { driver: { replicas: 1, restartPolicy: "Never" as const, template } } : {}),
+        [isSet ? "workers" : "Worker"]: {
           replicas: count,
           restartPolicy: pick(random, isBatch ? ["Never", "OnFailure"] : ["ExitCode", "Never", "OnFailure"]),
           template,
