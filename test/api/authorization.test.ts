@@ -488,7 +488,7 @@ test("nobody gives away what it does not have, also not by a robot that is bound
   });
   const inNlp = { of: { case: "namespace", value: "nlp" } } as const;
   await root.call(createRole, {
-    role: { name: "binder", permissions: ["access.bind", "access.get", "jobs.get", "robots.create"] },
+    role: { name: "binder", permissions: ["access.bind", "access.get", "jobs.get", "robots.create", "runtimes.get"] },
   });
   const ann = await as("ann", ["binder", nlp]);
   const beyond = await refusal(ann.call(createBinding, bind("one", "submitter", inNlp)));

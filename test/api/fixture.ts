@@ -58,6 +58,9 @@ export type Outcome<T> = { readonly ok: T; readonly error: null } | { readonly o
 
 type MethodOf<Input extends DescMessage, Output extends DescMessage> = DescMethod & { input: Input; output: Output };
 
+/** True if the clients of fixtures send their calls over HTTP. */
+export const CALLS_OVER_HTTP = process.env["GANGWAY_TEST_API"] === "http";
+
 /**
  * A served API over stores in memory, a client, and the internal errors that the client does not see. With
  * `GANGWAY_TEST_API=http` the client's calls go over HTTP, in JSON: `web/through-http.test.ts` runs files like that.
@@ -111,7 +114,7 @@ export async function startFixture(
     ...overrides,
   };
   const options = { listen: "127.0.0.1:0", insecure: false, tls, authenticates: false, bounds };
-  const isOverHttp = process.env["GANGWAY_TEST_API"] === "http" && tls === null && web === null;
+  const isOverHttp = CALLS_OVER_HTTP && tls === null && web === null;
   const api = await startApi(ports, { ...options, web: isOverHttp ? ANY_WEB : web });
   const bridge = isOverHttp && api.web.kind === "serves" ? await startBridge(api.web.url, api.address) : null;
   const address = bridge?.address ?? api.address;

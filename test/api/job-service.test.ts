@@ -358,7 +358,10 @@ test("ListKinds returns roles, defaults and an example that can be submitted", a
   const { ok } = await call(method.listKinds, {});
   assert.deepEqual(
     ok?.kinds.map((kind) => kind.name),
-    ["PyTorchJob", "TFJob", "MPIJob", "XGBoostJob", "PaddleJob", "JAXJob", "Caffe2Job", "Job", "Job.v1.batch"],
+    [
+      ...["PyTorchJob", "TFJob", "MPIJob", "XGBoostJob", "PaddleJob", "JAXJob", "Caffe2Job"],
+      ...["Job", "Job.v1.batch", "JobSet", "TrainJob"],
+    ],
   );
   const [pytorch, plain] = [ok!.kinds[0], ok!.kinds.find(({ name }) => name === "Job")];
   assert.deepEqual(

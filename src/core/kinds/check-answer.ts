@@ -3,7 +3,8 @@ import { joinErrors } from "../job/request/notes.ts";
 import type { FieldError } from "../job/request/sent.ts";
 import { POD_BYTES_MAX } from "../pods/pod-size.ts";
 import { type AnswerBounds, passedAnswerBound } from "./answer-size.ts";
-import type { ClusterSpec, Verdict } from "./kind.ts";
+import type { PodPlacing } from "../pods/build/pod-placing.ts";
+import type { ClusterSpec, GangService, Verdict } from "./kind.ts";
 
 const VERDICTS: readonly Verdict[] = ["running", "succeeded", "failed", null];
 const CLUSTER_SPEC: readonly (keyof ClusterSpec)[] = [
@@ -18,9 +19,14 @@ const CLUSTER_SPEC: readonly (keyof ClusterSpec)[] = [
   "annotations",
   "hostname",
   "subdomain",
+  "placing",
 ];
-/** Kubernetes' names of hosts and subdomains. */
+const PLACING: readonly (keyof PodPlacing)[] = ["nodeSelector", "tolerations", "podAffinity", "podAntiAffinity"];
+const SERVICE: readonly (keyof GangService)[] = ["name", "selector", "publishNotReadyAddresses"];
+/** Kubernetes' names of hosts, subdomains and services. */
 const HOST = /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/;
+/** Kubernetes' names of services begin with a letter. */
+const LETTER_FIRST = /^[a-z]/;
 /** Lists and objects within each other, many more than a volume or a role has. */
 const DEPTH_MAX = 64;
 /** No pod takes more. */
@@ -36,8 +42,7 @@ const OBJECT_KINDS = ["ConfigMap", "ServiceAccount", "Role", "RoleBinding"];
 export function checkedClusterSpec(answer: unknown): ClusterSpec {
   mustFit(answer, "clusterSpec", CLUSTER_SPEC_BOUNDS);
   const spec = objectOf(answer, "clusterSpec must return an object with env and initContainers, not a promise");
-  const unknown = Object.keys(spec).find((member) => !CLUSTER_SPEC.some((known) => known === member));
-  must(unknown === undefined, `clusterSpec returned ${unknown}; it may return ${CLUSTER_SPEC.join(", ")}`);
+  mustKnow(spec, CLUSTER_SPEC, "clusterSpec returned");
   checkEnv("env", spec["env"]);
   checkEnv("defaultEnv", spec["defaultEnv"] ?? {});
   listOf(spec["initContainers"], "clusterSpec's initContainers");
@@ -52,16 +57,22 @@ export function checkedClusterSpec(answer: unknown): ClusterSpec {
   }
   const named = serviceAccount === undefined || typeof serviceAccount === "string";
   must(named, "clusterSpec's serviceAccount must be text");
-  for (const member of ["labels", "annotations"] as const) {
-    const texts = objectOf(spec[member] ?? {}, `clusterSpec's ${member} must be texts by name`);
-    must(isTexts(Object.values(texts)), `clusterSpec's ${member} must be texts by name`);
-  }
+  for (const member of ["labels", "annotations"] as const) checkTexts(spec[member] ?? {}, `clusterSpec's ${member}`);
   for (const member of ["hostname", "subdomain"] as const) {
     const host = spec[member];
     const isHost = host === undefined || (typeof host === "string" && HOST.test(host));
     must(isHost, `clusterSpec's ${member} must be at most 63 lower-case letters, digits and dashes`);
   }
+  if (spec["placing"] !== undefined) checkPlacing(spec["placing"]);
   return spec as ClusterSpec;
+}
+
+function checkPlacing(value: unknown): void {
+  const placing = objectOf(value, `clusterSpec's placing must be an object with ${PLACING.join(", ")}`);
+  mustKnow(placing, PLACING, "clusterSpec returned placing");
+  const { nodeSelector = {}, ...lists } = placing;
+  checkTexts(nodeSelector, "clusterSpec's placing.nodeSelector");
+  for (const [member, list] of Object.entries(lists)) listOf(list, `clusterSpec's placing.${member}`);
 }
 
 function checkEnv(member: "env" | "defaultEnv", value: unknown): void {
@@ -77,6 +88,20 @@ function checkVariable(variable: JsonObject, path: string): void {
   must(typeof name === "string" && name !== "", `${path} has a variable without a name`);
   must(value === undefined || typeof value === "string", `${path} has ${name}, whose value must be text`);
   must(valueFrom === undefined || isJsonObject(valueFrom), `${path} has ${name}, whose valueFrom must be an object`);
+}
+
+/** Reads undefined as null. @throws Error that names the size that is passed, or the member that no service can have. */
+export function checkedService(answer: unknown): GangService | null {
+  if (answer === undefined || answer === null) return null;
+  mustFit(answer, "service", CLUSTER_SPEC_BOUNDS);
+  const service = objectOf(answer, `service must return null or an object with ${SERVICE.join(", ")}, not a promise`);
+  mustKnow(service, SERVICE, "service returned");
+  const { name, selector, publishNotReadyAddresses } = service;
+  const isHost = typeof name === "string" && HOST.test(name) && LETTER_FIRST.test(name);
+  must(isHost, "service's name must be a letter, then at most 62 lower-case letters, digits and dashes");
+  checkTexts(selector, "service's selector");
+  must(typeof publishNotReadyAddresses === "boolean", "service's publishNotReadyAddresses must be true or false");
+  return service as GangService;
 }
 
 /** @throws Error that names the size that is passed, or the first object that cannot be created. */
@@ -125,6 +150,16 @@ function objectOf(value: unknown, otherwise: string): JsonObject {
 function listOf(value: unknown, name: string): readonly JsonObject[] {
   must(Array.isArray(value) && value.every(isJsonObject), `${name} must be a list of objects`);
   return value as readonly JsonObject[];
+}
+
+function checkTexts(value: unknown, name: string): void {
+  const texts = objectOf(value, `${name} must be texts by name`);
+  must(isTexts(Object.values(texts)), `${name} must be texts by name`);
+}
+
+function mustKnow(answer: JsonObject, members: readonly string[], what: string): void {
+  const unknown = Object.keys(answer).find((member) => !members.includes(member));
+  must(unknown === undefined, `${what} ${unknown}; it may return ${members.join(", ")}`);
 }
 
 function isTexts(value: unknown): boolean {

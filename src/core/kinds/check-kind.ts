@@ -21,9 +21,9 @@ const CONTAINER = /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/;
 const PORT_NAME = /^[a-z0-9]([-a-z0-9]{0,13}[a-z0-9])?$/;
 const LETTER = /[a-z]/;
 const FUNCTIONS = ["roleName", "validate", "clusterSpec", "objects", "isMaster", "verdict"] as const;
-const OPTIONAL_FUNCTIONS = ["elasticRoles", "warn", "countedInit"] as const;
+const OPTIONAL_FUNCTIONS = ["elasticRoles", "warn", "countedInit", "service"] as const;
 /** Members that only kinds of Gangway itself have. */
-const OWN_MEMBERS: readonly (keyof Kind)[] = ["manifestKind", "readSpec", "podName", "rules", "service"];
+const OWN_MEMBERS: readonly (keyof Kind)[] = ["manifestKind", "readSpec", "podName", "rules"];
 /** The name of a kind that shares its name in manifests with another: with the version and the group. */
 const LONG_NAME = /^[A-Za-z][A-Za-z0-9]{0,62}\.[a-z0-9]{1,63}\.[a-z0-9]([-a-z0-9.]{0,125}[a-z0-9])?$/;
 const MEMBERS: readonly (keyof Kind)[] = [

@@ -24,7 +24,7 @@ export type { FieldError, SentSpec } from "../job/request/sent.ts";
 export type { JobSpec, ReplicaSpec, RestartPolicy, RestartScope, RunPolicy } from "../job/spec.ts";
 export type { FailureKind } from "../job/status.ts";
 export type { CacheStatus, ExternalResource, LogLink, PluginState, ReasonInfo, TaskPhase } from "../job/task-info.ts";
-export type { ClusterSpec, EnvVar, Gang, Kind, Replica, RoleBounds, RoleState, Verdict } from "./kind.ts";
+export type { ClusterSpec, EnvVar, Gang, GangService, Kind, Replica, RoleBounds, RoleState, Verdict } from "./kind.ts";
 export type {
   AttemptLimits,
   DataStore,
@@ -38,9 +38,10 @@ export type {
 /**
  * The version of this contract. It rises when members are added; plugins that were written for an earlier version run
  * unchanged. 1: kinds, tokens, secrets, state, phases. 2: inputs and outputs, object stores, facts about the platform
- * and attempts, metrics, events. 3: labels, annotations, host names and subdomains of pods.
+ * and attempts, metrics, events. 3: labels, annotations, host names and subdomains of pods. 4: nodes that may take a pod,
+ * and a service of the whole gang.
  */
-export const CONTRACT_VERSION = 3;
+export const CONTRACT_VERSION = 4;
 
 /**
  * One plugin: its id, its kinds, and the function that loads the code which runs them. A module of plugins exports a

@@ -4,6 +4,7 @@ import {
   checkedClusterSpec,
   checkedErrors,
   checkedObjects,
+  checkedService,
   checkedVerdict,
 } from "../../../src/core/kinds/check-answer.ts";
 
@@ -24,6 +25,7 @@ const specs: Record<string, { readonly answer: unknown; readonly names?: string 
       volumeMounts: { main: [{ name: "v", mountPath: "/v" }] },
       command: { main: { command: ["run"], args: [] } },
       serviceAccount: "launcher",
+      placing: { nodeSelector: { pool: "a" }, tolerations: [{}], podAffinity: [{}], podAntiAffinity: [{}] },
     },
   },
   "an unknown member": { answer: { ...EMPTY, volume: [] }, names: "volume;" },
@@ -50,6 +52,10 @@ const specs: Record<string, { readonly answer: unknown; readonly names?: string 
     names: "command.main",
   },
   "a service account that is no text": { answer: { ...EMPTY, serviceAccount: {} }, names: "serviceAccount" },
+  "placing that is a list": { answer: { ...EMPTY, placing: [] }, names: "placing must be an object" },
+  "placing with an unknown member": { answer: { ...EMPTY, placing: { nodeName: "n" } }, names: "placing nodeName" },
+  "a node selector with a number": { answer: { ...EMPTY, placing: { nodeSelector: { a: 1 } } }, names: "nodeSelector" },
+  "tolerations that are texts": { answer: { ...EMPTY, placing: { tolerations: ["a"] } }, names: "placing.tolerations" },
 };
 for (const [name, { answer, names }] of Object.entries(specs)) {
   test(`a cluster spec with ${name} is ${names === undefined ? "taken as it is" : "refused"}`, () => {
@@ -61,6 +67,35 @@ for (const [name, { answer, names }] of Object.entries(specs)) {
       );
   });
 }
+
+const SERVICE = { name: "set", selector: { app: "a" }, publishNotReadyAddresses: true };
+const services: Record<string, { readonly answer: unknown; readonly names?: string }> = {
+  "every member": { answer: SERVICE },
+  "no labels of its own": { answer: { ...SERVICE, selector: {} } },
+  "a promise": { answer: Promise.resolve(SERVICE), names: "not a promise" },
+  "ports, which it cannot have": { answer: { ...SERVICE, ports: [] }, names: "service returned ports" },
+  "a name that begins with a digit": { answer: { ...SERVICE, name: "1st" }, names: "service's name" },
+  "a name that is too long": { answer: { ...SERVICE, name: "s".repeat(64) }, names: "service's name" },
+  "a label that is a number": { answer: { ...SERVICE, selector: { app: 1 } }, names: "service's selector" },
+  "no word on pods that are not ready": {
+    answer: { ...SERVICE, publishNotReadyAddresses: undefined },
+    names: "publishNotReadyAddresses",
+  },
+};
+for (const [name, { answer, names }] of Object.entries(services)) {
+  test(`a service with ${name} is ${names === undefined ? "taken as it is" : "refused"}`, () => {
+    if (names === undefined) assert.equal(checkedService(answer), answer);
+    else
+      assert.throws(
+        () => checkedService(answer),
+        (error: Error) => error.message.includes(names),
+      );
+  });
+}
+
+test("null and undefined say that there is no service of the whole gang", () => {
+  assert.deepEqual([null, undefined].map(checkedService), [null, null]);
+});
 
 const object = (more: object): object => ({ apiVersion: "v1", kind: "ConfigMap", metadata: { name: "m" }, ...more });
 const objects: Record<string, { readonly answer: unknown; readonly names?: string }> = {

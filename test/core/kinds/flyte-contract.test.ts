@@ -334,7 +334,7 @@ const NAMES: readonly FlyteName[] = [
     "TaskExecutionContext",
     "the argument of `handle`; the tests of plugin calls and of the example see each member",
     () => CONTRACT_VERSION,
-    3,
+    4,
   ],
   [
     "TaskExecutionID",

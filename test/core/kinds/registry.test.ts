@@ -256,6 +256,10 @@ const answers: Record<string, { readonly members: object; readonly says: RegExp 
     },
     says: /objects returned 1001 objects; at most 1000 are allowed/,
   },
+  "a service without a name": {
+    members: { service: () => ({ selector: {}, publishNotReadyAddresses: true }) as never },
+    says: /service's name must be a letter/,
+  },
   "an unknown verdict": {
     members: { verdict: () => "done" },
     says: /verdict returned done; it must return running/,
@@ -281,6 +285,36 @@ for (const [name, { members, says }] of Object.entries(answers)) {
     assert.match(job.status.failure?.message ?? "", says);
   });
 }
+
+test("a kind of a plugin names the nodes that may take its pods, and a service of the whole gang", () => {
+  const kind = podKind({
+    name: "AJob",
+    description: "",
+    clusterSpec: () => ({ env: {}, initContainers: [], placing: { nodeSelector: { pool: "a" } } }),
+    service: ({ jobName }) => ({ name: `${jobName}-all`, selector: {}, publishNotReadyAddresses: true }),
+  });
+  const kinds = kindsWith({ id: "a", kinds: [kind] });
+  const cluster = new TinyCluster("c1");
+  const sent = { kind: "AJob", replicaSpecs: { Worker: { template: template("main") } } };
+  let job = admit(jobOf(sent, {}, kinds), { cluster: "c1", nowMs: START_MS, number: 1 });
+  const made: JsonObject[] = [];
+  for (let round = 0; round < 4; round++) {
+    const nowMs = START_MS + round * 30_000;
+    const decision = reconcileGuarded(job, [cluster.observe({ nowMs, lagMs: 0 })], nowMs, { ...CONFIG, kinds });
+    job = recorded(job, decision);
+    for (const action of decision.actions) {
+      cluster.act(action, nowMs);
+      if (action.kind === "createPod" || action.kind === "createService") made.push(action.manifest);
+    }
+  }
+  const nameOf = (manifest: JsonObject) => (manifest["metadata"] as JsonObject)["name"];
+  assert.deepEqual(
+    made.filter(({ kind }) => kind === "Service").map(nameOf),
+    [`${job.name}-all`],
+  );
+  const pod = made.find(({ kind }) => kind === "Pod")?.["spec"] as JsonObject;
+  assert.deepEqual((pod["nodeSelector"] as JsonObject)["pool"], "a");
+});
 
 test("if validate of a kind does not return a list, the job is refused with the reason", () => {
   const kind = podKind({ name: "AJob", description: "", validate: () => undefined as never });
