@@ -130,7 +130,7 @@ const stories: Record<string, readonly Step[]> = {
     {
       run: "submit -f job.yaml -f unversioned.yaml",
       exit: 3,
-      err: /^error: unversioned.yaml, document 1: apiVersion: is required: kubeflow.org\/v1, batch\/v1 or .*\n/,
+      err: /^error: unversioned.yaml, document 1: apiVersion: is required: kubeflow.org\/v1, batch\/v1, .* or .*\n/,
     },
     {
       run: "submit -f twice",

@@ -27,7 +27,7 @@ test("the package holds the files to run, and no development files", () => {
   const files = filesOf(installed);
   const folders = new Set(files.map((file) => file.split("/")[0]));
   const expected = [
-    ...["CHANGELOG.md", "CONTRIBUTING.md", "LICENSE", "README.md", "bin", "clients"],
+    ...["CHANGELOG.md", "CONTRIBUTING.md", "LICENSE", "NOTICE", "README.md", "bin", "clients"],
     ...["deploy", "dist", "docs", "examples"],
     ...["migrations", "package.json", "proto"],
   ];

@@ -12,7 +12,7 @@ import type { Authorization } from "../ports.ts";
 import { type Caller, callerOf, untilRefused } from "./authentication.ts";
 import { CallAccess } from "./call-access.ts";
 import { limitedCall } from "./limited-call.ts";
-import { credentialEnded, type OnInternalError, serverStopping, stalled, toStatus } from "./rpc-error.ts";
+import { CALL_ENDED, credentialEnded, type OnInternalError, serverStopping, stalled, toStatus } from "./rpc-error.ts";
 import { type Decoded, type Encoded, encode } from "./service-definition.ts";
 
 /** The context of a call, which its handler gets with the request. */
@@ -213,9 +213,6 @@ async function sent(
   call.removeListener("drain", goOn);
   return over.signal.aborted;
 }
-
-/** One reason for all calls: without it, each would make an error with a stack at its end. */
-const CALL_ENDED = new DOMException("the call has ended", "AbortError");
 
 /** Returns a controller that is aborted when the call ends: with its answer, its caller's leave, or its deadline. */
 export function callController(call: Call): AbortController {

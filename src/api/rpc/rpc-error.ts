@@ -162,8 +162,16 @@ export function statusMessageOf(
   return { code, message, details: [...details] };
 }
 
+/**
+ * Why the signal of a call is aborted once the call has ended. One reason for all calls: without it, each would make an
+ * error with a stack at its end.
+ */
+export const CALL_ENDED = new DOMException("the call has ended", "AbortError");
+
 function toRpcError(cause: unknown, onInternalError: OnInternalError): RpcError {
   if (cause instanceof RpcError) return cause;
+  // A handler that stops because its caller has left has not failed.
+  if (cause === CALL_ENDED) return new RpcError(status.CANCELLED, CALL_ENDED.message);
   if (cause instanceof UnavailableError) return unavailable(cause.reason, cause.message);
   const reference = crypto.randomUUID().slice(0, 8);
   onInternalError(reference, cause);

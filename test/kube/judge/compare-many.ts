@@ -1,10 +1,9 @@
-import type { Kind } from "../../../src/core/kinds/kind.ts";
-import { OWN_ENTRY } from "../../../src/core/kinds/registry.ts";
 import type { JsonObject } from "../../../src/runtime/json.ts";
 import { pick, seededRandom } from "../../support/random.ts";
 import type { ControlPlane } from "../control-plane.ts";
 import { compare, type Difference, judgedPod, makeNamespace } from "./compare.ts";
 import { mutated } from "./mutate.ts";
+import { JUDGED_KINDS } from "./random-jobs.ts";
 import { TEMPLATES } from "./templates.ts";
 
 /** Requests at a time. */
@@ -25,7 +24,6 @@ export async function compareMany(
   await makeNamespace(plane);
   const random = seededRandom(wanted.seed);
   const templates = [...Object.values(TEMPLATES), ...(wanted.templates ?? [])];
-  const kinds = OWN_ENTRY.kinds as readonly Kind[];
   const differences: Difference[] = [];
   let compared = 0;
   let refused = 0;
@@ -36,7 +34,7 @@ export async function compareMany(
       const whole = templates[number];
       const { template, what } =
         whole === undefined ? mutated(pick(random, templates), random) : { template: whole, what: "unchanged" };
-      const judged = judgedPod(template, pick(random, kinds));
+      const judged = judgedPod(template, pick(random, JUDGED_KINDS));
       const difference = await compare(plane, judged, `pod ${number}, ${what}`);
       if (difference !== null) differences.push(difference);
       else if (judged.errors.length > 0) refused++;

@@ -35,10 +35,12 @@ function some<T>(random: Random, values: readonly T[], odd: readonly T[]): T {
   return pick(random, random() < ODD ? odd : values);
 }
 
+/** Our kinds whose replica types a job may name by itself: those of sets of jobs come from a manifest of groups. */
+export const JUDGED_KINDS: readonly Kind[] = OWN_ENTRY.kinds.filter(({ name }) => name !== "JobSet" && name !== "TrainJob");
+
 /** A job of one of our kinds, or of one from outside with a port of its own. The first jobs have each of our kinds. */
 export function randomJob(number: number, random: Random): RandomJob {
-  const own = OWN_ENTRY.kinds as readonly Kind[];
-  const kind = own[number] ?? (random() < 0.7 ? pick(random, own) : outsideKind(random));
+  const kind = JUDGED_KINDS[number] ?? (random() < 0.7 ? pick(random, JUDGED_KINDS) : outsideKind(random));
   const name = some(random, NAMES, ODD_NAMES);
   const metadata = random() < 0.8 ? { name, namespace: NAMESPACE } : { generateName: name, namespace: NAMESPACE };
   const roles = kind.roles ?? [{ name: pick(random, ["Worker", "worker-a", "W1"]), min: 1, max: null }];
