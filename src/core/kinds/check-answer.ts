@@ -1,9 +1,9 @@
 import { isJsonObject, type JsonObject } from "../../runtime/json.ts";
 import { joinErrors } from "../job/request/notes.ts";
 import type { FieldError } from "../job/request/sent.ts";
+import type { PodPlacing } from "../pods/build/pod-placing.ts";
 import { POD_BYTES_MAX } from "../pods/pod-size.ts";
 import { type AnswerBounds, passedAnswerBound } from "./answer-size.ts";
-import type { PodPlacing } from "../pods/build/pod-placing.ts";
 import type { ClusterSpec, GangService, Verdict } from "./kind.ts";
 
 const VERDICTS: readonly Verdict[] = ["running", "succeeded", "failed", null];
@@ -90,7 +90,7 @@ function checkVariable(variable: JsonObject, path: string): void {
   must(valueFrom === undefined || isJsonObject(valueFrom), `${path} has ${name}, whose valueFrom must be an object`);
 }
 
-/** Reads undefined as null. @throws Error that names the size that is passed, or the member that no service can have. */
+/** Reads undefined as null. @throws Error that names the size that is passed, or the member that is not allowed. */
 export function checkedService(answer: unknown): GangService | null {
   if (answer === undefined || answer === null) return null;
   mustFit(answer, "service", CLUSTER_SPEC_BOUNDS);

@@ -4,8 +4,8 @@ import type { Kind } from "./kind.ts";
 
 /**
  * Wraps a kind from a plugin, so that its errors affect only its own jobs. Functions that run in the planner or the API
- * return a default instead of throwing. `clusterSpec`, `objects`, `service` and `verdict` may throw, also for a wrong answer: the
- * worker counts that as a failure of the kind.
+ * return a default instead of throwing. `clusterSpec`, `objects`, `service` and `verdict` may throw, also for a wrong
+ * answer: the worker counts that as a failure of the kind.
  */
 export function guarded(kind: Kind): Kind {
   const { roleName, isMaster, elasticRoles, validate, warn, countedInit, service } = kind;

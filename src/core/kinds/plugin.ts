@@ -38,8 +38,8 @@ export type {
 /**
  * The version of this contract. It rises when members are added; plugins that were written for an earlier version run
  * unchanged. 1: kinds, tokens, secrets, state, phases. 2: inputs and outputs, object stores, facts about the platform
- * and attempts, metrics, events. 3: labels, annotations, host names and subdomains of pods. 4: nodes that may take a pod,
- * and a service of the whole gang.
+ * and attempts, metrics, events. 3: labels, annotations, host names and subdomains of pods. 4: nodes that may take a
+ * pod, and a service of the whole gang.
  */
 export const CONTRACT_VERSION = 4;
 

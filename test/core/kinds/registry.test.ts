@@ -308,10 +308,7 @@ test("a kind of a plugin names the nodes that may take its pods, and a service o
     }
   }
   const nameOf = (manifest: JsonObject) => (manifest["metadata"] as JsonObject)["name"];
-  assert.deepEqual(
-    made.filter(({ kind }) => kind === "Service").map(nameOf),
-    [`${job.name}-all`],
-  );
+  assert.deepEqual(made.filter(({ kind }) => kind === "Service").map(nameOf), [`${job.name}-all`]);
   const pod = made.find(({ kind }) => kind === "Pod")?.["spec"] as JsonObject;
   assert.deepEqual((pod["nodeSelector"] as JsonObject)["pool"], "a");
 });

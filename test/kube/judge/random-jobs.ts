@@ -36,7 +36,9 @@ function some<T>(random: Random, values: readonly T[], odd: readonly T[]): T {
 }
 
 /** Our kinds whose replica types a job may name by itself: those of sets of jobs come from a manifest of groups. */
-export const JUDGED_KINDS: readonly Kind[] = OWN_ENTRY.kinds.filter(({ name }) => name !== "JobSet" && name !== "TrainJob");
+export const JUDGED_KINDS: readonly Kind[] = OWN_ENTRY.kinds.filter(
+  ({ name }) => name !== "JobSet" && name !== "TrainJob",
+);
 
 /** A job of one of our kinds, or of one from outside with a port of its own. The first jobs have each of our kinds. */
 export function randomJob(number: number, random: Random): RandomJob {

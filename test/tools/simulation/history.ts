@@ -294,7 +294,7 @@ async function changeSomething({ world, random, trace }: Run): Promise<void> {
   ]);
   const { kind } = await world.anyIntake().change(job, { version: null, ...wanted });
   trace.push(`  ${job.name} ${JSON.stringify(wanted)}: ${kind}`);
-  // A JobSet, a TrainJob and a job without pods have no replica type of that name, and a Job may have fewer completions.
+  // Sets of jobs and jobs without pods have no replica type of that name, and a Job may have fewer completions.
   const hasLimits = [SERVICE_KIND, "JobSet", "TrainJob", "Job.v1.batch"].includes(job.spec.kind);
   const refused = "replicas" in wanted && hasLimits ? ["invalid", "fixedSize"] : ["fixedSize"];
   assert.ok(["changed", "unchanged", "terminal", "ending", "notFound", ...refused].includes(kind), kind);
