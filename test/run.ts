@@ -56,6 +56,11 @@ const conditional: readonly { readonly name: string; readonly available: () => b
     enable: "set GANGWAY_CONFORMANCE to folders of cases, with : between them",
   },
   {
+    name: "Jobs, JobSets and TrainJobs of other projects, as they are",
+    available: () => process.env["GANGWAY_MANIFESTS_2026"] !== undefined,
+    enable: "set GANGWAY_MANIFESTS_2026 to a folder of manifests",
+  },
+  {
     name: "counters in Redis: alone, behind sentinels, as a Redis Cluster",
     available: () => spawnSync("redis-server", ["--version"]).status === 0,
     enable: "put redis-server 6.2 or later on the PATH",
