@@ -6,7 +6,7 @@ import { podSpecOf } from "../containers.ts";
 import type { ClusterSpec, Gang, GangService, Replica } from "../kind.ts";
 import { groupOfPart } from "../work.ts";
 import { childName } from "./child-jobs.ts";
-import { exclusiveAnnotations, exclusivePlacing, jobKey } from "./exclusive-nodes.ts";
+import { exclusiveAnnotations, exclusivePlacing, jobKey, ownTopology } from "./exclusive-nodes.ts";
 import { type ChildGroup, type JobSetSpec, jobSetOf } from "./jobset-spec.ts";
 import { claimObjects, claimVolumes } from "./volume-claims.ts";
 
@@ -25,7 +25,8 @@ export function jobSetPod(replica: Replica): ClusterSpec {
   const index = part - job * group.parts;
   const own = batchIdentity(replica, { jobName: childJob, jobUid, isIndexed: group.batch.isIndexed, index });
   const named = namesOf(set, group, { replica, job, childJob });
-  const leaderLabels = index === 0 ? null : (replica.nodeLabelsOf?.(job * group.parts) ?? null);
+  const follows = index > 0 && ownTopology(group) !== null;
+  const leaderLabels = follows ? (replica.nodeLabelsOf?.(job * group.parts) ?? null) : null;
   return {
     ...own,
     labels: { ...own.labels, ...named, [`${PREFIX}priority`]: PRIORITY },

@@ -89,6 +89,15 @@ export function jobSetOf({ kindSpec, replicaSpecs }: Pick<JobSpec, "kindSpec" | 
   };
 }
 
+/** The group that has a replica type, read without the others: each member asks for its own. */
+export function childGroupOf(
+  { kindSpec, replicaSpecs }: Pick<JobSpec, "kindSpec" | "replicaSpecs">,
+  role: string,
+): ChildGroup | undefined {
+  const group = arrayAt(kindSpec, "replicatedJobs").find((one) => stringAt(one, "name") === role);
+  return group === undefined ? undefined : groupOf(group, replicaSpecs[role]?.restartPolicy);
+}
+
 function groupOf(group: Json, restartPolicy: string | undefined): ChildGroup {
   const template = objectAt(group, "template");
   const fields = childFields(group);

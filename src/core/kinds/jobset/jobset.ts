@@ -1,6 +1,5 @@
-import type { JobSpec } from "../../job/spec.ts";
 import { retryDelayMs } from "../batch/judge-batch.ts";
-import { countedFailure, failureByRule } from "../batch/judge-failure.ts";
+import { failureByRule, judgeFailure } from "../batch/judge-failure.ts";
 import type { Kind } from "../kind.ts";
 import type { FailedPod, FailureAction, KindRules } from "../kind-rules.ts";
 import { kindSpecSchema } from "../kind-spec.ts";
@@ -9,24 +8,22 @@ import { groupOfPart } from "../work.ts";
 import { childName } from "./child-jobs.ts";
 import { jobSetClaims, jobSetPod, jobSetService } from "./jobset-pods.ts";
 import { JOBSET_FIELDS } from "./jobset-schema.ts";
-import { type ChildGroup, jobSetOf, workOfGroup } from "./jobset-spec.ts";
+import { childGroupOf, jobSetOf, workOfGroup } from "./jobset-spec.ts";
 import { judgeJobSet } from "./judge-jobset.ts";
 import { readJobSet } from "./read-jobset.ts";
 import { mayStartInSet, nextDeadlineMs, startsInOrder } from "./start-order.ts";
 import { validateJobSet } from "./validate-jobset.ts";
 import { losesVolumes } from "./volume-claims.ts";
 
-type Fields = Pick<JobSpec, "kindSpec" | "replicaSpecs">;
-
 const RULES: KindRules = {
   onFailure,
   judge: (gang) => judgeJobSet(jobSetOf(gang.spec), gang),
   mayStart: (gang) => mayStartInSet(jobSetOf(gang.spec), gang),
   retryDelayMs: ({ spec, role, failed, failedInGroup }) => {
-    const batch = groupOf(spec, role)?.batch;
+    const batch = childGroupOf(spec, role)?.batch;
     return batch === undefined ? 0 : retryDelayMs(batch, { inRow: failedInGroup, failed });
   },
-  workOf: (spec, role) => workOfGroup(groupOf(spec, role)),
+  workOf: (spec, role) => workOfGroup(childGroupOf(spec, role)),
   startsInOrder: (spec) => startsInOrder(jobSetOf(spec)) || losesVolumes(spec),
   worksAnew: losesVolumes,
   recheckAtMs: (gang) => nextDeadlineMs(jobSetOf(gang.spec), gang),
@@ -90,27 +87,21 @@ export const jobSet: Kind = {
   isMaster: () => false,
   verdict: everyoneVerdict,
   podName: ({ name, spec }, role, part) => {
-    const group = groupOf({ ...spec, replicaSpecs: {} }, role);
+    const group = childGroupOf({ ...spec, replicaSpecs: {} }, role);
     const job = group === undefined ? 0 : groupOfPart(group, part);
     return `${childName(name, role, job)}-${part - job * (group?.parts ?? 0)}`;
   },
   rules: RULES,
 };
 
-function groupOf(spec: Fields, role: string): ChildGroup | undefined {
-  return jobSetOf(spec).groups.find(({ name }) => name === role);
-}
-
 /**
  * A pod that the platform ended starts again alone, except in a child job that may not fail at all: such child jobs
  * cannot lose a pod, so the whole JobSet starts again.
  */
 function onFailure(pod: FailedPod): FailureAction {
-  const group = groupOf(pod.spec, pod.role);
+  const group = childGroupOf(pod.spec, pod.role);
   if (group === undefined) return { kind: "endPart" };
   const { batch } = group;
-  const byRule = failureByRule(batch, pod);
-  if (byRule !== null) return byRule;
-  if (!pod.lost) return countedFailure(batch, pod);
-  return batch.backoffLimit === 0 ? { kind: "restartGang" } : { kind: "retry", counts: false };
+  const mayNotFail = pod.lost && batch.backoffLimit === 0 && failureByRule(batch, pod) === null;
+  return mayNotFail ? { kind: "restartGang" } : judgeFailure(batch, pod);
 }

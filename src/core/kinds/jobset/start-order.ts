@@ -25,22 +25,30 @@ export function nextDeadlineMs({ groups }: JobSetSpec, gang: GangState): number 
 export function mayStartInSet(set: JobSetSpec, gang: GangState): (member: MemberState) => boolean {
   const jobs = childJobs(set, gang);
   const byGroup = Map.groupBy(jobs, ({ group }) => group.name);
-  const open = new Map<string, ChildGroup>();
+  const open = new Map<string, Starts>();
   for (const [at, group] of set.groups.entries()) {
     const before = set.inOrder ? set.groups.slice(0, at).map(({ name }) => ({ name, status: "Ready" as const })) : [];
     const waits = [...before, ...group.dependsOn].some(({ name, status }) => {
       const all = byGroup.get(name) ?? [];
       return !(status === "Complete" ? all.every(hasSucceeded) : all.every((job) => isReady(job) || hasEnded(job)));
     });
-    if (!waits || gang.begunMs[group.name] !== undefined) open.set(group.name, group);
+    if (waits && gang.begunMs[group.name] === undefined) continue;
+    open.set(group.name, { group, ofJobs: (byGroup.get(group.name) ?? []).map(startsIn) });
   }
   return (member) => {
-    const group = open.get(member.role);
-    if (group === undefined) return false;
-    const job = byGroup.get(member.role)?.[groupOfPart(group, member.index)];
-    if (job === undefined || hasEnded(job)) return false;
-    return mayStartIn(group.batch, job.state)(member) && mayFollow(job, member);
+    const starts = open.get(member.role);
+    return starts?.ofJobs[groupOfPart(starts.group, member.index)]?.(member) === true;
   };
+}
+
+/** Which pods of each child job of a group may start. */
+type Starts = { readonly group: ChildGroup; readonly ofJobs: readonly ((member: MemberState) => boolean)[] };
+
+function startsIn(job: ChildJob): (member: MemberState) => boolean {
+  if (hasEnded(job)) return () => false;
+  const mayStart = mayStartIn(job.group.batch, job.state);
+  const mayFollow = followsIn(job);
+  return (member) => mayStart(member) && mayFollow(member);
 }
 
 function hasSucceeded({ verdict }: ChildJob): boolean {
@@ -48,8 +56,9 @@ function hasSucceeded({ verdict }: ChildJob): boolean {
 }
 
 /** Pods of a child job with a topology domain for itself start once the node of the first one says which that is. */
-function mayFollow({ group, state }: ChildJob, { index }: MemberState): boolean {
+function followsIn({ group, state }: ChildJob): (member: MemberState) => boolean {
   const domain = ownTopology(group);
-  if (domain === null || index % group.parts === 0) return true;
-  return state.members.find((one) => one.index === 0)?.nodeLabels?.[domain] !== undefined;
+  if (domain === null) return () => true;
+  const isKnown = state.members.find(({ index }) => index === 0)?.nodeLabels?.[domain] !== undefined;
+  return ({ index }) => isKnown || index % group.parts === 0;
 }

@@ -23,10 +23,11 @@ export function validateJobSet({ replicaSpecs, runPolicy, kindSpec: fields = {} 
     const field = objectAt({ group }, "group");
     return { at, name: stringAt(group, "name") ?? "", field, jobs: numberAt(group, "replicas") ?? 1 };
   });
+  const names = new Set<string>();
   return [
     ...countErrors(groups, replicaSpecs),
     ...policyErrors(runPolicy),
-    ...groups.flatMap((group) => groupErrors(group, groups, replicaSpecs)),
+    ...groups.flatMap((group) => groupErrors(group, names, replicaSpecs)),
     ...orderErrors(fields, groups),
     ...targetErrors(fields, groups),
     ...coordinatorErrors(fields, groups),
@@ -72,17 +73,19 @@ function policyErrors(runPolicy: SentSpec["runPolicy"]): readonly FieldError[] {
   return errors;
 }
 
+/** `names`: of the groups before, to which this one's is added. */
 function groupErrors(
   { at, name, field }: Group,
-  groups: readonly Group[],
+  names: Set<string>,
   replicaSpecs: SentSpec["replicaSpecs"],
 ): readonly FieldError[] {
   const path = `${GROUPS}[${at}]`;
   const errors: FieldError[] = [];
   if (!DNS_LABEL.test(name)) errors.push({ path: `${path}.name`, message: MUST_BE_LABEL });
-  if (groups.some((one) => one.name === name && one.at < at)) {
+  if (names.has(name)) {
     errors.push({ path: `${path}.name`, message: `is ${name.slice(0, 63)}, which an earlier group has` });
   }
+  names.add(name);
   const groupName = stringAt(field, "groupName");
   if (groupName !== undefined && !DNS_LABEL.test(groupName)) {
     errors.push({ path: `${path}.groupName`, message: MUST_BE_LABEL });
@@ -97,12 +100,12 @@ function groupErrors(
 function orderErrors(fields: JsonObject, groups: readonly Group[]): readonly FieldError[] {
   const inOrder = stringAt(objectAt(fields, "startupPolicy"), "startupPolicyOrder") === "InOrder";
   const errors: FieldError[] = [];
-  for (const { at, field } of groups) {
+  const earlier = new Set<string>();
+  for (const { at, name: own, field } of groups) {
     const names = arrayAt(field, "dependsOn").map((one) => stringAt(one, "name") ?? "");
     if (inOrder && names.length > 0) {
       return [{ path: FIELDS, message: "must not have both startupPolicyOrder InOrder and dependsOn" }];
     }
-    const earlier = new Set(groups.slice(0, at).map(({ name }) => name));
     for (const [index, name] of names.slice(0, groups.length).entries()) {
       if (earlier.has(name)) continue;
       errors.push({
@@ -113,6 +116,7 @@ function orderErrors(fields: JsonObject, groups: readonly Group[]): readonly Fie
     if (names.length > groups.length) {
       errors.push({ path: `${GROUPS}[${at}].dependsOn`, message: "must name each earlier group at most once" });
     }
+    earlier.add(own);
   }
   return errors;
 }
