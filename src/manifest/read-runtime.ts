@@ -9,6 +9,7 @@ import {
   type RuntimeSettings,
   runtimeKind,
   TRAINER_API_VERSION,
+  TRAINER_GROUP,
 } from "../core/kinds/trainjob/training-runtime.ts";
 import { type Json, type JsonObject, stringAt } from "../runtime/json.ts";
 
@@ -20,11 +21,9 @@ type ManifestRuntime =
 /** The namespace for manifests that name none. `isExplicit`: the user set it with --namespace. */
 type DefaultNamespace = { readonly name: string; readonly isExplicit: boolean };
 
-const GROUP = TRAINER_API_VERSION.slice(0, TRAINER_API_VERSION.indexOf("/") + 1);
-
 /** True for a TrainingRuntime and a ClusterTrainingRuntime, of any version. */
 export function isRuntimeManifest(document: Json): document is JsonObject {
-  const isOfTrainer = stringAt(document, "apiVersion")?.startsWith(GROUP) === true;
+  const isOfTrainer = stringAt(document, "apiVersion")?.startsWith(`${TRAINER_GROUP}/`) === true;
   return isOfTrainer && RUNTIME_KINDS.some((kind) => kind === stringAt(document, "kind"));
 }
 

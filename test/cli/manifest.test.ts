@@ -10,6 +10,7 @@ import { JobSchema } from "../../src/gen/gangway/v1/job_pb.ts";
 import { readManifest } from "../../src/manifest/read-manifest.ts";
 import { type Json, objectAt } from "../../src/runtime/json.ts";
 import { OWN_KINDS } from "../support/kinds.ts";
+import { findShippedRuntime } from "../support/shipped-runtimes.ts";
 import { pytorchManifest } from "./harness.ts";
 import { parseDocuments } from "./parse-documents.ts";
 
@@ -283,6 +284,7 @@ test("every example can be sent and says how it should end", async () => {
     io: processIo(process, () => {}),
     kinds: OWN_KINDS,
     namespace: { name: "default", isExplicit: true },
+    findRuntime: findShippedRuntime,
   });
   assert.deepEqual({ errors: read.errors, warnings: read.warnings }, { errors: [], warnings: [] });
   const files = readdirSync(EXAMPLES).filter((name) => name.endsWith(".yaml"));

@@ -1,12 +1,12 @@
 /** The training runtimes that every installation has, for tests without a service. */
 import type { ManifestFacts } from "../../src/core/kinds/manifest/read-spec.ts";
-import { SHIPPED_RUNTIMES } from "../../src/core/kinds/trainjob/shipped-runtimes.ts";
+import { shippedRuntime } from "../../src/core/kinds/trainjob/shipped-runtimes.ts";
+import type { RuntimeName } from "../../src/core/kinds/trainjob/training-runtime.ts";
 
 export const shippedRuntimeOf: ManifestFacts["runtimeOf"] = ({ kind, name }) => {
-  if (kind !== "ClusterTrainingRuntime") return null;
-  return SHIPPED_RUNTIMES.find((runtime) => runtime.name === name)?.spec ?? null;
+  return kind === "ClusterTrainingRuntime" ? (shippedRuntime({ namespace: "", name })?.spec ?? null) : null;
 };
 
-export async function findShippedRuntime({ namespace, name }: { readonly namespace: string; readonly name: string }) {
-  return namespace === "" ? shippedRuntimeOf({ kind: "ClusterTrainingRuntime", name }) : null;
+export async function findShippedRuntime(named: RuntimeName) {
+  return shippedRuntime(named)?.spec ?? null;
 }

@@ -12,7 +12,7 @@ import type { Action, ActOutcome, AnchorEvents } from "../../core/reconcile/deci
 import type { ClaimAction } from "../../core/reconcile/objects/claim.ts";
 import type { ObservedCluster } from "../../core/reconcile/observed.ts";
 import type { Clock } from "../../runtime/clock.ts";
-import { arrayAt, type JsonObject, objectAt, stringAt, stringMapAt } from "../../runtime/json.ts";
+import { arrayAt, type JsonObject, objectAt, stringAt } from "../../runtime/json.ts";
 import { minOf } from "../../runtime/lists.ts";
 import { Actions } from "./actions.ts";
 import type { AllowedHosts } from "./allowed-hosts.ts";
@@ -389,7 +389,8 @@ function nodeFacts(
   if (nodeName === "" || !nodes.synced) return { nodeGone: false, nodeSilent: null };
   const node = nodes.store.get(nodeName);
   if (node === undefined) return { nodeGone: deleting, nodeSilent: null };
-  const nodeLabels = stringMapAt(objectAt(node, "metadata"), "labels");
+  // Labels are texts, as the API server checks. They are not copied for each pod of each look.
+  const nodeLabels = objectAt(objectAt(node, "metadata"), "labels") as Readonly<Record<string, string>>;
   return { nodeGone: false, nodeSilent: silenceOf(node), nodeLabels };
 }
 

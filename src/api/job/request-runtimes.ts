@@ -1,7 +1,7 @@
 /** Reads the training runtimes that the manifests of one call name. It serves users of TrainJobs. */
 import type { ManifestFacts } from "../../core/kinds/manifest/read-spec.ts";
-import { runtimeRefIn } from "../../core/kinds/trainjob/train-job-spec.ts";
-import type { FindRuntime } from "../../core/kinds/trainjob/training-runtime.ts";
+import { runtimeNamedIn } from "../../core/kinds/trainjob/train-job-spec.ts";
+import { type FindRuntime, type RuntimeName, runtimeText } from "../../core/kinds/trainjob/training-runtime.ts";
 import type { Job } from "../../gen/gangway/v1/job_pb.ts";
 import type { JsonObject } from "../../runtime/json.ts";
 import { invalidFields } from "../rpc/rpc-error.ts";
@@ -32,10 +32,10 @@ export class RequestRuntimes {
     readonly job?: Job | undefined;
     readonly manifest?: object | undefined;
   }): Promise<ManifestFacts["runtimeOf"]> {
-    const ref = manifest === undefined ? null : runtimeRefIn(manifest as JsonObject);
-    if (ref === null) return NONE;
-    const namespace = ref.kind === "TrainingRuntime" ? job?.metadata?.namespace || "default" : "";
-    const found = await this.#read(namespace, ref.name);
+    const namespace = job?.metadata?.namespace || "default";
+    const named = manifest === undefined ? null : runtimeNamedIn(manifest as JsonObject, namespace);
+    if (named === null) return NONE;
+    const found = await this.#read(named);
     if (found === null) return NONE;
     this.#bytesLeft -= found.bytes;
     if (this.#bytesLeft < 0) {
@@ -45,11 +45,11 @@ export class RequestRuntimes {
     return () => found.spec;
   }
 
-  async #read(namespace: string, name: string): Promise<Found> {
-    const key = `${namespace}/${name}`;
+  async #read(named: RuntimeName): Promise<Found> {
+    const key = runtimeText(named);
     const known = this.#found.get(key);
     if (known !== undefined) return known;
-    const runtime = await this.#find({ namespace, name });
+    const runtime = await this.#find(named);
     const found = runtime && { spec: runtime.spec, bytes: JSON.stringify(runtime.spec).length };
     this.#found.set(key, found);
     return found;

@@ -10,7 +10,7 @@ import {
 } from "../../gen/gangway/v1/runtime_service_pb.ts";
 import { ageCell } from "../output/job-text.ts";
 import type { Column } from "../output/table.ts";
-import { CallError, STATUS } from "../rpc/call-error.ts";
+import { isNotFound } from "../rpc/call-error.ts";
 import { allPages } from "../rpc/pages.ts";
 import { examples, type Registrar, type Run } from "../run/run-command.ts";
 import { usageFailure } from "../shell/exit.ts";
@@ -110,10 +110,6 @@ async function deleteRuntime(run: Run, runtime: RuntimeName): Promise<void> {
     }
     throw error;
   }
-}
-
-function isNotFound(error: unknown): error is CallError {
-  return error instanceof CallError && error.code === STATUS.NOT_FOUND;
 }
 
 const COLUMNS: readonly Column[] = [

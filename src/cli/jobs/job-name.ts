@@ -145,7 +145,7 @@ async function failureOf(run: Run, job: JobArgument): Promise<CallError | Comman
   } catch (error) {
     if (error instanceof CallError && error.code === STATUS.PERMISSION_DENIED && job.kindWord === null) return null;
     if (error instanceof CommandFailure) return error;
-    if (error instanceof CallError && isNotFound(error)) return error;
+    if (isNotFound(error)) return error;
     throw error;
   }
 }

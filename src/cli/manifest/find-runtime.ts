@@ -1,3 +1,4 @@
+import { type RuntimeName, runtimeText } from "../../core/kinds/trainjob/training-runtime.ts";
 import { RuntimeService } from "../../gen/gangway/v1/runtime_service_pb.ts";
 import type { JsonObject } from "../../runtime/json.ts";
 import { isNotFound } from "../rpc/call-error.ts";
@@ -7,18 +8,15 @@ import type { FindRuntimeSpec } from "./read-manifests.ts";
 /** Asks the service for the runtimes that TrainJobs name, each once. */
 export function runtimeFinder(client: Pick<GangwayClient, "call">): FindRuntimeSpec {
   const known = new Map<string, Promise<JsonObject | null>>();
-  return ({ namespace, name }) => {
-    const key = `${namespace}/${name}`;
-    const asked = known.get(key) ?? find(client, { namespace, name });
+  return (named) => {
+    const key = runtimeText(named);
+    const asked = known.get(key) ?? find(client, named);
     known.set(key, asked);
     return asked;
   };
 }
 
-async function find(
-  client: Pick<GangwayClient, "call">,
-  of: { readonly namespace: string; readonly name: string },
-): Promise<JsonObject | null> {
+async function find(client: Pick<GangwayClient, "call">, of: RuntimeName): Promise<JsonObject | null> {
   try {
     const { runtime } = await client.call(RuntimeService.method.getRuntime, of);
     return (runtime?.spec ?? {}) as JsonObject;

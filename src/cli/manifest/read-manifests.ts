@@ -2,7 +2,8 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import { NoteList } from "../../core/job/request/notes.ts";
 import type { FieldNote } from "../../core/job/request/sent.ts";
 import type { Registry } from "../../core/kinds/registry.ts";
-import { runtimeRefIn } from "../../core/kinds/trainjob/train-job-spec.ts";
+import { runtimeNamedIn } from "../../core/kinds/trainjob/train-job-spec.ts";
+import type { RuntimeName } from "../../core/kinds/trainjob/training-runtime.ts";
 import type { Job } from "../../gen/gangway/v1/job_pb.ts";
 import { type DefaultNamespace, foreignName, type ManifestRules, readManifest } from "../../manifest/read-manifest.ts";
 import { arrayAt, isJsonObject, type Json, type JsonObject, objectAt, stringAt } from "../../runtime/json.ts";
@@ -42,7 +43,7 @@ type ReadOptions = {
 } & Omit<ManifestRules, "runtimeOf">;
 
 /** The spec of a training runtime. An empty namespace names one of the installation. Null: there is none. */
-export type FindRuntimeSpec = (of: { readonly namespace: string; readonly name: string }) => Promise<JsonObject | null>;
+export type FindRuntimeSpec = (of: RuntimeName) => Promise<JsonObject | null>;
 
 /** Reads the manifests that the paths name. */
 export async function readManifests(paths: readonly string[], options: ReadOptions): Promise<ManifestsRead> {
@@ -74,10 +75,9 @@ export async function readManifests(paths: readonly string[], options: ReadOptio
 
 /** The runtime that a document names. Null: it names none, or there is none. */
 async function runtimeOf(document: Json, { namespace, findRuntime }: ReadOptions): Promise<JsonObject | null> {
-  const ref = runtimeRefIn(document);
-  if (ref === null || findRuntime === undefined) return null;
   const own = stringAt(objectAt(document, "metadata"), "namespace") ?? namespace.name;
-  return findRuntime({ namespace: ref.kind === "TrainingRuntime" ? own : "", name: ref.name });
+  const named = runtimeNamedIn(document, own);
+  return named === null || findRuntime === undefined ? null : findRuntime(named);
 }
 
 type Line = { readonly message: string; readonly more?: number };

@@ -59,6 +59,6 @@ export function codeName(code: number): string {
 }
 
 /** True for a call that failed because its object does not exist. */
-export function isNotFound(error: unknown): boolean {
+export function isNotFound(error: unknown): error is CallError {
   return error instanceof CallError && error.code === STATUS.NOT_FOUND;
 }

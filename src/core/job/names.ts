@@ -1,6 +1,8 @@
 import { invariant } from "../../runtime/assert.ts";
 import { fixedLengthName } from "./fixed-length-name.ts";
 
+/** The names of services, and of what becomes part of a host name: a DNS label with a letter first, as in RFC 1035. */
+export const DNS_1035_LABEL = /^[a-z]([-a-z0-9]{0,61}[a-z0-9])?$/;
 const NAME_LENGTH_MAX = 63;
 /** The lengths of a task's name for plugins that name none. */
 export const TASK_NAME_LENGTHS = { min: 0, max: 50 } as const;

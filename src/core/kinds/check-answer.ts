@@ -1,4 +1,5 @@
 import { isJsonObject, type JsonObject } from "../../runtime/json.ts";
+import { DNS_1035_LABEL } from "../job/names.ts";
 import { joinErrors } from "../job/request/notes.ts";
 import type { FieldError } from "../job/request/sent.ts";
 import type { PodPlacing } from "../pods/build/pod-placing.ts";
@@ -23,10 +24,8 @@ const CLUSTER_SPEC: readonly (keyof ClusterSpec)[] = [
 ];
 const PLACING: readonly (keyof PodPlacing)[] = ["nodeSelector", "tolerations", "podAffinity", "podAntiAffinity"];
 const SERVICE: readonly (keyof GangService)[] = ["name", "selector", "publishNotReadyAddresses"];
-/** Kubernetes' names of hosts, subdomains and services. */
+/** Kubernetes' names of hosts and subdomains. */
 const HOST = /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/;
-/** Kubernetes' names of services begin with a letter. */
-const LETTER_FIRST = /^[a-z]/;
 /** Lists and objects within each other, many more than a volume or a role has. */
 const DEPTH_MAX = 64;
 /** No pod takes more. */
@@ -97,8 +96,8 @@ export function checkedService(answer: unknown): GangService | null {
   const service = objectOf(answer, `service must return null or an object with ${SERVICE.join(", ")}, not a promise`);
   mustKnow(service, SERVICE, "service returned");
   const { name, selector, publishNotReadyAddresses } = service;
-  const isHost = typeof name === "string" && HOST.test(name) && LETTER_FIRST.test(name);
-  must(isHost, "service's name must be a letter, then at most 62 lower-case letters, digits and dashes");
+  const isLabel = typeof name === "string" && DNS_1035_LABEL.test(name);
+  must(isLabel, "service's name must be a letter, then at most 62 lower-case letters, digits and dashes");
   checkTexts(selector, "service's selector");
   must(typeof publishNotReadyAddresses === "boolean", "service's publishNotReadyAddresses must be true or false");
   return service as GangService;

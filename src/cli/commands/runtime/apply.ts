@@ -9,7 +9,7 @@ import { itemsOfList, noteLine, readSteps } from "../../manifest/read-manifests.
 import { filenameOption } from "../../manifest/read-ready.ts";
 import { readSources } from "../../manifest/sources.ts";
 import { printLines } from "../../output/print.ts";
-import { CallError, STATUS } from "../../rpc/call-error.ts";
+import { CallError, isNotFound, STATUS } from "../../rpc/call-error.ts";
 import { detailsOf, statusFailure } from "../../rpc/rpc-failure.ts";
 import { examples, onRun, type Registrar, type Run } from "../../run/run-command.ts";
 import { CommandFailure, EXIT, usageFailure } from "../../shell/exit.ts";
@@ -148,7 +148,7 @@ async function existingRuntime(run: Run, { namespace, name }: RuntimeName): Prom
     const { runtime } = await run.client.call(RuntimeService.method.getRuntime, { namespace, name });
     return runtime ?? null;
   } catch (error) {
-    if (error instanceof CallError && error.code === STATUS.NOT_FOUND) return null;
+    if (isNotFound(error)) return null;
     throw error;
   }
 }

@@ -27,7 +27,7 @@ export function failureByRule(batch: BatchSpec, pod: FailedPod): FailureAction |
 }
 
 /** What a failure does that counts. */
-export function countedFailure({ backoffLimitPerIndex: limit }: BatchSpec, { failures }: FailedPod): FailureAction {
+function countedFailure({ backoffLimitPerIndex: limit }: BatchSpec, { failures }: FailedPod): FailureAction {
   return limit !== null && failures + 1 > limit ? { kind: "endPart" } : { kind: "retry", counts: true };
 }
 

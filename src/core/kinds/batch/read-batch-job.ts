@@ -48,9 +48,7 @@ export const readBatchJob: ReadSpec = (reader, spec) => {
   for (const [member, message] of Object.entries(REFUSED)) {
     if ((spec[member] ?? null) !== null) reader.fail(`spec.${member}`, message);
   }
-  if (reader.flag(spec["manualSelector"], "spec.manualSelector") === true) {
-    reader.fail("spec.manualSelector", "must be false or omitted: Gangway sets the selector");
-  }
+  refuseManualSelector(reader, spec, "spec");
   managedBy(reader, spec["managedBy"], "spec.managedBy", OWN_CONTROLLER);
   const { replicas, completions } = readCounts(reader, spec);
   const fields = Object.fromEntries(
@@ -69,6 +67,13 @@ export const readBatchJob: ReadSpec = (reader, spec) => {
     sources: SOURCES,
   };
 };
+
+/** `path`: of the spec of a Job. */
+export function refuseManualSelector(reader: SentReader, spec: JsonObject, path: string): void {
+  if (reader.flag(spec["manualSelector"], `${path}.manualSelector`) === true) {
+    reader.fail(`${path}.manualSelector`, "must be false or omitted: Gangway sets the selector");
+  }
+}
 
 /** Completions that follow from the number of pods are left out: they change with it. */
 function readCounts(

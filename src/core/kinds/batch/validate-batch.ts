@@ -29,7 +29,10 @@ type Sent = Pick<BatchSpec, "isIndexed" | "completions"> & {
 export function validateBatch({ replicaSpecs, runPolicy, kindSpec: fields = {} }: SentSpec): readonly FieldError[] {
   const replica = Object.entries(replicaSpecs).find(([role]) => role.toLowerCase() === BATCH_ROLE.toLowerCase())?.[1];
   const { replicas: members = 1, restartPolicy = "Never", template = {} } = replica ?? {};
-  return [...policyErrors(runPolicy), ...childErrors(fields, { members, restartPolicy, template, paths: PATHS })];
+  return [
+    ...policyErrors(runPolicy, INSTEAD),
+    ...childErrors(fields, { members, restartPolicy, template, paths: PATHS }),
+  ];
 }
 
 /** The errors in the fields of a batch Job that may be one of several. `members`: its pods that run at once. */
@@ -60,13 +63,16 @@ function restartErrors({ restartPolicy, paths }: Sent): readonly FieldError[] {
   return [{ path: `${paths.replica}.restartPolicy`, message: "must be OnFailure or Never" }];
 }
 
-function policyErrors(runPolicy: SentSpec["runPolicy"]): readonly FieldError[] {
+const INSTEAD = { backoffLimit: "kindSpec.backoffLimit counts", restartScope: "pods of a Job restart one by one" };
+
+/** The errors in a run policy whose limit and scope of restarts say nothing. `instead`: what says it. */
+export function policyErrors(runPolicy: SentSpec["runPolicy"], instead: typeof INSTEAD): readonly FieldError[] {
   const errors: FieldError[] = [];
   if (runPolicy?.backoffLimit !== undefined) {
-    errors.push({ path: "spec.runPolicy.backoffLimit", message: "must be omitted: kindSpec.backoffLimit counts" });
+    errors.push({ path: "spec.runPolicy.backoffLimit", message: `must be omitted: ${instead.backoffLimit}` });
   }
   if (runPolicy?.restartScope === "GANG") {
-    errors.push({ path: "spec.runPolicy.restartScope", message: "must be REPLICA: pods of a Job restart one by one" });
+    errors.push({ path: "spec.runPolicy.restartScope", message: `must be REPLICA: ${instead.restartScope}` });
   }
   return errors;
 }

@@ -19,6 +19,14 @@ export function childName(jobName: string, group: string, index: number): string
   return `${jobName}-${group}-${index}`;
 }
 
+/** The name of a pod, which is its host name too. */
+export function childPodName(
+  jobName: string,
+  { group, job, pod }: { readonly group: string; readonly job: number; readonly pod: number },
+): string {
+  return `${childName(jobName, group, job)}-${pod}`;
+}
+
 /** The child jobs of all groups, in their order. Takes time in the number of members. */
 export function childJobs({ groups }: JobSetSpec, gang: GangState): readonly ChildJob[] {
   const byRole = {

@@ -7,9 +7,9 @@ import type { ChildGroup } from "./jobset-spec.ts";
 
 const PREFIX = "alpha.jobset.sigs.k8s.io/";
 /** The annotation that names the label by which nodes belong to a topology domain. */
-export const EXCLUSIVE = `${PREFIX}exclusive-topology`;
+const EXCLUSIVE = `${PREFIX}exclusive-topology`;
 /** The annotation that says that an operator has labelled and tainted the nodes of each child job. */
-export const NODE_SELECTOR = `${PREFIX}node-selector`;
+const NODE_SELECTOR = `${PREFIX}node-selector`;
 const NAMESPACED_JOB = `${PREFIX}namespaced-job`;
 const NO_SCHEDULE = `${PREFIX}no-schedule`;
 const JOB_KEY = "jobset.sigs.k8s.io/job-key";
@@ -25,8 +25,10 @@ export function jobKey(namespace: string, childJob: string): string {
   return sha1Hex(`${namespace}/${childJob}`);
 }
 
-/** The annotations of pods of a group. */
-export function exclusiveAnnotations({ annotations }: ChildGroup): Readonly<Record<string, string>> {
+/** Those annotations that JobSet passes on: from a set to its child jobs, and from these to their pods. */
+export function exclusiveAnnotations({
+  annotations = {},
+}: Partial<Pick<ChildGroup, "annotations">>): Readonly<Record<string, string>> {
   return Object.fromEntries(Object.entries(annotations).filter(([key]) => key === EXCLUSIVE || key === NODE_SELECTOR));
 }
 

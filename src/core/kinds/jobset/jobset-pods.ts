@@ -5,7 +5,7 @@ import { batchIdentity } from "../batch/batch-pods.ts";
 import { podSpecOf } from "../containers.ts";
 import type { ClusterSpec, Gang, GangService, Replica } from "../kind.ts";
 import { groupOfPart } from "../work.ts";
-import { childName } from "./child-jobs.ts";
+import { childName, childPodName } from "./child-jobs.ts";
 import { exclusiveAnnotations, exclusivePlacing, jobKey, ownTopology } from "./exclusive-nodes.ts";
 import { type ChildGroup, type JobSetSpec, jobSetOf } from "./jobset-spec.ts";
 import { claimObjects, claimVolumes } from "./volume-claims.ts";
@@ -60,13 +60,9 @@ function namesOf(
     "group-name": group.groupName,
     "group-replicas": sum(sharing(groups)),
     "job-group-index": sum(sharing(before)) + job,
-    ...(coordinator === null ? {} : { coordinator: hostOf(jobName, coordinator, subdomain || jobName) }),
+    ...(coordinator === null ? {} : { coordinator: `${childPodName(jobName, coordinator)}.${subdomain || jobName}` }),
   };
   return Object.fromEntries(Object.entries(names).map(([name, value]) => [PREFIX + name, String(value)]));
-}
-
-function hostOf(jobName: string, of: NonNullable<JobSetSpec["coordinator"]>, subdomain: string): string {
-  return `${childName(jobName, of.group, of.job)}-${of.pod}.${subdomain}`;
 }
 
 /** The volume claims of a JobSet. */

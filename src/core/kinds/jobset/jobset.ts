@@ -5,7 +5,7 @@ import type { FailedPod, FailureAction, KindRules } from "../kind-rules.ts";
 import { kindSpecSchema } from "../kind-spec.ts";
 import { everyoneVerdict } from "../verdicts.ts";
 import { groupOfPart } from "../work.ts";
-import { childName } from "./child-jobs.ts";
+import { childPodName } from "./child-jobs.ts";
 import { jobSetClaims, jobSetPod, jobSetService } from "./jobset-pods.ts";
 import { JOBSET_FIELDS } from "./jobset-schema.ts";
 import { childGroupOf, jobSetOf, workOfGroup } from "./jobset-spec.ts";
@@ -89,7 +89,7 @@ export const jobSet: Kind = {
   podName: ({ name, spec }, role, part) => {
     const group = childGroupOf({ ...spec, replicaSpecs: {} }, role);
     const job = group === undefined ? 0 : groupOfPart(group, part);
-    return `${childName(name, role, job)}-${part - job * (group?.parts ?? 0)}`;
+    return childPodName(name, { group: role, job, pod: part - job * (group?.parts ?? 0) });
   },
   rules: RULES,
 };

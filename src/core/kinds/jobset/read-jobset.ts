@@ -1,13 +1,13 @@
 /** Reads the spec of a manifest of `jobset.x-k8s.io/v1alpha2`. It serves users who bring JobSets as they are. */
 import { isJsonObject, type Json, type JsonObject, objectAt, stringAt } from "../../../runtime/json.ts";
 import type { SentReplicaSpec } from "../../job/request/sent.ts";
-import { readPodTemplate } from "../batch/read-batch-job.ts";
+import { readPodTemplate, refuseManualSelector } from "../batch/read-batch-job.ts";
 import { managedBy } from "../manifest/managed-by.ts";
 import type { ReadSpec } from "../manifest/read-spec.ts";
 import { readTtl } from "../manifest/read-times.ts";
 import { type SentReader, sentOnly } from "../manifest/sent-reader.ts";
 import { childName } from "./child-jobs.ts";
-import { EXCLUSIVE, NODE_SELECTOR } from "./exclusive-nodes.ts";
+import { exclusiveAnnotations } from "./exclusive-nodes.ts";
 import { CHILD_FIELDS, JOBSET_FIELDS } from "./jobset-schema.ts";
 import { childFields, countsOf } from "./jobset-spec.ts";
 
@@ -39,7 +39,7 @@ export const readJobSet: ReadSpec = (reader, spec, metadata) => {
   }
   const groups = few.map((group, at) => {
     const read = readGroup(reader, group, `spec.replicatedJobs[${at}]`);
-    return { ...read, field: withExclusive(read.field, metadata.annotations ?? {}) };
+    return { ...read, field: withExclusive(read.field, exclusiveAnnotations(metadata)) };
   });
   for (const [at, { field }] of groups.entries()) checkNames(reader, field, { at, jobName: metadata.name ?? "" });
   const runPolicy = sentOnly({
@@ -109,13 +109,12 @@ function readGroup(reader: SentReader, value: Json, path: string): ReadGroup {
   return { name, path, field, replica: jobs * pods === 0 ? null : { replicas: jobs * pods, ...pod } };
 }
 
-/** JobSet passes its own annotations about topology on to every child job. */
-function withExclusive(field: JsonObject, annotations: Readonly<Record<string, string>>): JsonObject {
-  const own = Object.entries(annotations).filter(([key]) => key === EXCLUSIVE || key === NODE_SELECTOR);
-  if (own.length === 0) return field;
+/** The group with annotations of its set, unless it has them itself. */
+function withExclusive(field: JsonObject, ofSet: Readonly<Record<string, string>>): JsonObject {
+  if (Object.keys(ofSet).length === 0) return field;
   const template = objectAt(field, "template");
   const metadata = objectAt(template, "metadata");
-  const joined = { ...Object.fromEntries(own), ...objectAt(metadata, "annotations") };
+  const joined = { ...ofSet, ...objectAt(metadata, "annotations") };
   return { ...field, template: { ...template, metadata: { ...metadata, annotations: joined } } };
 }
 
@@ -151,7 +150,5 @@ function refuse(
     const isSaid = value !== null && !(Array.isArray(value) && value.length === 0);
     if (isSaid && !(isJsonObject(value) && Object.keys(value).length === 0)) reader.fail(`${path}.${member}`, message);
   }
-  if (reader.flag(object["manualSelector"], `${path}.manualSelector`) === true) {
-    reader.fail(`${path}.manualSelector`, "must be false or omitted: Gangway sets the selector");
-  }
+  refuseManualSelector(reader, object, path);
 }

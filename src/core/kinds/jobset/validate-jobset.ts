@@ -2,16 +2,21 @@
 import { arrayAt, type Json, type JsonObject, numberAt, objectAt, stringAt } from "../../../runtime/json.ts";
 import { compileLinear } from "../../../runtime/linear-pattern.ts";
 import { append } from "../../../runtime/lists.ts";
+import { DNS_1035_LABEL } from "../../job/names.ts";
 import type { FieldError, SentSpec } from "../../job/request/sent.ts";
-import { childErrors } from "../batch/validate-batch.ts";
+import { childErrors, policyErrors } from "../batch/validate-batch.ts";
 import { childFields, countsOf } from "./jobset-spec.ts";
 import { claimErrors } from "./volume-claims.ts";
 
 const RULES_MAX = 20;
 const PATTERNS_MAX = 20;
 const PATTERN_CHARS_MAX = 200;
-const DNS_LABEL = /^[a-z]([-a-z0-9]{0,61}[a-z0-9])?$/;
 const MUST_BE_LABEL = "must be a DNS label: lower-case letters, digits and dashes, with a letter first";
+/** What says how a JobSet restarts, in place of its run policy. */
+const INSTEAD = {
+  backoffLimit: "failurePolicy.maxRestarts and the child jobs' backoffLimit count",
+  restartScope: "the failure policy says what restarts as a whole",
+};
 const FIELDS = "spec.kindSpec";
 const GROUPS = `${FIELDS}.replicatedJobs`;
 
@@ -26,7 +31,7 @@ export function validateJobSet({ replicaSpecs, runPolicy, kindSpec: fields = {} 
   const names = new Set<string>();
   return [
     ...countErrors(groups, replicaSpecs),
-    ...policyErrors(runPolicy),
+    ...policyErrors(runPolicy, INSTEAD),
     ...groups.flatMap((group) => groupErrors(group, names, replicaSpecs)),
     ...orderErrors(fields, groups),
     ...targetErrors(fields, groups),
@@ -60,19 +65,6 @@ function countErrors(groups: readonly Group[], replicaSpecs: SentSpec["replicaSp
   return errors;
 }
 
-function policyErrors(runPolicy: SentSpec["runPolicy"]): readonly FieldError[] {
-  const errors: FieldError[] = [];
-  if (runPolicy?.backoffLimit !== undefined) {
-    const message = "must be omitted: failurePolicy.maxRestarts and the child jobs' backoffLimit count";
-    errors.push({ path: "spec.runPolicy.backoffLimit", message });
-  }
-  if (runPolicy?.restartScope === "GANG") {
-    const message = "must be REPLICA: the failure policy says what restarts as a whole";
-    errors.push({ path: "spec.runPolicy.restartScope", message });
-  }
-  return errors;
-}
-
 /** `names`: of the groups before, to which this one's is added. */
 function groupErrors(
   { at, name, field }: Group,
@@ -81,13 +73,13 @@ function groupErrors(
 ): readonly FieldError[] {
   const path = `${GROUPS}[${at}]`;
   const errors: FieldError[] = [];
-  if (!DNS_LABEL.test(name)) errors.push({ path: `${path}.name`, message: MUST_BE_LABEL });
+  if (!DNS_1035_LABEL.test(name)) errors.push({ path: `${path}.name`, message: MUST_BE_LABEL });
   if (names.has(name)) {
     errors.push({ path: `${path}.name`, message: `is ${name.slice(0, 63)}, which an earlier group has` });
   }
   names.add(name);
   const groupName = stringAt(field, "groupName");
-  if (groupName !== undefined && !DNS_LABEL.test(groupName)) {
+  if (groupName !== undefined && !DNS_1035_LABEL.test(groupName)) {
     errors.push({ path: `${path}.groupName`, message: MUST_BE_LABEL });
   }
   const { template, restartPolicy = "OnFailure" } = replicaSpecs[name] ?? {};
@@ -183,6 +175,6 @@ function patternErrors(rule: Json, path: string): readonly FieldError[] {
 
 function subdomainErrors(fields: JsonObject): readonly FieldError[] {
   const subdomain = stringAt(objectAt(fields, "network"), "subdomain");
-  if (subdomain === undefined || DNS_LABEL.test(subdomain)) return [];
+  if (subdomain === undefined || DNS_1035_LABEL.test(subdomain)) return [];
   return [{ path: `${FIELDS}.network.subdomain`, message: MUST_BE_LABEL }];
 }

@@ -2,23 +2,14 @@
 import { arrayAt, type Json, type JsonObject } from "../../../runtime/json.ts";
 import type { SentReader } from "../manifest/sent-reader.ts";
 import { hasPolicy, RESERVED_ENV } from "./ml-policies.ts";
-import {
-  containerOf,
-  DATASET_STEP,
-  groupsOf,
-  MODEL_STEP,
-  NODE,
-  nameOf,
-  podSpecOf,
-  type RuntimeGroup,
-} from "./runtime-template.ts";
+import { containerOf, groupsOf, nameOf, podSpecOf, type RuntimeGroup } from "./runtime-template.ts";
 import { torchTuneErrors } from "./torch-tune.ts";
 import type { RuntimePatch, TrainJobSpec } from "./train-job-spec.ts";
+import { DATASET_STEP, INITIALIZER_VOLUME, MODEL_STEP, NODE } from "./training-runtime.ts";
 
 const REF = "spec.runtimeRef";
 /** Containers whose variables a TrainJob sets elsewhere. */
 const OWN_CONTAINERS = [DATASET_STEP, MODEL_STEP, NODE];
-const INITIALIZER_VOLUME = "initializer";
 const NAMES_SHOWN = 20;
 
 /** `base`: the JobSet of the runtime, before it is patched. */

@@ -2,6 +2,7 @@
 
 import { arrayAt, isJsonObject, type Json, type JsonObject, objectAt, stringAt } from "../../../runtime/json.ts";
 import { JsonMeter } from "../../../runtime/json-bytes.ts";
+import { DNS_1035_LABEL } from "../../job/names.ts";
 import type { FieldError } from "../../job/request/sent.ts";
 import { notShown } from "../../job/request/shown-value.ts";
 import { SentReader } from "../manifest/sent-reader.ts";
@@ -16,7 +17,6 @@ const FIELDS: readonly string[] = ["mlPolicy", "podGroupPolicy", "template"];
 const SOURCES = ["torch", "mpi", "jax", "xgboost", "flux"] as const;
 const PROCESS_WORDS: readonly string[] = ["auto", "cpu", "gpu"];
 const MPI_IMPLEMENTATIONS: readonly string[] = ["OpenMPI", "Intel", "MPICH"];
-const DNS_LABEL = /^[a-z]([-a-z0-9]{0,61}[a-z0-9])?$/;
 const STEPS = Object.keys(STEP_CONTAINERS) as readonly (keyof typeof STEP_CONTAINERS)[];
 const NOT_SERVED = "is not served by Gangway";
 
@@ -136,7 +136,7 @@ function readName(
   name: Json,
   { path, names }: { readonly path: string; readonly names: Set<string> },
 ): void {
-  if (typeof name !== "string" || !DNS_LABEL.test(name)) {
+  if (typeof name !== "string" || !DNS_1035_LABEL.test(name)) {
     reader.fail(path, `must be a DNS label with a letter first, such as node${notShown(name)}`);
   } else if (names.has(name)) reader.fail(path, `is ${name}, which an earlier item has`);
   else names.add(name);

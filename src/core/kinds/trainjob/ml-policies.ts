@@ -4,11 +4,13 @@
  * of Trainer of these names.
  */
 import { type Json, type JsonObject, numberAt, objectAt, stringAt } from "../../../runtime/json.ts";
+import { childPodName } from "../jobset/child-jobs.ts";
 import type { ClusterSpec, EnvVar, Replica } from "../kind.ts";
 import { cpusOf, gpusOf } from "./node-resources.ts";
-import { containerOf, NODE, type RuntimeGroup, withContainer, withPort } from "./runtime-template.ts";
+import { containerOf, type RuntimeGroup, withContainer, withPort } from "./runtime-template.ts";
 import { isTorchTune, torchTuneCommand } from "./torch-tune.ts";
 import type { TrainJobSpec } from "./train-job-spec.ts";
+import { NODE } from "./training-runtime.ts";
 
 /** The member of a kind spec with what the nodes are told. */
 export const POLICY_FIELD = "policy";
@@ -94,7 +96,7 @@ function withTuneCommand(container: JsonObject, of: PolicyContext): JsonObject {
 
 /** The first node's host name, which all others know. */
 function firstHost(jobName: string): string {
-  return `${jobName}-${NODE}-0-0.${jobName}`;
+  return `${childPodName(jobName, { group: NODE, job: 0, pod: 0 })}.${jobName}`;
 }
 
 /** What the policy tells a pod. None: the job has none, or the pod is no node of the trainer. */

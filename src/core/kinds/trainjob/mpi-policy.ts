@@ -5,6 +5,7 @@
 import { arrayAt, type Json, type JsonObject, numberAt, objectAt, stringAt } from "../../../runtime/json.ts";
 import { maxOf } from "../../../runtime/lists.ts";
 import { partName } from "../../job/names.ts";
+import { childPodName } from "../jobset/child-jobs.ts";
 import type { ClusterSpec, Gang, Replica } from "../kind.ts";
 import type { SentReader } from "../manifest/sent-reader.ts";
 import { gpusOf } from "./node-resources.ts";
@@ -12,7 +13,6 @@ import {
   containerOf,
   groupsOf,
   LAUNCHER,
-  NODE,
   nameOf,
   podsOf,
   type RuntimeGroup,
@@ -21,6 +21,7 @@ import {
   withPods,
 } from "./runtime-template.ts";
 import type { TrainJobSpec } from "./train-job-spec.ts";
+import { NODE } from "./training-runtime.ts";
 
 const SSH_VOLUME = "mpi-ssh-auth";
 const HOSTFILE_VOLUME = "mpi-hostfile";
@@ -63,9 +64,8 @@ function sizedGroup(
   group: RuntimeGroup,
   { trainJob, launches }: { readonly trainJob: TrainJobSpec; readonly launches: boolean },
 ): RuntimeGroup {
-  if (nameOf(group) !== NODE) return withPods(group, podsOf(group));
   const { numNodes } = trainJob.trainer ?? {};
-  if (numNodes === undefined) return withPods(group, podsOf(group));
+  if (nameOf(group) !== NODE || numNodes === undefined) return withPods(group, podsOf(group));
   return withPods(group, launches ? Math.max(numNodes - 1, 1) : numNodes);
 }
 
@@ -150,7 +150,8 @@ export function mpiObjects(gang: Gang): readonly JsonObject[] {
       const jobs = numberAt(group, "replicas") ?? 1;
       const pods = podsOf(group);
       return Array.from({ length: jobs * pods }, (_, at) => {
-        return `${jobName}-${nameOf(group)}-${Math.floor(at / pods)}-${at % pods}.${subdomain} slots=${slots}\n`;
+        const of = { group: nameOf(group), job: Math.floor(at / pods), pod: at % pods };
+        return `${childPodName(jobName, of)}.${subdomain} slots=${slots}\n`;
       });
     });
   return [

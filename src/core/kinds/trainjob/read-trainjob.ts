@@ -1,5 +1,6 @@
 /** Reads the spec of a manifest of `trainer.kubeflow.org/v1alpha1`, with the runtime that it names. */
 import { type JsonObject, stringMapAt } from "../../../runtime/json.ts";
+import { DNS_1035_LABEL } from "../../job/names.ts";
 import { readJobSet } from "../jobset/read-jobset.ts";
 import type { ReadSpec } from "../manifest/read-spec.ts";
 import { SentReader, sentOnly } from "../manifest/sent-reader.ts";
@@ -7,7 +8,6 @@ import { resolveRuntime } from "./resolve-runtime.ts";
 import { type RuntimeRef, readTrainJobSpec } from "./train-job-spec.ts";
 
 const REF = "spec.runtimeRef";
-const DNS_LABEL = /^[a-z]([-a-z0-9]{0,61}[a-z0-9])?$/;
 /** Where the JobSet of a runtime stands in it. */
 const JOBSET = "template.spec";
 
@@ -18,7 +18,7 @@ const JOBSET = "template.spec";
 export const readTrainJob: ReadSpec = (reader, spec, metadata, { runtimeOf }) => {
   const trainJob = readTrainJobSpec(reader, spec);
   const jobName = metadata.name ?? metadata.generateName ?? "";
-  if (!DNS_LABEL.test(metadata.name ?? `${jobName}x`)) {
+  if (!DNS_1035_LABEL.test(metadata.name ?? `${jobName}x`)) {
     reader.fail("metadata.name", "must be a DNS label: lower-case letters, digits and dashes, with a letter first");
   }
   const { runtime: ref } = trainJob;

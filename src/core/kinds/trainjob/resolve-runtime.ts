@@ -9,10 +9,7 @@ import { hasPolicy, POLICY_FIELD, withPolicy } from "./ml-policies.ts";
 import { MPI_FIELD, withMpi } from "./mpi-policy.ts";
 import {
   containerOf,
-  DATASET_STEP,
   groupsOf,
-  MODEL_STEP,
-  NODE,
   nameOf,
   podsOf,
   type RuntimeGroup,
@@ -24,8 +21,7 @@ import {
 } from "./runtime-template.ts";
 import { merged } from "./strategic-merge.ts";
 import type { Initializer, TrainJobSpec } from "./train-job-spec.ts";
-
-const TRAINER_STEP = "trainer";
+import { DATASET_STEP, MODEL_STEP, NODE, TRAINER_STEP } from "./training-runtime.ts";
 
 /** The JobSet of a TrainJob. */
 export type Resolved = {

@@ -9,12 +9,8 @@ import {
   stringAt,
 } from "../../../runtime/json.ts";
 import { merged } from "./strategic-merge.ts";
+import { ANCESTOR_STEP } from "./training-runtime.ts";
 
-/** The label of a child job's template that says which step of a TrainJob it is. */
-const STEP_LABEL = "trainer.kubeflow.org/trainjob-ancestor-step";
-export const DATASET_STEP = "dataset-initializer";
-export const MODEL_STEP = "model-initializer";
-export const NODE = "node";
 export const LAUNCHER = "launcher";
 
 /** A group of child jobs of a JobSet. */
@@ -29,7 +25,7 @@ export function nameOf(of: Json): string {
 }
 
 export function stepOf(group: RuntimeGroup): string | undefined {
-  return stringAt(objectAt(objectAt(objectAt(group, "template"), "metadata"), "labels"), STEP_LABEL);
+  return stringAt(objectAt(objectAt(objectAt(group, "template"), "metadata"), "labels"), ANCESTOR_STEP);
 }
 
 /** The spec of a group's child jobs. */

@@ -3,7 +3,7 @@
  * (https://github.com/kubeflow/trainer), Copyright The Kubeflow Authors, Apache License 2.0; see the file NOTICE.
  */
 import type { JsonObject } from "../../../runtime/json.ts";
-import { ANCESTOR_STEP, INITIALIZER_VOLUME, TRAINER_CONTAINER, type TrainingRuntime } from "./training-runtime.ts";
+import { ANCESTOR_STEP, INITIALIZER_VOLUME, NODE, TRAINER_STEP, type TrainingRuntime } from "./training-runtime.ts";
 
 const IMAGES = "ghcr.io/kubeflow/trainer";
 
@@ -26,7 +26,7 @@ function group(
 }
 
 function trainer(container: JsonObject, more: JsonObject = {}): JsonObject {
-  return group("node", { step: "trainer", container: { name: TRAINER_CONTAINER, ...container }, more });
+  return group(NODE, { step: TRAINER_STEP, container: { name: NODE, ...container }, more });
 }
 
 function runtime(
@@ -57,7 +57,7 @@ function plain(framework: string, image: string): TrainingRuntime {
 /** Nodes with a server of SSH, and a launcher that starts processes there and is a node itself. */
 function mpi(framework: string): TrainingRuntime {
   const image = `${IMAGES}/${framework}-runtime`;
-  const container = { name: TRAINER_CONTAINER, image, securityContext: { runAsUser: 1000 } };
+  const container = { name: NODE, image, securityContext: { runAsUser: 1000 } };
   const pod = { securityContext: { fsGroup: 1000 } };
   const server = {
     command: ["/usr/sbin/sshd"],

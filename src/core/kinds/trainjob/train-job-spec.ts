@@ -3,11 +3,9 @@ import { arrayAt, type Json, type JsonObject, objectAt, stringAt } from "../../.
 import { managedBy } from "../manifest/managed-by.ts";
 import { readDeadline } from "../manifest/read-times.ts";
 import type { SentReader } from "../manifest/sent-reader.ts";
+import { RUNTIME_KINDS, type RuntimeName, TRAINER_API_VERSION, TRAINER_GROUP } from "./training-runtime.ts";
 
-export const TRAINER_GROUP = "trainer.kubeflow.org";
-const RUNTIME_KINDS = ["ClusterTrainingRuntime", "TrainingRuntime"] as const;
-const API_VERSION = `${TRAINER_GROUP}/v1alpha1`;
-const OWN_CONTROLLER = "trainer.kubeflow.org/trainjob-controller";
+const OWN_CONTROLLER = `${TRAINER_GROUP}/trainjob-controller`;
 const PATCHES_MAX = 64;
 const MEMBERS = [
   "runtimeRef",
@@ -84,9 +82,10 @@ export function readTrainJobSpec(reader: SentReader, spec: JsonObject): TrainJob
   };
 }
 
-/** The runtime that a manifest names. Null: it is no TrainJob, or names none that may exist. */
-export function runtimeRefIn(manifest: Json): RuntimeRef | null {
-  const isTrainJob = stringAt(manifest, "kind") === "TrainJob" && stringAt(manifest, "apiVersion") === API_VERSION;
+/** The runtime that a manifest in a namespace names. Null: it is no TrainJob, or names none that may exist. */
+export function runtimeNamedIn(manifest: Json, namespace: string): RuntimeName | null {
+  const isTrainJob =
+    stringAt(manifest, "kind") === "TrainJob" && stringAt(manifest, "apiVersion") === TRAINER_API_VERSION;
   if (!isTrainJob) return null;
   const {
     name,
@@ -94,7 +93,8 @@ export function runtimeRefIn(manifest: Json): RuntimeRef | null {
     apiGroup = TRAINER_GROUP,
   } = objectAt(objectAt(manifest, "spec"), "runtimeRef");
   const known = RUNTIME_KINDS.find((one) => one === kind);
-  return typeof name === "string" && known !== undefined && apiGroup === TRAINER_GROUP ? { kind: known, name } : null;
+  if (typeof name !== "string" || known === undefined || apiGroup !== TRAINER_GROUP) return null;
+  return { namespace: known === "TrainingRuntime" ? namespace : "", name };
 }
 
 function readRef(reader: SentReader, spec: JsonObject): RuntimeRef {

@@ -4,22 +4,28 @@
  */
 import type { JsonObject } from "../../../runtime/json.ts";
 
-export const TRAINER_API_VERSION = "trainer.kubeflow.org/v1alpha1";
+export const TRAINER_GROUP = "trainer.kubeflow.org";
+export const TRAINER_API_VERSION = `${TRAINER_GROUP}/v1alpha1`;
 
 /** The label of a job of a runtime's template that says which part of a TrainJob it has. */
-export const ANCESTOR_STEP = "trainer.kubeflow.org/trainjob-ancestor-step";
+export const ANCESTOR_STEP = `${TRAINER_GROUP}/trainjob-ancestor-step`;
 
-/** The container of the trainer's job that a TrainJob changes. */
-export const TRAINER_CONTAINER = "node";
+/** The parts of a TrainJob. Jobs and containers of initializers have the same names. */
+export const TRAINER_STEP = "trainer";
+export const DATASET_STEP = "dataset-initializer";
+export const MODEL_STEP = "model-initializer";
+
+/** The container of the trainer's job that a TrainJob changes, and the name of the job of the nodes. */
+export const NODE = "node";
 
 /** The volume that initializers fill, and the trainer reads. */
 export const INITIALIZER_VOLUME = "initializer";
 
 /** Each part of a TrainJob, with the container that it changes. */
 export const STEP_CONTAINERS = {
-  trainer: TRAINER_CONTAINER,
-  "dataset-initializer": "dataset-initializer",
-  "model-initializer": "model-initializer",
+  [TRAINER_STEP]: NODE,
+  [DATASET_STEP]: DATASET_STEP,
+  [MODEL_STEP]: MODEL_STEP,
 } as const satisfies Readonly<Record<string, string>>;
 
 /** The names of one runtime. */
@@ -51,7 +57,7 @@ export type TrainingRuntime = RuntimeSettings & {
 export type FindRuntime = (of: RuntimeName) => Promise<TrainingRuntime | null>;
 
 /** The kinds of manifests of runtimes. */
-export const RUNTIME_KINDS = ["TrainingRuntime", "ClusterTrainingRuntime"] as const;
+export const RUNTIME_KINDS = ["ClusterTrainingRuntime", "TrainingRuntime"] as const;
 
 export function runtimeKind({ namespace }: RuntimeName): (typeof RUNTIME_KINDS)[number] {
   return namespace === "" ? "ClusterTrainingRuntime" : "TrainingRuntime";

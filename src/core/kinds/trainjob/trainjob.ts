@@ -5,6 +5,7 @@ import { integerSchema, kindSpecSchema } from "../kind-spec.ts";
 import { POLICIES, POLICY_FIELD, policyEnv } from "./ml-policies.ts";
 import { MPI_FIELD, mpiObjects, mpiVolumes } from "./mpi-policy.ts";
 import { readTrainJob } from "./read-trainjob.ts";
+import { NODE, TRAINER_API_VERSION } from "./training-runtime.ts";
 
 /** A TrainJob, which is the JobSet that it makes of its runtime. Source: Kubeflow Trainer 2.3. */
 export const trainJob: Kind = {
@@ -13,11 +14,11 @@ export const trainJob: Kind = {
   description:
     "Kubeflow Trainer's TrainJob: a program, and a runtime that says how its nodes run it, for torch, DeepSpeed, " +
     "JAX, XGBoost and others. Succeeds when the nodes do, or the launcher if there is one.",
-  apiVersion: "trainer.kubeflow.org/v1alpha1",
+  apiVersion: TRAINER_API_VERSION,
   replicaSpecsField: "trainer",
   readSpec: readTrainJob,
   operatorName: "gangway-trainjob",
-  defaultContainer: "node",
+  defaultContainer: NODE,
   kindSpecSchema: {
     ...kindSpecSchema("TrainJob", {
       ...JOBSET_FIELDS,
@@ -56,7 +57,7 @@ export const trainJob: Kind = {
     required: ["replicatedJobs"],
   },
   example: {
-    apiVersion: "trainer.kubeflow.org/v1alpha1",
+    apiVersion: TRAINER_API_VERSION,
     kind: "TrainJob",
     metadata: { name: "trainjob-example", namespace: "default" },
     spec: {
