@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { isTerminal } from "../../../src/core/job/status.ts";
 import type { JsonObject } from "../../../src/runtime/json.ts";
-import { objectAt, stringMapAt } from "../../../src/runtime/json.ts";
+import { objectAt, stringAt, stringMapAt } from "../../../src/runtime/json.ts";
 import { submit } from "../../tools/conformance/kinds/submit.ts";
 import { Scene } from "./scene.ts";
 
@@ -184,3 +184,27 @@ test("pods of a child job follow the first one into its topology domain", () => 
   assert.deepEqual(scene.podNames, ["j-w-0-0", "j-w-0-1"]);
   assert.deepEqual(placing("j-w-0-1"), { nodeSelector: { [rack]: "r7" }, affinity: false });
 });
+
+for (const [name, counts] of [
+  ["a pod that failed starts again", { parallelism: 2, completions: 2 }],
+  ["later parts of the work start", { parallelism: 2, completions: 4 }],
+] as const) {
+  test(`${name} after the first pod of its topology domain has succeeded`, () => {
+    const rack = "example.com/rack";
+    const annotations = { "alpha.jobset.sigs.k8s.io/exclusive-topology": rack };
+    const scene = sceneOf({ replicatedJobs: [group("w", { ...counts, backoffLimit: 6 })] }, annotations);
+    scene.rest();
+    scene.nodeLabels.set("n1", { [rack]: "r7" });
+    scene.bind("j-w-0-0", "n1");
+    run(scene);
+    scene.set("j-w-0-0", "Succeeded", { exitCode: 0 });
+    scene.rest();
+    scene.set("j-w-0-1", "Failed", { exitCode: 1 });
+    scene.rest();
+    scene.nowMs += 60_000;
+    scene.rest();
+    const ended = (json: JsonObject) => /^(Succeeded|Failed)$/.test(stringAt(objectAt(json, "status"), "phase") ?? "");
+    const active = scene.cluster.pods().filter(({ json }) => !ended(json));
+    assert.equal(active.length, counts.completions === 2 ? 1 : 2, scene.podNames.join(", "));
+  });
+}

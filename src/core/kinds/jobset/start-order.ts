@@ -55,10 +55,14 @@ function hasSucceeded({ verdict }: ChildJob): boolean {
   return verdict?.kind === "succeeded";
 }
 
-/** Pods of a child job with a topology domain for itself start once the node of the first one says which that is. */
+/**
+ * Pods of a child job with a topology domain for itself start once the node of the first one says which that is. Once
+ * that pod has ended, the others do not wait for it: their affinity keeps them with those that run.
+ */
 function followsIn({ group, state }: ChildJob): (member: MemberState) => boolean {
   const domain = ownTopology(group);
   if (domain === null) return () => true;
-  const isKnown = state.members.find(({ index }) => index === 0)?.nodeLabels?.[domain] !== undefined;
+  const isFirst = ({ index }: { readonly index: number }) => index === 0;
+  const isKnown = state.members.find(isFirst)?.nodeLabels?.[domain] !== undefined || state.ends.some(isFirst);
   return ({ index }) => isKnown || index % group.parts === 0;
 }
