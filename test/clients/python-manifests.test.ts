@@ -4,17 +4,18 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { suite, test } from "node:test";
 import { toJson } from "@bufbuild/protobuf";
+import { listKinds } from "../../src/api/job/list-kinds.ts";
 import { JobSchema } from "../../src/gen/gangway/v1/job_pb.ts";
 import { readManifest } from "../../src/manifest/read-manifest.ts";
-import { arrayAt, isJsonObject, type Json } from "../../src/runtime/json.ts";
+import { arrayAt, isJsonObject, type Json, stringAt } from "../../src/runtime/json.ts";
 import { parseDocuments } from "../cli/parse-documents.ts";
 import { root } from "../docs/pages.ts";
 import { OWN_KINDS } from "../support/kinds.ts";
 import { PYTHON, runPython } from "./python.ts";
 
 const FOLDERS = ["examples", "examples/kinds", "examples/walk", "test/cli/public-manifests"];
-/** Manifests that only the service and the command line read. */
-const READ_ELSEWHERE = /apiVersion: (kubeflow.org\/v1alpha1|batch\/v1)/;
+/** Versions of manifests that the client sends as they are. */
+const SENT_VERSIONS = ["batch/v1", "jobset.x-k8s.io/v1alpha2", "trainer.kubeflow.org/v1alpha1"];
 
 /** A PyTorchJob with this metadata and these members of its spec, in the flow style of YAML. */
 function pytorch({ metadata = "", spec = "" }: { metadata?: string; spec?: string }): string {
@@ -80,13 +81,17 @@ const refused: Readonly<Record<string, string>> = {
   "no replicas": "apiVersion: gangway.dev/v1\nkind: Job\nmetadata: {name: a}\nspec: {}",
 };
 
-/** What the command line makes of the documents of a text: the job as JSON, or that it is refused. */
-function byCommandLine(text: string): Json {
+/**
+ * What becomes of the documents of a text: they are sent, or the command line's outcome, which is the job as JSON, or
+ * that it is refused.
+ */
+function expected(text: string): Json {
   const { documents, errors } = parseDocuments({ name: "job.yaml", text });
   assert.deepEqual(errors, []);
   return documents
     .flatMap(({ value }) => itemsOf(value))
     .map((value) => {
+      if (isJsonObject(value) && SENT_VERSIONS.includes(stringAt(value, "apiVersion") ?? "")) return { sent: value };
       const outcome = readManifest(value, { kinds: OWN_KINDS, namespace: { name: "default", isExplicit: false } });
       return outcome.kind === "invalid" ? { problems: true } : { job: toJson(JobSchema, outcome.job) as Json };
     });
@@ -97,13 +102,18 @@ function itemsOf(value: Json): readonly Json[] {
   return isJsonObject(value) && value["kind"] === "List" ? arrayAt(value, "items") : [value];
 }
 
-function byPython(texts: readonly string[]): readonly { job?: Json; problems?: Json }[][] {
-  const kinds = OWN_KINDS.all.map((kind) => ({
+/** What the client makes of the documents of each text. `serviceReads` false: the service is older. */
+function byPython(
+  texts: readonly string[],
+  { serviceReads = true } = {},
+): readonly { job?: Json; sent?: Json; problems?: Json }[][] {
+  const kinds = listKinds(OWN_KINDS).kinds.map((kind) => ({
     name: kind.name,
     api_version: kind.apiVersion,
     replica_specs_field: kind.replicaSpecsField,
-    without_pods: false,
-    is_default: false,
+    without_pods: kind.withoutPods,
+    is_default: kind.isDefault,
+    has_own_form: serviceReads && kind.hasOwnForm,
   }));
   return JSON.parse(runPython(["clients/python/tests/manifest_jobs.py"], { input: JSON.stringify({ kinds, texts }) }));
 }
@@ -114,14 +124,15 @@ suite("manifests in Python", { skip: PYTHON === null && "needs Python 3 with grp
       const names = readdirSync(join(root, folder)).filter((name) => /\.(yaml|json)$/.test(name));
       return names.map((name) => [name, readFileSync(join(root, folder, name), "utf8")] as const);
     });
-    const known = files.filter(([, text]) => !READ_ELSEWHERE.test(text));
-    assert.ok(known.length > 30, "manifests were found");
-    const cases = [...known, ...Object.entries(read), ...Object.entries(refused)];
+    assert.ok(files.length > 30, "manifests were found");
+    const cases = [...files, ...Object.entries(read), ...Object.entries(refused)];
     const outcomes = byPython(cases.map(([, text]) => text));
     for (const [at, [name, text]] of cases.entries()) {
       const bare = outcomes[at]?.map((one) => (one.problems === undefined ? one : { problems: true }));
-      assert.deepEqual(bare, byCommandLine(text), name);
+      assert.deepEqual(bare, expected(text), name);
     }
+    const sent = outcomes.flat().map((one) => stringAt(one.sent, "apiVersion"));
+    for (const version of SENT_VERSIONS) assert.ok(sent.includes(version), `${version} is sent`);
     const jobs = Object.keys(read).map((name) => outcomes[cases.findIndex(([one]) => one === name)]);
     assert.ok(
       jobs.every((one) => one?.every(({ job }) => job !== undefined)),
@@ -129,10 +140,11 @@ suite("manifests in Python", { skip: PYTHON === null && "needs Python 3 with grp
     );
   });
 
-  test("a manifest of an older operator is refused, which the command line reads", () => {
+  test("a manifest of an older operator is sent as it is, and refused where the service reads none", () => {
     const older = readFileSync(join(root, "examples/kinds/caffe2.yaml"), "utf8");
     assert.match(older, /Caffe2Job/);
     const alpha = older.replace(/apiVersion: .*/, "apiVersion: kubeflow.org/v1alpha1");
-    assert.match(JSON.stringify(byPython([alpha])), /apiVersion: must be/);
+    assert.match(JSON.stringify(byPython([alpha])), /"sent":/);
+    assert.match(JSON.stringify(byPython([alpha], { serviceReads: false })), /apiVersion: must be/);
   });
 });

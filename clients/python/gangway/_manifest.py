@@ -53,11 +53,15 @@ class KindForm:
     replica_specs_field: str
     without_pods: bool
     is_default: bool
+    has_own_form: bool
 
 
 def kind_forms(kinds: Sequence[v1.Kind]) -> list[KindForm]:
     return [
-        KindForm(one.name, one.api_version, one.replica_specs_field, one.without_pods, one.is_default) for one in kinds
+        KindForm(
+            one.name, one.api_version, one.replica_specs_field, one.without_pods, one.is_default, one.has_own_form
+        )
+        for one in kinds
     ]
 
 
@@ -85,11 +89,8 @@ def request_of(
 
 
 def _read_by_service(kinds: Sequence[KindForm]) -> set[str]:
-    """The versions of manifests that the service takes as they are. An older service takes none.
-
-    Kinds with a form of their own have their version and group in their names: ``Job.v1.batch``.
-    """
-    versions = {kind.api_version for kind in kinds if "." in kind.name}
+    """The versions of manifests that the service takes as they are. An older service takes none."""
+    versions = {kind.api_version for kind in kinds if kind.has_own_form}
     return versions | {OLDER_VERSION} if versions else versions
 
 

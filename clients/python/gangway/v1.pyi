@@ -3611,6 +3611,10 @@ class Kind(Message):
     """True: this kind serves jobs whose kind is not known, under the name that they give."""
     plugin: str
     """The id of the plugin that provides the kind; `gangway` for built-in kinds."""
+    has_own_form: bool
+    """True: manifests under this api_version have a form of their own, as those of batch/v1 do. The service reads
+    them, as `manifest` of CreateJobRequest. False: they hold replica specs, and clients may read them too.
+    """
     def __init__(
         self,
         *,
@@ -3630,6 +3634,7 @@ class Kind(Message):
         without_pods: bool | None = ...,
         is_default: bool | None = ...,
         plugin: str | None = ...,
+        has_own_form: bool | None = ...,
     ) -> None: ...
 
 class Role(Message):

@@ -1,7 +1,7 @@
 """Reads manifests for a comparison with the command line.
 
-From stdin: ``{"kinds": [...], "texts": [...]}``. To stdout: for each text a list with the JSON of each job, or with
-what is wrong with it.
+From stdin: ``{"kinds": [...], "texts": [...]}``. To stdout: for each text a list with the JSON of each job, with the
+manifest that is sent as it is, or with what is wrong.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 from google.protobuf import json_format
 
 from gangway._documents import documents_of
-from gangway._manifest import KindForm, read_manifest
+from gangway._manifest import KindForm, request_of
 from gangway.errors import ManifestError
 
 
@@ -27,10 +27,12 @@ def main() -> None:
 
 def outcome(document: Any, kinds: list[KindForm]) -> Any:
     try:
-        job = read_manifest(document, kinds, namespace="default")
+        request = request_of(document, kinds, namespace="default")
     except ManifestError as error:
         return {"problems": error.problems}
-    return {"job": json_format.MessageToDict(job)}
+    if request.HasField("manifest"):
+        return {"sent": json_format.MessageToDict(request.manifest)}
+    return {"job": json_format.MessageToDict(request.job)}
 
 
 if __name__ == "__main__":

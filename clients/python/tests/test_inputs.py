@@ -18,7 +18,7 @@ try:
 except ImportError:
     yaml = None
 
-KINDS = [KindForm("PyTorchJob", "kubeflow.org/v1", "pytorchReplicaSpecs", False, False)]
+KINDS = [KindForm("PyTorchJob", "kubeflow.org/v1", "pytorchReplicaSpecs", False, False, False)]
 TEMPLATE = {"spec": {"containers": [{"name": "pytorch", "image": "i"}]}}
 
 

@@ -23,6 +23,7 @@ function toProtoKind(kind: Kind, { defaultKind, entryOf }: Registry) {
     description: kind.description,
     apiVersion: kind.apiVersion,
     replicaSpecsField: kind.replicaSpecsField,
+    hasOwnForm: kind.readSpec !== undefined,
     roles,
     defaultContainer: kind.defaultContainer ?? "",
     portName: kind.defaultPort?.name ?? "",
