@@ -10,8 +10,11 @@ import type { PlanQueue } from "./snapshot.ts";
  */
 export type FlavorChoice = Readonly<Record<string, string>>;
 
-/** Several types may request several flavored resources. At most so many combinations of their flavors are tried. */
-export const CHOICES_MAX = 64;
+/**
+ * Several types may request several flavored resources. At most so many combinations of their flavors are tried: all of
+ * four types with three flavors each, or of seven types with two.
+ */
+export const CHOICES_MAX = 128;
 
 const NONE: ReadonlySet<string> = new Set();
 

