@@ -1,4 +1,5 @@
 import { compareText } from "../../../runtime/compare-text.ts";
+import { getOrCreate } from "../../../runtime/get-or-create.ts";
 import type { Resources } from "../../pods/resources.ts";
 import type { NodeCapacity } from "../model/snapshot.ts";
 import { Amounts } from "./amounts.ts";
@@ -16,6 +17,7 @@ import {
 import { type Fullness, LabelSums } from "./label-sums.ts";
 import { Levels, type Topologies } from "./levels.ts";
 import { MostFree } from "./most-free.ts";
+import type { NodeDomains } from "./node-domains.ts";
 import { type PlacedOnSlot, PlacementTrail } from "./placement-trail.ts";
 import { Remembered } from "./remembered.ts";
 
@@ -45,6 +47,8 @@ export class FreeCapacity {
   readonly #before: Remembered;
   readonly #bestFit: BestFit;
   readonly #trail = new PlacementTrail();
+  /** The slots that take pods at the moment, and the classes of their nodes by keys. Null: all do. */
+  #only: { readonly slots: ReadonlySet<number>; readonly classes: Map<KeySet, Int32Array> } | null = null;
 
   constructor(fits: FitClasses) {
     this.fits = fits;
@@ -175,8 +179,31 @@ export class FreeCapacity {
     return this.#before.free.at(column, slot);
   }
 
+  /** How many more pods of a class fit on a slot now, at most `max`. */
+  podsAt(fit: FitClass, slot: number, max = Number.POSITIVE_INFINITY): number {
+    return this.allowedNow(fit.rules, slot) ? this.#free.podsIn(fit, slot, max) : 0;
+  }
+
+  /** The domains of the nodes for pods of a class. Null: the nodes have no levels. */
+  domainsFor(fit: FitClass): NodeDomains | null {
+    return this.#levels.of(fit);
+  }
+
+  /** Runs something for which only some slots take pods. What it places stays. */
+  within<T>(slots: Iterable<number>, run: () => T): T {
+    const before = this.#only;
+    this.#only = { slots: new Set(slots), classes: new Map() };
+    try {
+      return run();
+    } finally {
+      this.#only = before;
+    }
+  }
+
   /** False: surely no pod of a class fits now. True: one may. */
   mayTake(fit: FitClass): boolean {
+    // What is known is about all nodes.
+    if (this.#only !== null) return true;
     const known = this.#most.knownOf(fit, this.mark);
     if (known !== null) return known;
     const classes = this.#classesOf(fit.rules.keys);
@@ -342,6 +369,13 @@ export class FreeCapacity {
   }
 
   #classesOf(keys: KeySet): Int32Array {
+    const all = this.#allClassesOf(keys);
+    if (this.#only === null) return all;
+    const { slots, classes } = this.#only;
+    return getOrCreate(classes, keys, () => all.map((nodeClass, slot) => (slots.has(slot) ? nodeClass : NO_NODE)));
+  }
+
+  #allClassesOf(keys: KeySet): Int32Array {
     const known = this.#classes.get(keys);
     if (known !== undefined) return known;
     const classes = new Int32Array(this.#capacity);

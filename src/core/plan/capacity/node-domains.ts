@@ -1,4 +1,5 @@
 import type { NodeCapacity } from "../model/snapshot.ts";
+import { DomainTree } from "./domain-tree.ts";
 import { HOSTNAME_LABEL, type Topology } from "../model/topology.ts";
 
 /** The domain of a slot whose node lacks the label of a level, and of one without a node. */
@@ -22,8 +23,14 @@ export class NodeDomains {
   #counts = new Uint8Array(0);
   /** By slot, the values of the node's labels down to the first that it lacks. */
   readonly #values: (readonly string[])[] = [];
+  readonly #topology: Topology;
+  readonly #nodes: Nodes;
+  readonly #hosts: (string | undefined)[] = [];
+  #tree: DomainTree | null = null;
 
   constructor(topology: Topology, nodes: Nodes, capacity: number) {
+    this.#topology = topology;
+    this.#nodes = nodes;
     this.#labels = topology.map(({ label }) => label).filter((label) => label !== HOSTNAME_LABEL);
     this.of = this.#labels.map(() => new Int32Array(0));
     this.grow(capacity);
@@ -35,6 +42,20 @@ export class NodeDomains {
     return this.#count;
   }
 
+  /** The domains of all levels, hosts included, as a tree. It is another one once nodes come, go or move. */
+  get tree(): DomainTree {
+    this.#tree ??= new DomainTree(
+      this.#topology.map(({ label }) => label),
+      this.#nodes,
+    );
+    return this.#tree;
+  }
+
+  /** The levels, coarse to fine. */
+  get topology(): Topology {
+    return this.#topology;
+  }
+
   /** True if the free devices of a slot's node count: nobody can use those of a node that takes no pods. */
   countsAt(slot: number): boolean {
     return this.#counts[slot] === 1;
@@ -44,6 +65,9 @@ export class NodeDomains {
     this.#counts[slot] = Number(node !== null && !node.unschedulable);
     const before = this.#values[slot] ?? NO_VALUES;
     const after = node === null ? NO_VALUES : valuesOf(this.#labels, node);
+    const host = node?.labels[HOSTNAME_LABEL];
+    if (this.#hosts[slot] !== host || !isSame(before, after)) this.#tree = null;
+    this.#hosts[slot] = host;
     if (isSame(before, after)) return;
     this.#values[slot] = after;
     for (const [level, of] of this.of.entries()) {
