@@ -40,7 +40,7 @@ const CORE_MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
 
 /** The rooms of the planner. Each imports those before it, and itself. */
 const PLAN_ROOMS = [
-  ...["model", "capacity", "usage", "victims", "queues", "requeue", "fit"],
+  ...["model", "capacity", "domains", "usage", "victims", "queues", "requeue", "fit"],
   ...["preempt", "assign", "reservations", "round", "explain"],
 ];
 /** The parts of the planner that the rest of `src` may import. */

@@ -10,6 +10,7 @@ type MoveContext = Pick<CallContext, "access" | "signal"> & { readonly simulate:
 /** What can be in the way of a gang that comes before all that wait. */
 const IN_THE_WAY: ReadonlySet<string> = new Set([
   "NoCapacity",
+  "DomainFull",
   "TooLarge",
   "NoCluster",
   "QuotaExhausted",

@@ -139,7 +139,7 @@ function simulationOf(now: PlannedAdmission | Refusal, gang: PlanGang, alone: Al
 }
 
 /** A cluster that refuses for one of these reasons may take the gang later, without a change of the gang. */
-const WAITS_FOR = ["NoCapacity", "CapacityUnknown"];
+const WAITS_FOR = ["NoCapacity", "DomainFull", "CapacityUnknown"];
 
 /** A gang that its queue can never admit is not tried in any cluster. */
 export function judgeCluster(one: AloneAnswers["clusters"][number], ever: Refusal | null): ClusterVerdict {

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { flavorChoices } from "../../../src/core/plan/fit/flavor-choices.ts";
+import { CHOICES_MAX } from "../../../src/core/plan/model/flavors.ts";
 import type { Plan } from "../../../src/core/plan/model/plan-types.ts";
 import { shapeOf } from "../../../src/core/plan/queues/ask-shape.ts";
 import { stateOf } from "../../support/load-snapshot.ts";
@@ -289,7 +290,7 @@ test("a resource without a quota is a refusal of its own", () => {
 test("of very many combinations of flavors, a bounded number is tried", () => {
   const resources = ["x/a", "x/b", "x/c"];
   const names = resources.flatMap((resource) =>
-    [1, 2, 3, 4, 5].map((at) => ({ flavor: `${resource}-${at}`, resource })),
+    [1, 2, 3, 4, 5, 6].map((at) => ({ flavor: `${resource}-${at}`, resource })),
   );
   const limits = queue("q", {}, { quotas: names.map((each) => ({ ...each, nominal: 99 })) });
   const from = snapshot({ queues: [limits], pools: names.map(({ flavor }) => pool(flavor)) });
@@ -306,5 +307,5 @@ test("of very many combinations of flavors, a bounded number is tried", () => {
     cannotHave: () => false,
     inOneCluster: () => true,
   });
-  assert.deepEqual([choices.length, inLine.length, cut], [64, 64, true]);
+  assert.deepEqual([choices.length, inLine.length, cut], [CHOICES_MAX, CHOICES_MAX, true]);
 });

@@ -395,8 +395,8 @@ export class DecideClass {
   }
 
   #take(gang: GangRecord, request: Request, { tried, mark }: Placed): PlannedAdmission {
-    const { groups, cluster } = tried;
-    const runs = runsOf(cluster, mark, { groups });
+    const { cluster } = tried;
+    const runs = runsOf(cluster, mark, tried);
     const planned = { ...this.plannedIn(gang, request, tried), runs };
     for (const { pool, amount } of planned.allocations) this.#fleet.quota.charge(gang.account, pool, amount);
     cluster.planned += 1;

@@ -1,10 +1,11 @@
 import { liveAdmission } from "../../job/job.ts";
+import { placesIn } from "../../job/placement/placement.ts";
 import { memberCount } from "../../job/roles.ts";
 import type { ClusterState } from "../capacity/cluster-state.ts";
 import type { FitClass } from "../capacity/fit-classes.ts";
-import { fitTogether, placeAll } from "../capacity/place-all.ts";
+import { fitAdded, placeAdded } from "../domains/place-added.ts";
 import type { Fleet } from "../fit/fleet.ts";
-import { groupsOf } from "../fit/requests.ts";
+import { groupsOf, togetherOf } from "../fit/requests.ts";
 import { addedMembers, type MemberCounts } from "../model/gang.ts";
 import type { PlannedFrom } from "../model/plan-gang.ts";
 import type { PlannedAdmission } from "../model/plan-types.ts";
@@ -27,7 +28,7 @@ export function growGang(fleet: Fleet, gang: GangRecord): PlannedAdmission | nul
   const grow = (count: number): SizedAsk | null => {
     const added = partOf(shape, firstOf(gang, missing, count));
     if (!isAllowed(fleet, { gang, cluster, added, live })) return null;
-    return placeAll(cluster.free, groupsOf(added, cluster, live.flavorLabels)).all ? added : null;
+    return placeAdded(cluster.free, addedIn(cluster, added, live)) ? added : null;
   };
   const { mark } = cluster.free;
   const all = memberCount(missing);
@@ -53,8 +54,8 @@ export function canGrow(fleet: Fleet, gang: GangRecord): boolean {
   const isEnough = (fit: FitClass, count: number) => counts.isEnough(fit, count);
   const can =
     isAllowed(fleet, { gang, added: shortfall.added, ...where }) &&
-    shortfall.groups.every(({ fit, count }) => isEnough(fit, count)) &&
-    fitTogether(free, shortfall.groups, isEnough);
+    shortfall.pods.groups.every(({ fit, count }) => isEnough(fit, count)) &&
+    fitAdded(free, shortfall.pods, isEnough);
   if (!can) shortfall.cannotIn = fleet.growthVersion;
   return can;
 }
@@ -63,9 +64,19 @@ export function canGrow(fleet: Fleet, gang: GangRecord): boolean {
 function shortfallOf(gang: GangRecord, { cluster, live }: Pick<Growth, "cluster" | "live">): Shortfall {
   if (gang.shortfall !== null) return gang.shortfall;
   const added = allMissing(gang, live);
-  const lacks = { added, groups: groupsOf(added, cluster, live.flavorLabels), cannotIn: -1 };
+  const lacks = { added, pods: addedIn(cluster, added, live), cannotIn: -1 };
   noteShortfall(gang, lacks);
   return lacks;
+}
+
+/** The pods of added members, with the nodes that bind them: where the gang runs. */
+function addedIn(cluster: ClusterState, added: SizedAsk, live: PlannedFrom) {
+  const places = placesIn(live.placement ?? null);
+  const nodeOf = (role: string) => places(role, 0)?.node ?? null;
+  const { flavorLabels } = live;
+  const pods = { groups: groupsOf(added, cluster, flavorLabels), together: togetherOf(added, cluster, flavorLabels) };
+  const first = added.ask.roles.map(({ role }) => nodeOf(role)).find((node) => node !== null) ?? null;
+  return { ...pods, nodeOf: (role: string) => nodeOf(role) ?? first };
 }
 
 function allMissing({ shape }: GangRecord, { members }: PlannedFrom): SizedAsk {
@@ -106,7 +117,7 @@ function isAllowed(fleet: Fleet, { gang, added, live }: Growth): boolean {
 function take(fleet: Fleet, { gang, cluster, added, live }: Growth, mark: number): PlannedAdmission {
   const { facts, account } = gang;
   const allocations = allocationsOf(facts, amountsOf(added, live.flavors, fleet.resources));
-  const groups = groupsOf(added, cluster, live.flavorLabels);
+  const pods = addedIn(cluster, added, live);
   for (const { pool, amount } of allocations) fleet.quota.charge(account, pool, amount);
   const planned: PlannedAdmission = {
     kind: "grow",
@@ -118,7 +129,7 @@ function take(fleet: Fleet, { gang, cluster, added, live }: Growth, mark: number
     members: withAdded(live.members, added),
     flavors: live.flavors,
     flavorLabels: live.flavorLabels,
-    runs: runsOf(cluster, mark, { groups, from: live.members }),
+    runs: runsOf(cluster, mark, { ...pods, from: live.members }),
     allocations,
   };
   cluster.planned += 1;

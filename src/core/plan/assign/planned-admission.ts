@@ -1,6 +1,8 @@
 import type { PlannedRun } from "../../job/placement/placement.ts";
 import type { ClusterState } from "../capacity/cluster-state.ts";
 import { plannedRuns } from "../capacity/planned-runs.ts";
+import type { Together } from "../domains/place-gang.ts";
+import { boundLevel } from "../domains/wish.ts";
 import type { MemberCounts } from "../model/gang.ts";
 import type { PlanGang } from "../model/plan-gang.ts";
 import type { PlannedAdmission, PlannedAllocation } from "../model/plan-types.ts";
@@ -31,11 +33,12 @@ export function allocationsOf(
 export function runsOf(
   { free }: Pick<ClusterState, "free">,
   mark: number,
-  of: { readonly groups: readonly TryGroup[]; readonly from?: MemberCounts },
+  of: { readonly groups: readonly TryGroup[]; readonly together: Together | null; readonly from?: MemberCounts },
 ): readonly PlannedRun[] {
-  const { groups, from = {} } = of;
-  const toPlace = groups.map(({ fit, roles }) => {
-    return { fit, members: roles.map(({ role, count }) => ({ role, first: from[role] ?? 0, count })) };
+  const { groups, together, from = {} } = of;
+  const toPlace = groups.map(({ fit, roles, wish }) => {
+    const members = roles.map(({ role, count }) => ({ role, first: from[role] ?? 0, count }));
+    return { fit, members, wishes: wish !== undefined, bound: boundLevel(together, wish) };
   });
   return plannedRuns(free, mark, toPlace);
 }

@@ -19,26 +19,12 @@ export class DomainTree {
   readonly #slots: readonly (readonly number[])[];
 
   constructor(labels: readonly string[], nodes: readonly (NodeCapacity | null)[]) {
-    const located = nodes.flatMap((node, slot) => {
-      const path = labels.map((label) => node?.labels[label]);
-      return path.every((value) => value !== undefined) && labels.length > 0 ? [{ slot, path }] : [];
-    });
-    located.sort((a, b) => comparePaths(a.path, b.path));
-    const levels = labels.map(() => [] as { readonly value: string; readonly parent: number }[]);
-    const leaves: number[][] = [];
-    let before: readonly string[] = [];
-    for (const { slot, path } of located) {
-      const same = path.findIndex((value, level) => value !== before[level]);
-      for (let level = same < 0 ? labels.length : same; level < labels.length; level++) {
-        levels[level]?.push({ value: path[level] as string, parent: (levels[level - 1]?.length ?? 0) - 1 });
-        if (level === labels.length - 1) leaves.push([]);
-      }
-      leaves.at(-1)?.push(slot);
-      before = path;
-    }
-    this.starts = levels.reduce((starts, level) => [...starts, (starts.at(-1) ?? 0) + level.length], [0]);
+    const { levels, leaves } = grouped(labels.length, locatedNodes(labels, nodes));
+    const starts = [0];
+    for (const level of levels) starts.push((starts.at(-1) ?? 0) + level.length);
+    this.starts = starts;
     this.parents = Int32Array.from(
-      levels.flatMap((level, at) => level.map(({ parent }) => (at === 0 ? -1 : parent + (this.starts[at - 1] ?? 0)))),
+      levels.flatMap((level, at) => level.map(({ parent }) => (at === 0 ? -1 : parent + (starts[at - 1] ?? 0)))),
     );
     this.#values = levels.flatMap((level) => level.map(({ value }) => value));
     this.#slots = leaves;
@@ -66,6 +52,15 @@ export class DomainTree {
     return this.#slots[leaf - this.leafStart] ?? [];
   }
 
+  /** The slots of all nodes in a domain. */
+  slotsUnder(domain: number): readonly number[] {
+    const level = this.starts.findLastIndex((start) => start <= domain);
+    const slots: number[] = [];
+    for (const [slot, leaf] of this.leafAt.entries())
+      if (leaf >= 0 && this.above(leaf, level) === domain) slots.push(slot);
+    return slots;
+  }
+
   /** The values of a domain's labels, coarse to fine. */
   pathOf(domain: number): readonly string[] {
     const path: string[] = [];
@@ -81,9 +76,39 @@ export class DomainTree {
   }
 }
 
-function comparePaths(one: readonly (string | undefined)[], other: readonly (string | undefined)[]): number {
+/** The slot of a node, and the values of its labels, coarse to fine. */
+type Located = { readonly slot: number; readonly path: readonly string[] };
+
+/** The nodes that have all labels, in the order of their paths. */
+function locatedNodes(labels: readonly string[], nodes: readonly (NodeCapacity | null)[]): readonly Located[] {
+  if (labels.length === 0) return [];
+  const located = nodes.flatMap((node, slot): readonly Located[] => {
+    const path = labels.flatMap((label) => node?.labels[label] ?? []);
+    return path.length === labels.length ? [{ slot, path }] : [];
+  });
+  return located.sort((a, b) => comparePaths(a.path, b.path));
+}
+
+/** The domains of each level, with the place of the one above, and the slots of each leaf. */
+function grouped(depth: number, located: readonly Located[]) {
+  const levels = Array.from({ length: depth }, (): { readonly value: string; readonly parent: number }[] => []);
+  const leaves: number[][] = [];
+  let before: readonly string[] = [];
+  for (const { slot, path } of located) {
+    const differs = path.findIndex((value, level) => value !== before[level]);
+    if (differs >= 0) leaves.push([]);
+    for (let level = differs; level >= 0 && level < depth; level++) {
+      levels[level]?.push({ value: path[level] as string, parent: (levels[level - 1]?.length ?? 0) - 1 });
+    }
+    leaves.at(-1)?.push(slot);
+    before = path;
+  }
+  return { levels, leaves };
+}
+
+function comparePaths(one: readonly string[], other: readonly string[]): number {
   for (const [level, value] of one.entries()) {
-    const order = compareText(value ?? "", other[level] ?? "");
+    const order = compareText(value, other[level] ?? "");
     if (order !== 0) return order;
   }
   return 0;

@@ -1,6 +1,6 @@
 import type { NodeCapacity } from "../model/snapshot.ts";
-import { DomainTree } from "./domain-tree.ts";
 import { HOSTNAME_LABEL, type Topology } from "../model/topology.ts";
+import { DomainTree } from "./domain-tree.ts";
 
 /** The domain of a slot whose node lacks the label of a level, and of one without a node. */
 export const NO_DOMAIN = -1;

@@ -1,30 +1,72 @@
 import { compareText } from "../../../runtime/compare-text.ts";
+import { getOrCreate } from "../../../runtime/get-or-create.ts";
 import { OTHER_NODES_MAX, type PlannedRun } from "../../job/placement/placement.ts";
+import { NO_LEAF } from "./domain-tree.ts";
 import type { FitClass } from "./fit-classes.ts";
 import type { FreeCapacity } from "./free-capacity.ts";
+import type { PlacedOnSlot } from "./placement-trail.ts";
 import type { NodePods } from "./unseen-pods.ts";
 
 /** Members of one replica type with consecutive indexes. */
 type Members = { readonly role: string; readonly first: number; readonly count: number };
 
 /** Pods of one class, and the members that they are for, in the order in which they get the nodes. */
-type GroupToPlace = { readonly fit: FitClass; readonly members: readonly Members[] };
+export type GroupToPlace = {
+  readonly fit: FitClass;
+  readonly members: readonly Members[];
+  /** True: it was placed by a wish of its own, before the groups without one, and in the order of the groups. */
+  readonly wishes: boolean;
+  /** The level of which a member must not leave its domain. Null: it may go anywhere. */
+  readonly bound: number | null;
+};
 
 /**
- * The nodes of members that were just placed after a mark. Nodes are dealt out in the order of their names, so that
- * neighbouring members are near each other.
+ * The nodes of members that were just placed after a mark. Nodes are dealt out in the order of their domains and names,
+ * so that neighbouring members are near each other.
  */
 export function plannedRuns(free: FreeCapacity, mark: number, groups: readonly GroupToPlace[]): readonly PlannedRun[] {
   const placed = Map.groupBy(free.placedAfter(mark), ({ fit }) => fit);
-  return groups.flatMap(({ fit, members }) => {
-    const nodes = (placed.get(fit) ?? [])
-      .map(({ slot, pods }) => ({ node: free.nodeAt(slot)?.name ?? "", pods }))
-      .sort((a, b) => compareText(a.node, b.node));
-    const spare = free.firstFor(fit, OTHER_NODES_MAX + 1);
+  const inTurn = [...groups.filter(({ wishes }) => wishes), ...groups.filter(({ wishes }) => !wishes)];
+  const own = new Map(inTurn.map((group) => [group, takeFirst(placed.get(group.fit) ?? [], group.members)]));
+  return groups.flatMap((group) => {
+    const { fit, members } = group;
+    const leafAt = free.domainsFor(fit)?.tree.leafAt;
+    const leafOf = (slot: number) => leafAt?.[slot] ?? NO_LEAF;
+    const nodes = (own.get(group) ?? [])
+      .map(({ slot, pods }) => ({ slot, node: free.nodeAt(slot)?.name ?? "", pods }))
+      .sort((a, b) => leafOf(a.slot) - leafOf(b.slot) || compareText(a.node, b.node));
+    const spareFor = spareNodes(free, group);
     return deal(nodes, members).map((run) => {
-      return { ...run, others: spare.filter((name) => name !== run.node).slice(0, OTHER_NODES_MAX) };
+      return { ...run, others: spareFor(run.node).slice(0, OTHER_NODES_MAX) };
     });
   });
+}
+
+/** Takes the first placements off a list, as many as there are members. */
+function takeFirst(placed: PlacedOnSlot[], members: readonly Members[]): readonly PlacedOnSlot[] {
+  let left = members.reduce((sum, { count }) => sum + count, 0);
+  const taken: PlacedOnSlot[] = [];
+  while (left > 0 && placed.length > 0) {
+    const next = placed.shift() as PlacedOnSlot;
+    taken.push(next);
+    left -= next.pods;
+  }
+  return taken;
+}
+
+/** The other nodes that take a pod of a group now, for one that is planned on a node: none outside of its domain. */
+function spareNodes(free: FreeCapacity, { fit, bound }: GroupToPlace): (planned: string) => readonly string[] {
+  const tree = bound === null ? undefined : free.domainsFor(fit)?.tree;
+  const first = () => free.firstFor(fit, OTHER_NODES_MAX + 1);
+  const byDomain = new Map<number, readonly string[]>();
+  return (planned) => {
+    const leaf = tree?.leafAt[free.slotOf(planned) ?? -1] ?? NO_LEAF;
+    const domain = tree === undefined || leaf < 0 ? NO_LEAF : tree.above(leaf, bound ?? 0);
+    const names = getOrCreate(byDomain, domain, () => {
+      return tree === undefined || domain < 0 ? first() : free.within(tree.slotsUnder(domain), first);
+    });
+    return names.filter((name) => name !== planned);
+  };
 }
 
 /** Deals nodes out to members, as many to each node as it has pods. */

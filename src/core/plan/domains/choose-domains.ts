@@ -138,19 +138,16 @@ class Choice {
 
   /** Adds up what fits, from the leaves upwards. */
   #count(fitting: (leaf: number) => number): void {
-    const { starts, parents, depth } = this.#tree;
-    for (let level = depth - 1; level >= 0; level--) {
+    const { starts, parents, leafStart, size } = this.#tree;
+    for (let leaf = leafStart; leaf < size; leaf++) this.#pods[leaf] = fitting(leaf);
+    for (let level = this.#tree.depth - 1; level >= 0; level--) {
       const inner = this.#wish.slices.slice(1).find((slice) => slice.level === level)?.size ?? 1;
       for (let domain = starts[level] as number; domain < (starts[level + 1] as number); domain++) {
-        if (level === depth - 1) this.#pods[domain] = fitting(domain);
-        if (inner > 1) this.#pods[domain] = Math.floor((this.#pods[domain] as number) / inner) * inner;
-        if (level === this.#outer.level) {
-          this.#slices[domain] = Math.floor((this.#pods[domain] as number) / this.#outer.size);
-        }
-        const parent = parents[domain] as number;
-        if (parent < 0) continue;
-        this.#pods[parent] = (this.#pods[parent] as number) + (this.#pods[domain] as number);
-        this.#slices[parent] = (this.#slices[parent] as number) + (this.#slices[domain] as number);
+        const pods = Math.floor((this.#pods[domain] as number) / inner) * inner;
+        this.#pods[domain] = pods;
+        if (level === this.#outer.level) this.#slices[domain] = Math.floor(pods / this.#outer.size);
+        addTo(this.#pods, parents[domain] as number, pods);
+        addTo(this.#slices, parents[domain] as number, this.#slices[domain] as number);
       }
     }
   }
@@ -168,4 +165,9 @@ class Choice {
     }
     return this.#children[domain] ?? [];
   }
+}
+
+/** Adds to an entry, if there is one. */
+function addTo(amounts: Float64Array, at: number, amount: number): void {
+  if (at >= 0) amounts[at] = (amounts[at] as number) + amount;
 }

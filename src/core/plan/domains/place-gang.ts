@@ -100,7 +100,9 @@ function placeInOneOf(
 
 /** Places each group as it wishes, then the groups without a wish. What it places stays, also if it fails. */
 function placeEach(free: FreeCapacity, groups: readonly WishingGroup[]): boolean {
-  const isPlaced = groups.every(({ fit, count, wish }) => wish === undefined || placeWished(free, { fit, count, wish }));
+  const isPlaced = groups.every(
+    ({ fit, count, wish }) => wish === undefined || placeWished(free, { fit, count, wish }),
+  );
   const rest = groups.filter(({ wish }) => wish === undefined);
   return isPlaced && (rest.length === 0 || placeAll(free, rest).all);
 }

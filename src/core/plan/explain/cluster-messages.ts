@@ -4,9 +4,11 @@ import type { ClusterState } from "../capacity/cluster-state.ts";
 import { findBlocked } from "../capacity/find-blocked.ts";
 import type { FreeCapacity } from "../capacity/free-capacity.ts";
 import { type FitGroup, type PlaceResult, placeAll } from "../capacity/place-all.ts";
+import { nearestDomain } from "../domains/nearest-domain.ts";
+import { fitGang, type GangPods, wishesForDomains } from "../domains/place-gang.ts";
 import { apartMessage, apartPod } from "../fit/flavors-apart.ts";
 import type { Fleet } from "../fit/fleet.ts";
-import { groupsOf, labelsFor } from "../fit/requests.ts";
+import { groupsOf, labelsFor, lackOfLevel, togetherOf } from "../fit/requests.ts";
 import type { FlavorChoice } from "../model/flavors.ts";
 import { memberGroups } from "../model/gang.ts";
 import type { PlanGang } from "../model/plan-gang.ts";
@@ -20,7 +22,7 @@ import { describeNeed } from "./message-parts.ts";
 
 /** The reasons for which a cluster refuses a gang whatever its flavors. */
 type ExclusionReason = Exclude<ClusterBlock["reason"], Tried>;
-type Tried = "NoSuchFlavor" | "TooLarge" | "NoCapacity";
+type Tried = "NoSuchFlavor" | "NoSuchLevel" | "TooLarge" | "NoCapacity" | "DomainFull";
 
 /** A registered cluster. */
 type Registered = { readonly facts: ClusterFacts; readonly observed: boolean };
@@ -101,8 +103,16 @@ const UNBARRED: Readonly<Record<ExclusionReason, string>> = {
   Draining: "nothing of this job is left there",
 };
 
+const TRIED: ReadonlySet<string> = new Set<Tried>([
+  "NoSuchFlavor",
+  "NoSuchLevel",
+  "TooLarge",
+  "NoCapacity",
+  "DomainFull",
+]);
+
 function isTried(reason: ClusterBlock["reason"]): reason is Tried {
-  return reason === "NoSuchFlavor" || reason === "TooLarge" || reason === "NoCapacity";
+  return TRIED.has(reason);
 }
 
 const NOT_TRIED = { flavor: null, need: 0, have: 0, blocked: null };
@@ -157,8 +167,13 @@ function fitRefusal(
   }
   if (missingFlavor !== null)
     return { ...tried, message: `it has no ${missingFlavor}`, flavor: missingFlavor, have: 0, blocked: null };
+  const lacks = lackOfLevel(sized, cluster, flavorLabels);
+  if (lacks !== null) return { ...tried, message: `it has no level ${lacks.name}`, have: 0, blocked: null };
   const groups = groupsOf(sized, cluster, flavorLabels);
+  const asked = { groups, together: togetherOf(sized, cluster, flavorLabels) };
   const words = { cluster: clusterName(facts), gang: describeNeed(memberGroups(gang.ask, sized.members), choice) };
+  const wished = wishesForDomains(asked) ? domainRefusal(cluster, asked, { ...words, need }) : null;
+  if (wished !== null) return { ...tried, ...wished, blocked: null };
   const now = tryAll(cluster.free, groups);
   const ever = reason === "TooLarge" ? tryAll(cluster.empty, groups) : null;
   const tooLarge = ever !== null && !ever.all;
@@ -171,6 +186,28 @@ function fitRefusal(
   }
   const fit = tooLarge ? ever.placed : now.placed;
   return { ...tried, message: describeBlocked(blocked, { ...words, fit, tooLarge }), have: now.placed, blocked };
+}
+
+/** Why the domains of a cluster do not take a gang as it wishes. Null: they take it, or its pods do not fit anyhow. */
+function domainRefusal(
+  { free, empty }: ClusterState,
+  asked: GangPods,
+  { gang, cluster, need }: { readonly gang: string; readonly cluster: string; readonly need: number },
+): { readonly message: string; readonly have: number } | null {
+  const isAlone = (of: FreeCapacity) => tryAll(of, asked.groups).all;
+  if (fitGang(free, asked) || !isAlone(empty)) return null;
+  const tooLarge = !fitGang(empty, asked);
+  if (!tooLarge && !isAlone(free)) return null;
+  const best = nearestDomain(tooLarge ? empty : free, asked);
+  if (best === null) return null;
+  const { level, domain, takes, slice } = best;
+  const wish = slice === null ? `in one ${level}` : `in slices of ${slice}, each in one ${level}`;
+  const when = tooLarge ? "when empty" : "now";
+  const fits =
+    domain === null
+      ? `${takes} fit so ${when}`
+      : `the ${tooLarge ? "largest" : "emptiest"}, ${domain}, takes ${takes} ${when}`;
+  return { message: `needs ${gang} ${wish}; ${fits} on ${cluster}`, have: tooLarge ? 0 : Math.min(takes, need - 1) };
 }
 
 /** By replica type: the flavor that each label comes from which is demanded of its pods. */

@@ -45,6 +45,8 @@ function messageFor({ reason, need, have }: ClusterRefusal): string {
   switch (reason) {
     case "NoCapacity":
       return `${have} of ${need} pods fit now on another cluster`;
+    case "DomainFull":
+      return "no domain of another cluster takes all pods now";
     case "TooLarge":
       return "another cluster cannot take it even when it is empty";
     default:

@@ -7,7 +7,7 @@ import { maxOf } from "../../../runtime/lists.ts";
 import { type FlavorChoices, flavorChoices } from "../fit/flavor-choices.ts";
 import { type ClassAsk, choiceOf } from "../fit/flavors.ts";
 import { blockOf, type EligibleCluster, type Fleet } from "../fit/fleet.ts";
-import { fitsEmpty, newRequest, tryCapacity, tryIn } from "../fit/requests.ts";
+import { newRequest, reasonOf, tryCapacity, tryIn } from "../fit/requests.ts";
 import type { ClusterRefusal, QuotaRefusal, Refusal } from "../model/plan-types.ts";
 import type { SizedAsk } from "../queues/ask-shape.ts";
 import type { GangRecord } from "../queues/records.ts";
@@ -108,10 +108,8 @@ class Alone {
     return options.choices.map((flavors) => {
       const choice = choiceOf(this.#gangClass, flavors, this.#fleet.resources);
       const tried = tryIn(newRequest({ id: -1, excluded: "", base: null }, sized, choice), cluster, facts);
-      if (tried.missingFlavor !== null) return { cluster: cluster.name, reason: "NoSuchFlavor", choice };
-      return tryCapacity(tried).fits
-        ? null
-        : { cluster: cluster.name, reason: fitsEmpty(tried) ? "NoCapacity" : "TooLarge", choice };
+      const fits = tried.lacks === null && tryCapacity(tried).fits;
+      return fits ? null : { cluster: cluster.name, reason: reasonOf(tried), choice };
     });
   }
 }

@@ -16,7 +16,12 @@ export type GangObstacles = {
 };
 
 /** Of the reasons for which clusters refuse a gang, the gang's reason is the one that is nearest to an admission. */
-const REASON_RANK: Readonly<Record<string, number>> = { NoCapacity: 0, Draining: 1, TooLarge: 2 };
+const REASON_RANK: Readonly<Record<string, number>> = {
+  DomainFull: 0,
+  NoCapacity: 1,
+  Draining: 2,
+  TooLarge: 3,
+};
 
 /** A refusal without quotas and clusters. */
 export function refuse(
@@ -53,10 +58,12 @@ export function refuseFor(gang: PlanGang, obstacles: GangObstacles): Refusal {
   return { ...refuse(gang, why), clusters, quotas };
 }
 
+const NEVER_TAKES: ReadonlySet<string> = new Set(["TooLarge", "NoSuchFlavor", "NoSuchLevel"]);
+
 /** True if no cluster could ever take the flavors that were tried. Other flavors, without quota now, may do better. */
 function areImpossible(clusters: readonly ClusterRefusal[]): boolean {
   const tried = clusters.filter(({ reason }) => reason !== "NotSelected");
-  return tried.length > 0 && tried.every(({ reason }) => reason === "TooLarge" || reason === "NoSuchFlavor");
+  return tried.length > 0 && tried.every(({ reason }) => NEVER_TAKES.has(reason));
 }
 
 /**

@@ -1,13 +1,13 @@
 import type { ClusterState } from "../capacity/cluster-state.ts";
 import type { FitClass } from "../capacity/fit-classes.ts";
-import { placeAll } from "../capacity/place-all.ts";
+import { placeGang } from "../domains/place-gang.ts";
 import type { PlanGang } from "../model/plan-gang.ts";
 import { waitForCapacity } from "../queues/class-state.ts";
 import type { CapacityTry, GangClass, Request } from "../queues/records.ts";
 import { type ClusterBlock, type ClusterBlocks, clusterBlocks } from "../queues/refusals.ts";
 import type { Requeue } from "../requeue/requeue.ts";
 import type { Fleet } from "./fleet.ts";
-import { fitsEmpty, shortOf, tryCapacity, tryIn } from "./requests.ts";
+import { reasonOf, shortOf, tryCapacity, tryIn } from "./requests.ts";
 import type { Reserved } from "./reserved.ts";
 
 /** A request that was placed, and the point to which its cluster goes back if it is not admitted. */
@@ -51,7 +51,7 @@ export class FindCapacity {
     }
     for (const tried of tries.length < 2 ? tries : ranked(tries, gang, request)) {
       const { mark } = tried.cluster.free;
-      if (placeAll(tried.cluster.free, tried.groups).all) return { tried, mark };
+      if (placeGang(tried.cluster.free, tried).all) return { tried, mark };
       this.#note(tried, null);
     }
     return null;
@@ -91,7 +91,7 @@ export class FindCapacity {
     if (lastTry !== null && this.#probeOpen(lastTry)) return;
     let isExact = true;
     for (const tried of request.reopened ?? this.#allTries(request)) {
-      if (tried.missingFlavor !== null) continue;
+      if (tried.lacks !== null) continue;
       if (this.#probeOpen(tried)) {
         request.lastTry = tried;
         return;
@@ -127,9 +127,7 @@ export class FindCapacity {
    */
   isExact(gangClass: GangClass, request: Request): boolean {
     if (this.isClosed(request)) return true;
-    return this.#triesOf(gangClass, request).every(
-      ({ missingFlavor, short }) => missingFlavor !== null || short !== null,
-    );
+    return this.#triesOf(gangClass, request).every(({ lacks, short }) => lacks !== null || short !== null);
   }
 
   /** Closes the requests that are candidates for which a round has left no capacity. */
@@ -218,11 +216,8 @@ export class FindCapacity {
 }
 
 /** False: a cluster takes no gang of a class, whatever its capacity. */
-function mayTake(
-  { excludedClusters }: Pick<GangClass, "excludedClusters">,
-  { cluster, missingFlavor }: CapacityTry,
-): boolean {
-  return missingFlavor === null && !excludedClusters.includes(cluster.name);
+function mayTake({ excludedClusters }: Pick<GangClass, "excludedClusters">, { cluster, lacks }: CapacityTry): boolean {
+  return lacks === null && !excludedClusters.includes(cluster.name);
 }
 
 /** The clusters of a request, the fullest first; last comes the one where the gang was undone last. */
@@ -238,8 +233,8 @@ function ranked(tries: readonly CapacityTry[], gang: PlanGang, request: Request)
 }
 
 function blockOf(tried: CapacityTry): ClusterBlock {
-  const { cluster, request, missingFlavor } = tried;
-  const reason = missingFlavor !== null ? "NoSuchFlavor" : fitsEmpty(tried) ? "NoCapacity" : "TooLarge";
+  const { cluster, request } = tried;
+  const reason = reasonOf(tried);
   if (tried.block?.reason !== reason) tried.block = { cluster: cluster.name, reason, choice: request.choice };
   return tried.block;
 }

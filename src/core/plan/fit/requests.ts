@@ -2,13 +2,16 @@ import { canonicalJson } from "../../../runtime/json.ts";
 import { allNodeLabels, type FlavorLabels, isByRole, ofRole, partsOf } from "../../job/flavor-labels.ts";
 import type { ClusterState } from "../capacity/cluster-state.ts";
 import type { NamedGroup } from "../capacity/find-blocked.ts";
-import type { FitClass, FitClasses } from "../capacity/fit-classes.ts";
-import { fitGroups, fitTogether } from "../capacity/place-all.ts";
+import type { FitClass } from "../capacity/fit-classes.ts";
+import type { FreeCapacity } from "../capacity/free-capacity.ts";
+import { fitGang, fitGangTogether, type Together, wishesForDomains } from "../domains/place-gang.ts";
+import { missingLevel, togetherIn, wishIn } from "../domains/wish.ts";
 import type { FlavorChoice } from "../model/flavors.ts";
 import type { NodeLabels } from "../model/node-labels.ts";
 import type { ClusterFacts } from "../model/snapshot.ts";
-import { amountsOf, demandFor, groupsByRole, type SizedAsk } from "../queues/ask-shape.ts";
-import type { CapacityTry, Request, TryGroup } from "../queues/records.ts";
+import type { Topology } from "../model/topology.ts";
+import { type AskGroup, amountsOf, demandFor, groupsByRole, type SizedAsk } from "../queues/ask-shape.ts";
+import type { CapacityTry, LackOfCluster, Request, TryGroup } from "../queues/records.ts";
 import type { PoolAmounts } from "../usage/branch-use.ts";
 import { type FlavorsApart, flavorsApart } from "./flavors-apart.ts";
 
@@ -79,11 +82,12 @@ export function tryIn(request: Request, cluster: ClusterState, facts: ClusterFac
  */
 export function tryCapacity(tried: CapacityTry): { readonly fits: boolean; readonly short: FitClass | null } {
   const short = shortOf(tried);
-  return { fits: short === null && (tried.groups.length === 1 || fitsTogether(tried)), short };
+  return { fits: short === null && fitsTogether(tried), short };
 }
 
-function fitsTogether({ cluster, groups }: CapacityTry): boolean {
-  return fitTogether(cluster.free, groups, (fit, count) => cluster.counts.isEnough(fit, count));
+function fitsTogether(tried: CapacityTry): boolean {
+  const { cluster } = tried;
+  return fitGangTogether(cluster.free, tried, (fit, count) => cluster.counts.isEnough(fit, count));
 }
 
 /** The first class of which too few pods fit now, whatever the others take. Null: each one alone fits. */
@@ -94,9 +98,9 @@ export function shortOf({ cluster, groups }: CapacityTry): FitClass | null {
 
 /** True if the request fits the cluster once nothing runs on it. */
 export function fitsEmpty(tried: CapacityTry): boolean {
-  const { cluster, groups } = tried;
+  const { cluster } = tried;
   if (tried.everVersion === cluster.emptyVersion) return tried.ever;
-  tried.ever = fitGroups(cluster.empty, groups);
+  tried.ever = fitGang(cluster.empty, tried);
   tried.everVersion = cluster.emptyVersion;
   return tried.ever;
 }
@@ -131,10 +135,11 @@ function newTry(request: Request, cluster: ClusterState, facts: ClusterFacts): C
     watched: false,
     short: null,
     groups: asked.groups,
+    together: asked.together,
     cluster,
     refusedIn: -1,
     refusedAfter: -1,
-    missingFlavor: asked.missingFlavor,
+    lacks: asked.lacks,
     listed: [],
     facts,
     flavorLabels: asked.flavorLabels,
@@ -150,8 +155,68 @@ function newTry(request: Request, cluster: ClusterState, facts: ClusterFacts): C
 function askedIn({ sized, choice, leader }: Request, cluster: ClusterState, facts: ClusterFacts) {
   const { flavorLabels, missingFlavor } = labelsFor(facts, choice, sized);
   const labels = allNodeLabels(leader === null ? flavorLabels : ofRole(flavorLabels, leader));
-  const groups = missingFlavor === null ? groupsOf(sized, cluster, flavorLabels) : [];
-  return { missingFlavor, flavorLabels, labels, labelsKey: canonicalJson(labels), groups };
+  const of = { flavorLabels, labels, labelsKey: canonicalJson(labels) };
+  const lacks = missingFlavor === null ? lackOfLevel(sized, cluster, flavorLabels) : flavorLack(missingFlavor);
+  if (lacks !== null) return { ...of, lacks, groups: [], together: null };
+  return {
+    ...of,
+    lacks,
+    groups: groupsOf(sized, cluster, flavorLabels),
+    together: togetherOf(sized, cluster, flavorLabels),
+  };
+}
+
+function flavorLack(name: string): LackOfCluster {
+  return { kind: "flavor", name };
+}
+
+/** Why a cluster refuses a request that fits nowhere on its nodes now. */
+export function reasonOf(
+  tried: CapacityTry,
+): "NoSuchFlavor" | "NoSuchLevel" | "TooLarge" | "DomainFull" | "NoCapacity" {
+  if (tried.lacks !== null) return tried.lacks.kind === "flavor" ? "NoSuchFlavor" : "NoSuchLevel";
+  if (!fitsEmpty(tried)) return "TooLarge";
+  return wishesForDomains(tried) && shortOf(tried) === null ? "DomainFull" : "NoCapacity";
+}
+
+/** The first level that a gang wishes for and a cluster does not have. Null: it has all. */
+export function lackOfLevel(
+  sized: SizedAsk,
+  { free }: Pick<ClusterState, "free">,
+  flavorLabels: FlavorLabels,
+): LackOfCluster | null {
+  const { topology } = sized.ask;
+  for (const { podClass, role, wish } of sized.groups) {
+    if (topology === undefined && wish === undefined) continue;
+    const levels = topologyFor(free, free.fits.of(podClass, labelsOf(flavorLabels, role)));
+    const missing = missingLevel(levels, topology ?? {}) ?? missingLevel(levels, wish ?? {});
+    if (missing !== null) return { kind: "level", name: missing };
+  }
+  return null;
+}
+
+/** What a gang wishes for all its pods together, by the levels of a cluster that has them. Null: nothing. */
+export function togetherOf(
+  { ask, groups: [first] }: SizedAsk,
+  { free }: Pick<ClusterState, "free">,
+  flavorLabels: FlavorLabels,
+): Together | null {
+  if (ask.topology === undefined || first === undefined) return null;
+  const fit = free.fits.of(first.podClass, labelsOf(flavorLabels, first.role));
+  return togetherIn(topologyFor(free, fit), ask.topology);
+}
+
+function labelsOf(flavorLabels: FlavorLabels, role: string): FlavorLabels {
+  return isByRole(flavorLabels) ? ofRole(flavorLabels, role) : flavorLabels;
+}
+
+function topologyFor(free: FreeCapacity, fit: FitClass): Topology {
+  return free.domainsFor(fit)?.topology ?? [];
+}
+
+/** The wish of a group, by the levels of a cluster that has them. */
+function wishOf(free: FreeCapacity, fit: FitClass, { wish }: Pick<AskGroup, "wish">): Pick<TryGroup, "wish"> {
+  return wish === undefined ? {} : { wish: wishIn(topologyFor(free, fit), wish) };
 }
 
 /** The pods of a request as classes of a cluster, on nodes with the labels that flavors demand. */
@@ -160,24 +225,27 @@ export function groupsOf(
   { free }: Pick<ClusterState, "free">,
   flavorLabels: FlavorLabels,
 ): readonly (NamedGroup & TryGroup)[] {
-  if (isByRole(flavorLabels)) return groupsOfRoles(sized, free.fits, flavorLabels);
-  return sized.groups.map(({ podClass, role, count, roles }) => {
-    return { fit: free.fits.of(podClass, flavorLabels), role, count, roles };
+  if (isByRole(flavorLabels)) return groupsOfRoles(sized, free, flavorLabels);
+  return sized.groups.map((group) => {
+    const fit = free.fits.of(group.podClass, flavorLabels);
+    return { fit, role: group.role, count: group.count, roles: group.roles, ...wishOf(free, fit, group) };
   });
 }
 
 /** The same if replica types have different flavors. Those of one class are one group. */
 function groupsOfRoles(
   sized: SizedAsk,
-  fits: FitClasses,
+  free: FreeCapacity,
   flavorLabels: FlavorLabels,
 ): readonly (NamedGroup & TryGroup)[] {
-  const merged = new Map<FitClass, NamedGroup & TryGroup>();
-  for (const { podClass, role, count, roles } of groupsByRole(sized)) {
-    const fit = fits.of(podClass, ofRole(flavorLabels, role));
-    const known = merged.get(fit);
+  const merged = new Map<FitClass | string, NamedGroup & TryGroup>();
+  for (const group of groupsByRole(sized)) {
+    const { podClass, role, count, roles } = group;
+    const fit = free.fits.of(podClass, ofRole(flavorLabels, role));
+    const key = group.wish === undefined ? fit : role;
+    const known = merged.get(key);
     const both = { fit, role: known?.role ?? role, count: (known?.count ?? 0) + count };
-    merged.set(fit, { ...both, roles: [...(known?.roles ?? []), ...roles] });
+    merged.set(key, { ...both, roles: [...(known?.roles ?? []), ...roles], ...wishOf(free, fit, group) });
   }
   return [...merged.values()];
 }

@@ -62,8 +62,8 @@ export type PlannedEviction = {
 export type ClusterRefusal = {
   readonly cluster: string;
   /**
-   * `Cordoned`, `Unreachable`, `NotSelected`, `NoSuchFlavor`, `Draining`, `TooLarge` (does not fit the empty cluster),
-   * `NoCapacity`, `CapacityUnknown`, `Retired`.
+   * `Cordoned`, `Unreachable`, `NotSelected`, `NoSuchFlavor`, `NoSuchLevel`, `Draining`, `TooLarge` (does not fit the empty cluster),
+   * `NoCapacity`, `DomainFull` (all pods fit, but not as near each other as they must be), `CapacityUnknown`, `Retired`.
    */
   readonly reason: string;
   readonly message: string;
@@ -109,7 +109,7 @@ export type Refusal = {
   /** The gang's generation in the snapshot: guards the record. */
   readonly generation: number;
   /**
-   * `QuotaExhausted`, `AboveQuota`, `NoQuota`, `Reserved`, `UnknownQueue`, `NoCapacity`, `TooLarge`, `NoCluster`,
+   * `QuotaExhausted`, `AboveQuota`, `NoQuota`, `Reserved`, `UnknownQueue`, `NoCapacity`, `DomainFull`, `TooLarge`, `NoCluster`,
    * `QueueStopped`, `QueueFrozen`, `PoolFrozen`, `QueueFull`, `TenantFull`, `Suspended`, `Backoff`, `Draining`,
    * `BehindHead`, `Preempting`.
    */

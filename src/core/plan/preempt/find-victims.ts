@@ -1,6 +1,7 @@
 import type { ClusterState } from "../capacity/cluster-state.ts";
-import { eachFits, fitGroups, placeAll } from "../capacity/place-all.ts";
+import { eachFits } from "../capacity/place-all.ts";
 import type { PlacedPod } from "../capacity/unseen-pods.ts";
+import { fitGang, placeGang } from "../domains/place-gang.ts";
 import type { Fleet } from "../fit/fleet.ts";
 import { tryIn } from "../fit/requests.ts";
 import { leftPods, type Reserved } from "../fit/reserved.ts";
@@ -298,10 +299,11 @@ export class FindVictims {
   }
 
   /** Places a request as if all were gone that leave, and these gangs. They keep their capacity, too. */
-  occupy({ cluster, groups }: CapacityTry, gone: readonly RunningAdmission[] = []): ReservedCapacity["placed"] {
+  occupy(tried: CapacityTry, gone: readonly RunningAdmission[] = []): ReservedCapacity["placed"] {
+    const { cluster } = tried;
     const freed = this.free(cluster, gone);
     const { mark } = cluster.free;
-    placeAll(cluster.free, groups);
+    placeGang(cluster.free, tried);
     const placed = cluster.free.placedAfter(mark);
     for (const { node, fit } of freed) cluster.free.shift(node, fit, 1);
     return placed;
@@ -390,25 +392,26 @@ export class FindVictims {
     return this.#fleet.clustersFor(gangClass.shape.ask).flatMap(({ cluster, facts, block }) => {
       if (block !== null || gangClass.excludedClusters.includes(cluster.name)) return [];
       const tried = tryIn(request, cluster, facts);
-      return tried.missingFlavor === null ? [tried] : [];
+      return tried.lacks === null ? [tried] : [];
     });
   }
 
   /** True if a cluster has capacity for a request once these gangs, all victims and all that leave are gone. */
   fitsIn(tried: CapacityTry, gone: readonly RunningAdmission[]): boolean {
-    return this.#askWithout(tried, gone, fitGroups);
+    return this.#askWithout(tried, gone, fitGang);
   }
 
   /** False: it has not, nor if fewer of these gangs are gone. */
   #mayFitIn(tried: CapacityTry, gone: readonly RunningAdmission[]): boolean {
-    return this.#askWithout(tried, gone, eachFits);
+    return this.#askWithout(tried, gone, (free, { groups }) => eachFits(free, groups));
   }
 
-  #askWithout({ cluster, groups }: CapacityTry, gone: readonly RunningAdmission[], ask: typeof fitGroups): boolean {
+  #askWithout(tried: CapacityTry, gone: readonly RunningAdmission[], ask: typeof fitGang): boolean {
+    const { cluster } = tried;
     const { free } = cluster;
     const { mark } = free;
     this.free(cluster, gone);
-    const answer = ask(free, groups);
+    const answer = ask(free, tried);
     free.undo(mark);
     return answer;
   }

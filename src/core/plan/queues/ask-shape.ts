@@ -1,4 +1,5 @@
 import { isByRole, ofRole } from "../../job/flavor-labels.ts";
+import type { TopologyWish } from "../../job/placement/topology-wish.ts";
 import { compareRoles, holdingMembers } from "../../job/roles.ts";
 import { countable } from "../../quota/allocations.ts";
 import { compareDemand } from "../capacity/fit.ts";
@@ -15,6 +16,8 @@ export type AskGroup = {
   readonly count: number;
   /** How many of each replica type, in the order of `compareRoles`. */
   readonly roles: readonly { readonly role: string; readonly count: number }[];
+  /** What its only replica type wishes for. Omitted: the types wish for nothing of their own. */
+  readonly wish?: TopologyWish;
 };
 
 /** A number of members of an ask, prepared for fits: pods in classes, those of the largest requests first. */
@@ -76,14 +79,15 @@ export function partOf({ ask, parts }: AskShape, members: MemberCounts): SizedAs
 }
 
 export function sizedAsk(ask: Ask, members: MemberCounts): SizedAsk {
-  const merged = new Map<number, AskGroup>();
+  const merged = new Map<number | string, AskGroup>();
   const roles = [...ask.roles].sort((a, b) => compareRoles(a.role, b.role));
-  for (const { role, podClass: at } of roles) {
+  for (const { role, podClass: at, topology: wish } of roles) {
     const count = members[role] ?? 0;
     const podClass = ask.podClasses[at];
     if (count <= 0 || podClass === undefined) continue;
-    const known = merged.get(at) ?? { podClass, role, count: 0, roles: [] };
-    merged.set(at, { ...known, count: known.count + count, roles: [...known.roles, { role, count }] });
+    const key = wish === undefined ? at : role;
+    const known = merged.get(key) ?? { podClass, role, count: 0, roles: [], ...(wish === undefined ? {} : { wish }) };
+    merged.set(key, { ...known, count: known.count + count, roles: [...known.roles, { role, count }] });
   }
   const groups = [...merged.values()].sort((a, b) => compareDemand(demandOf(a), demandOf(b)));
   return { ask, members, groups, podCount: groups.reduce((sum, { count }) => sum + count, 0), units: null };
@@ -98,9 +102,10 @@ export function wholeUnitsOf({ groups }: SizedAsk, resource: string): number {
 
 /** The members as groups of one replica type each, those of the largest requests first. */
 export function groupsByRole({ ask, members }: Pick<SizedAsk, "ask" | "members">): readonly AskGroup[] {
-  const groups = ask.roles.flatMap(({ role, podClass: at }): readonly AskGroup[] => {
+  const groups = ask.roles.flatMap(({ role, podClass: at, topology: wish }): readonly AskGroup[] => {
     const [count, podClass] = [members[role] ?? 0, ask.podClasses[at]];
-    return count <= 0 || podClass === undefined ? [] : [{ podClass, role, count, roles: [{ role, count }] }];
+    if (count <= 0 || podClass === undefined) return [];
+    return [{ podClass, role, count, roles: [{ role, count }], ...(wish === undefined ? {} : { wish }) }];
   });
   return [...groups].sort((a, b) => compareDemand(demandOf(a), demandOf(b)));
 }

@@ -8,8 +8,9 @@ import type { FlavorLabels } from "../../job/flavor-labels.ts";
 import type { ChargedAllocation } from "../../quota/decide.ts";
 import type { ClusterState, LiveMembers } from "../capacity/cluster-state.ts";
 import type { FitClass } from "../capacity/fit-classes.ts";
-import type { FitGroup } from "../capacity/place-all.ts";
 import type { PlacedPod } from "../capacity/unseen-pods.ts";
+import type { AddedPods } from "../domains/place-added.ts";
+import type { Together, WishingGroup } from "../domains/place-gang.ts";
 import type { FlavorChoice } from "../model/flavors.ts";
 import type { MemberCounts } from "../model/gang.ts";
 import type { LimitedTenant } from "../model/limited-tenant.ts";
@@ -42,10 +43,10 @@ export function written<T extends GangRecord | GangClass | GangQueue>(record: T)
   return record as Written<T>;
 }
 
-/** The members that a running gang lacks, and their pods as classes. */
+/** The members that a running gang lacks, and their pods. */
 export type Shortfall = {
   readonly added: SizedAsk;
-  readonly groups: readonly FitGroup[];
+  readonly pods: AddedPods;
   /** The version of `Fleet.growthVersion` in which it cannot grow by all of them. */
   cannotIn: number;
 };
@@ -210,7 +211,10 @@ export type Request = WaitList & {
 };
 
 /** Pods of a request that are of one class in a cluster, and how many of them each replica type has. */
-export type TryGroup = FitGroup & Pick<AskGroup, "roles">;
+export type TryGroup = WishingGroup & Pick<AskGroup, "roles">;
+
+/** A flavor for which a cluster has no nodes, or a level that it does not have. */
+export type LackOfCluster = { readonly kind: "flavor" | "level"; readonly name: string };
 
 /** A request in one cluster. */
 export type CapacityTry = {
@@ -218,13 +222,15 @@ export type CapacityTry = {
   readonly cluster: ClusterState;
   /** The record of the cluster that it was made for. */
   readonly facts: ClusterFacts;
-  /** The first flavor that the cluster lacks. Null: it lacks none. */
-  readonly missingFlavor: string | null;
+  /** What the cluster lacks, so that it never takes the request as both are. Null: nothing. */
+  readonly lacks: LackOfCluster | null;
   readonly flavorLabels: FlavorLabels;
   /** Those of all flavors together: the nodes by which the fullest cluster is chosen. */
   readonly labels: NodeLabels;
   readonly labelsKey: string;
   readonly groups: readonly TryGroup[];
+  /** What is wished of all pods together. Null: nothing. */
+  readonly together: Together | null;
   /** The round in which it was refused last, and how many admissions that round had planned in the cluster then. */
   refusedIn: number;
   refusedAfter: number;

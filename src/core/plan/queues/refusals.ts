@@ -20,9 +20,11 @@ export type ClusterBlock = {
     | "Returning"
     | "NotSelected"
     | "NoSuchFlavor"
+    | "NoSuchLevel"
     | "Draining"
     | "TooLarge"
     | "NoCapacity"
+    | "DomainFull"
     | "CapacityUnknown";
   /** The flavors that were tried there, by resource. Empty: the cluster was refused before any was tried. */
   readonly choice: Readonly<Record<string, string>>;

@@ -81,7 +81,7 @@ export function waitsForItself({ refusal }: GangClass): boolean {
 /** True if each cluster that could take a gang still has objects of an older admission of it. */
 export function onlyDrains({ all }: ClusterBlocks): boolean {
   const reasons = all.map(({ reason }) => reason);
-  return reasons.includes("Draining") && !reasons.includes("NoCapacity");
+  return reasons.includes("Draining") && !reasons.includes("NoCapacity") && !reasons.includes("DomainFull");
 }
 
 /** True if a gang class is woken once there may be capacity for an option for which it has the quota. */

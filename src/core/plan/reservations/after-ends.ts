@@ -1,5 +1,6 @@
 import type { FitClass } from "../capacity/fit-classes.ts";
-import { type FitGroup, fitGroups } from "../capacity/place-all.ts";
+import type { FitGroup } from "../capacity/place-all.ts";
+import { fitGang } from "../domains/place-gang.ts";
 import type { AskingGang, FindVictims } from "../preempt/find-victims.ts";
 import type { Round } from "../preempt/round.ts";
 import type { CapacityTry, RunningAdmission } from "../queues/records.ts";
@@ -69,7 +70,7 @@ export class AfterEnds {
 
   /** True if quotas allow the request, and the cluster has capacity for it. */
   fits(): boolean {
-    return this.isAllowed() && fitGroups(this.#tried.cluster.free, this.#tried.groups);
+    return this.isAllowed() && fitGang(this.#tried.cluster.free, this.#tried);
   }
 
   isAllowed(): boolean {

@@ -177,7 +177,7 @@ export function namedTry(round: Round, gangClass: GangClass, gang: PlanGang): Ca
   if (found === undefined || found.block !== null || gangClass.excludedClusters.includes(nomination.cluster))
     return null;
   const tried = tryIn(request, found.cluster, found.facts);
-  return tried.missingFlavor === null ? tried : null;
+  return tried.lacks === null ? tried : null;
 }
 
 export function isFull({ running }: NomineeParts, { gangQueue, facts }: GangRecord): boolean {

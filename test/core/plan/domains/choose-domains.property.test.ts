@@ -30,7 +30,10 @@ const someWorld: fc.Arbitrary<World> = fc
   .map(({ depth, leaves, level, required, sizes, sliceLevels, times }) => {
     const byPath = new Map(leaves.map(({ path, fits }) => [path.slice(0, depth).join("/"), fits]));
     const slices = sizes.slice(0, depth).map((size) => ({ size, level: 0 }));
-    const levels = sliceLevels.filter((one) => one < depth).slice(0, slices.length).sort((a, b) => a - b);
+    const levels = sliceLevels
+      .filter((one) => one < depth)
+      .slice(0, slices.length)
+      .sort((a, b) => a - b);
     return {
       depth,
       leaves: [...byPath].sort().map(([path, fits]) => ({ path: path.split("/"), fits })),
@@ -46,7 +49,9 @@ const someWorld: fc.Arbitrary<World> = fc
 function treeOf({ leaves, depth }: World): DomainTree {
   const labels = Array.from({ length: depth }, (_, level) => `level-${level}`);
   const nodes = leaves.map(({ path }, at) => {
-    return node(`n${at}`, "h100", { labels: Object.fromEntries(labels.map((label, level) => [label, path[level] ?? ""])) });
+    return node(`n${at}`, "h100", {
+      labels: Object.fromEntries(labels.map((label, level) => [label, path[level] ?? ""])),
+    });
   });
   return new DomainTree(labels, nodes);
 }
@@ -85,7 +90,10 @@ function* ways(world: World, pods: readonly number[] = []): Generator<readonly n
 
 /** The finest level, from the wished one on to coarser ones, at which some way needs one domain. Null: none. */
 function finestTogether(world: World, all: readonly (readonly number[])[]): number | null {
-  for (let level = world.wish.level ?? -1; level >= 0; level--) {
+  const { level: wished, slices } = world.wish;
+  // A preference goes no finer than slices.
+  const from = wished === null ? -1 : Math.min(wished, slices[0]?.level ?? wished);
+  for (let level = from; level >= 0; level--) {
     if (all.some((pods) => domainsUsed(world, level, pods) === 1)) return level;
   }
   return null;
@@ -105,8 +113,14 @@ test("pods are placed if and only if there is a way, in the domain that they wis
       assert.equal(chosen !== null, possible.length > 0, JSON.stringify(chosen));
       if (chosen === null) return;
       const pods = world.leaves.map((_, at) => chosen.find(({ leaf }) => tree.slotsIn(leaf)[0] === at)?.pods ?? 0);
-      assert.equal(pods.reduce((sum, one) => sum + one, 0), world.count);
-      assert.ok(pods.every((one, at) => one <= (world.leaves[at]?.fits ?? 0)), `above what fits: ${pods}`);
+      assert.equal(
+        pods.reduce((sum, one) => sum + one, 0),
+        world.count,
+      );
+      assert.ok(
+        pods.every((one, at) => one <= (world.leaves[at]?.fits ?? 0)),
+        `above what fits: ${pods}`,
+      );
       assert.ok(isWhole(world, pods), `a slice is cut: ${pods}`);
       const together = finestTogether(world, all);
       // Pods that prefer a level are in one domain of the finest level at which that is possible.
@@ -116,7 +130,10 @@ test("pods are placed if and only if there is a way, in the domain that they wis
     }),
     { numRuns: 2_000 },
   );
-  assert.ok(Object.values(met).every((times) => times > 100), JSON.stringify(met));
+  assert.ok(
+    Object.values(met).every((times) => times > 100),
+    JSON.stringify(met),
+  );
 });
 
 test("leaves come in the order of their paths, so that consecutive members never return to a domain", () => {

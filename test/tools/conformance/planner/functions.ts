@@ -41,7 +41,7 @@ export function runPlanner(run: PlannerFunction, one: Case): readonly string[] {
   const found = run({ config: {}, ...one } as never, one.expected) as JsonObject;
   const counted = Object.entries(one.expected).filter(([name]) => !UNCOUNTED[one.fn ?? ""]?.includes(name));
   return counted.flatMap(([name, wanted]) => {
-    const [expected, actual] = [canonicalJson(withoutInside(wanted, one)), canonicalJson(found[name] ?? null)];
+    const [expected, actual] = [withoutInside(wanted as Json, one), found[name] ?? null].map(canonicalJson);
     return expected === actual ? [] : [`${name}: expected ${expected}, found ${actual}`];
   });
 }
@@ -51,6 +51,8 @@ function withoutInside(wanted: Json, { fn = "" }: Case): Json {
   const names = UNCOUNTED_INSIDE[fn];
   if (names === undefined || !Array.isArray(wanted)) return wanted;
   return wanted.map((part: Json) => {
-    return isJsonObject(part) ? Object.fromEntries(Object.entries(part).filter(([name]) => !names.includes(name))) : part;
+    return isJsonObject(part)
+      ? Object.fromEntries(Object.entries(part).filter(([name]) => !names.includes(name)))
+      : part;
   });
 }

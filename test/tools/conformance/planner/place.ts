@@ -52,14 +52,17 @@ export function runPlace({ input }: PlaceCase): object {
     const { mark, fits } = cluster.free;
     const podClass = { ...podClassOf(scheduling as JsonObject), requests: thousandths({ ...requests, pods: 1 }) };
     const fit = fits.of(podClass, { cpu: nodeLabels });
-    const wish = wishIn(topology, asked ?? {}) ?? { level: null, required: false, slices: [] };
-    if (!placeWished(cluster.free, { fit, count, wish })) return { podSets: [...placed, { name, fits: false }], fits: false };
+    const wish = wishIn(topology, asked ?? {});
+    if (!placeWished(cluster.free, { fit, count, wish }))
+      return { podSets: [...placed, { name, fits: false }], fits: false };
     const tree = cluster.free.domainsFor(fit)?.tree;
     const pods = Map.groupBy(cluster.free.placedAfter(mark), ({ slot }) => tree?.leafAt[slot] ?? -1);
-    const domains = [...pods].sort(([a], [b]) => a - b).map(([leaf, runs]) => {
-      const path = tree?.pathOf(leaf) ?? [];
-      return { values: byHost ? path.slice(-1) : path, count: runs.reduce((sum, run) => sum + run.pods, 0) };
-    });
+    const domains = [...pods]
+      .sort(([a], [b]) => a - b)
+      .map(([leaf, runs]) => {
+        const path = tree?.pathOf(leaf) ?? [];
+        return { values: byHost ? path.slice(-1) : path, count: runs.reduce((sum, run) => sum + run.pods, 0) };
+      });
     placed.push({ name, fits: true, levels: byHost ? levels.slice(-1) : levels, domains });
   }
   return { podSets: placed, fits: true };
