@@ -1,5 +1,6 @@
 import { recordedScopes } from "../../../src/adapters/store/ledger/sums.ts";
 import type { Job } from "../../../src/core/job/job.ts";
+import type { TopologyWish } from "../../../src/core/job/placement/topology-wish.ts";
 import type { ReplicaSpec } from "../../../src/core/job/spec.ts";
 import type { Admission } from "../../../src/core/job/status.ts";
 import type { Registry } from "../../../src/core/kinds/registry.ts";
@@ -26,9 +27,16 @@ export type JobParts = {
   readonly roles: Readonly<
     Record<
       string,
-      { readonly replicas: number; readonly gpus?: number; readonly cpu?: number; readonly pod?: JsonObject }
+      {
+        readonly replicas: number;
+        readonly gpus?: number;
+        readonly cpu?: number;
+        readonly pod?: JsonObject;
+        readonly topology?: TopologyWish;
+      }
     >
   >;
+  readonly topology?: TopologyWish;
   readonly gpuModels?: readonly string[];
   readonly clusters?: readonly string[];
   readonly clusterSelector?: Readonly<Record<string, string>>;
@@ -39,10 +47,11 @@ export type JobParts = {
 export function job(parts: JobParts): Job {
   const roles = Object.entries(parts.roles);
   const total = roles.reduce((sum, [, role]) => sum + role.replicas, 0);
-  const replicaSpecs = roles.map(([role, { replicas, gpus = 0, cpu = 0, pod = {} }]) => {
+  const replicaSpecs = roles.map(([role, { replicas, gpus = 0, cpu = 0, pod = {}, topology }]) => {
     const requests = { ...(gpus > 0 ? { "nvidia.com/gpu": gpus } : {}), ...(cpu > 0 ? { cpu } : {}) };
     const spec = { containers: [{ name: "main", image: "i", resources: { requests } }], ...pod };
-    return [role, { replicas, restartPolicy: "OnFailure", template: { spec } } satisfies ReplicaSpec] as const;
+    const wish = topology === undefined ? {} : { topology };
+    return [role, { replicas, restartPolicy: "OnFailure", template: { spec }, ...wish } satisfies ReplicaSpec] as const;
   });
   return {
     uid: `uid-${parts.name}`,
@@ -78,6 +87,7 @@ export function job(parts: JobParts): Job {
         clusters: parts.clusters ?? [],
         clusterSelector: parts.clusterSelector ?? {},
         gpuModels: parts.gpuModels ?? [],
+        ...(parts.topology === undefined ? {} : { topology: parts.topology }),
       },
     },
     status: {
