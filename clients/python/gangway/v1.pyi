@@ -3238,9 +3238,10 @@ class ClusterRefusal(Message):
     cluster: str
     reason: str
     """Cordoned, Unreachable, Unusable (it answers, and does not accept this service), NotSelected (by the job's
-    placement), NoSuchFlavor, Draining, TooLarge (more than the empty cluster can take), NoCapacity,
-    CapacityUnknown or Retired (a simulated cluster, and a real one is registered). In SimulateJobResponse also
-    the reason of a queue that could never admit the gang.
+    placement), NoSuchFlavor, NoSuchLevel (of the job's wish for topology), Draining, TooLarge (more than the
+    empty cluster, or any of its domains, can take), NoCapacity, DomainFull (all pods fit, but not as near each
+    other as they must be), CapacityUnknown or Retired (a simulated cluster, and a real one is registered). In
+    SimulateJobResponse also the reason of a queue that could never admit the gang.
     """
     message: str
     flavor: str
@@ -3254,6 +3255,11 @@ class ClusterRefusal(Message):
         """A pod that no node takes, for TooLarge and NoCapacity. Omitted: nodes are not what is in the way."""
     simulated: bool
     """True: the cluster is a simulated one."""
+    @property
+    def domain(self) -> DomainRefusal:
+        """What keeps the pods from being near each other, for DomainFull, and for TooLarge if they would fit
+        otherwise. Omitted: domains are not what is in the way.
+        """
     def __init__(
         self,
         *,
@@ -3265,6 +3271,31 @@ class ClusterRefusal(Message):
         have: int | None = ...,
         blocked_pod: BlockedPod | None = ...,
         simulated: bool | None = ...,
+        domain: DomainRefusal | None = ...,
+    ) -> None: ...
+
+class DomainRefusal(Message):
+    """How near the domains of a cluster come to what a gang wishes for."""
+    level: str
+    """The name of the level of which one domain must take all pods, or each slice."""
+    domain: str
+    """The values of the labels of the domain that takes most pods now, such as b1/r3. Empty: the wish is for
+    slices.
+    """
+    slice_size: int
+    """How many pods are in a slice. 0: all pods must be in one domain."""
+    fits: int
+    """How many of the pods fit there now; of slices, in all domains together."""
+    fits_empty: int
+    """The same for the domain that takes most of them when it is empty."""
+    def __init__(
+        self,
+        *,
+        level: str | None = ...,
+        domain: str | None = ...,
+        slice_size: int | None = ...,
+        fits: int | None = ...,
+        fits_empty: int | None = ...,
     ) -> None: ...
 
 class BlockedPod(Message):

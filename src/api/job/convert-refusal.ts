@@ -2,11 +2,12 @@ import type { MessageInitShape } from "@bufbuild/protobuf";
 import { obstacleName } from "../../core/plan/explain/blocked-messages.ts";
 import { keptForNominees } from "../../core/plan/explain/refuse.ts";
 import type { BlockedPod, PodObstacle } from "../../core/plan/model/blocked-pod.ts";
-import type { ClusterRefusal, QuotaRefusal } from "../../core/plan/model/plan-types.ts";
+import type { ClusterRefusal, DomainRefusal, QuotaRefusal } from "../../core/plan/model/plan-types.ts";
 import type { Scope } from "../../core/quota/counters.ts";
 import {
   type BlockedPodSchema,
   type ClusterRefusalSchema,
+  type DomainRefusalSchema,
   PodObstacle_Kind as Kind,
   type PodObstacleSchema,
   QuotaLevel,
@@ -22,7 +23,12 @@ type RecordedCluster = Omit<ClusterRefusal, "blocked"> & Partial<Pick<ClusterRef
 export function toProtoClusterRefusal(refusal: RecordedCluster): MessageInitShape<typeof ClusterRefusalSchema> {
   const { cluster, simulated = false, reason, message, flavor, need, have, blocked = null } = refusal;
   const pod = blocked === null ? {} : { blockedPod: toProtoBlockedPod(blocked) };
-  return { cluster, simulated, reason, message, flavor: flavor ?? "", need, have, ...pod };
+  const domain = refusal.domain === undefined ? {} : { domain: toProtoDomain(refusal.domain) };
+  return { cluster, simulated, reason, message, flavor: flavor ?? "", need, have, ...pod, ...domain };
+}
+
+function toProtoDomain({ domain, sliceSize, ...of }: DomainRefusal): MessageInitShape<typeof DomainRefusalSchema> {
+  return { ...of, domain: domain ?? "", sliceSize: sliceSize ?? 0 };
 }
 
 function toProtoBlockedPod(blocked: BlockedPod): MessageInitShape<typeof BlockedPodSchema> {

@@ -28,6 +28,8 @@ export type FleetSize = {
   readonly policies?: boolean | QueuePolicy;
   /** True: the nodes are in racks and blocks, which are levels of their clusters. Omitted: false. */
   readonly levels?: boolean;
+  /** True: a third of the asks need one rack for all pods. Omitted: false. */
+  readonly wishes?: boolean;
 };
 
 export const GPU = "nvidia.com/gpu";
@@ -95,7 +97,7 @@ export class Fleet {
   constructor(size: FleetSize) {
     this.random = seededRandom(7);
     this.#topology = size.levels ? LEVELS : [];
-    this.asks = Array.from({ length: size.asks }, (_, at) => ({ hash: `ask-${at}`, ask: this.#ask(at) }));
+    this.asks = Array.from({ length: size.asks }, (_, at) => ({ hash: `ask-${at}`, ask: this.#ask(at, size) }));
     this.queues = this.#makeQueues(size);
     this.clusterNames = Array.from({ length: size.clusters }, (_, at) => `cluster-${at}`);
     this.nodes = Array.from({ length: size.nodes }, (_, at) => this.#makeNode(at, size));
@@ -324,7 +326,7 @@ export class Fleet {
     });
   }
 
-  #ask(at: number): Ask {
+  #ask(at: number, { wishes = false }: FleetSize): Ask {
     const gpus = this.of([1, 1, 2, 4, 8]);
     const main = {
       [GPU]: gpus * 1000,
@@ -346,6 +348,7 @@ export class Fleet {
       roles,
       podClasses,
       placement: { clusters: [], clusterSelector: {}, gpuModels },
+      ...(wishes && at % 3 === 1 ? { topology: { required: "rack" } } : {}),
       elastic: false,
       service: false,
     };

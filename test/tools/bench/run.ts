@@ -109,6 +109,7 @@ waits for 240 s without progress ends with status 1.
              --waiting N --nodes N --clusters N --asks N --queues N  (default 100000, 10000, 8, 3000, 1000)
              --rounds N         how many rounds are measured (default 200)
              --levels           the nodes are in racks and blocks, which are levels of their clusters
+             --wishes           a third of the gangs need one rack for all their pods; needs --levels
              --postgres URL     the whole way instead, from a database of the bench's own on this server, in the
                                 planner's thread: its times, its memory, and blocks of the main event loop
              --policies         also the same with queues that have weights, share fairly, preempt and reclaim, and how
@@ -153,6 +154,7 @@ const { values, positionals } = parseArgs({
     rounds: { type: "string", default: "200" },
     policies: { type: "boolean", default: false },
     levels: { type: "boolean", default: false },
+    wishes: { type: "boolean", default: false },
     trace: { type: "string" },
     churn: { type: "boolean", default: false },
     racks: { type: "boolean", default: false },
@@ -182,7 +184,14 @@ const print = (line: string) => console.log(line);
 function planSize() {
   const { profile, waiting, nodes = "10000", clusters, asks, queues, rounds } = values;
   const fleet = { gangs: Number(waiting), nodes: Number(nodes), clusters: Number(clusters), asks: Number(asks) };
-  return { ...fleet, queues: Number(queues), rounds: Number(rounds), profile, levels: values.levels };
+  return {
+    ...fleet,
+    queues: Number(queues),
+    rounds: Number(rounds),
+    profile,
+    levels: values.levels,
+    wishes: values.wishes,
+  };
 }
 
 async function run(name: string | undefined): Promise<void> {

@@ -4,7 +4,7 @@ import type { ClusterState } from "../capacity/cluster-state.ts";
 import { findBlocked } from "../capacity/find-blocked.ts";
 import type { FreeCapacity } from "../capacity/free-capacity.ts";
 import { type FitGroup, type PlaceResult, placeAll } from "../capacity/place-all.ts";
-import { nearestDomain } from "../domains/nearest-domain.ts";
+import { type NearestDomain, nearestDomain } from "../domains/nearest-domain.ts";
 import { fitGang, type GangPods, wishesForDomains } from "../domains/place-gang.ts";
 import { apartMessage, apartPod } from "../fit/flavors-apart.ts";
 import type { Fleet } from "../fit/fleet.ts";
@@ -193,21 +193,23 @@ function domainRefusal(
   { free, empty }: ClusterState,
   asked: GangPods,
   { gang, cluster, need }: { readonly gang: string; readonly cluster: string; readonly need: number },
-): { readonly message: string; readonly have: number } | null {
+): Pick<ClusterRefusal, "message" | "have" | "domain"> | null {
   const isAlone = (of: FreeCapacity) => tryAll(of, asked.groups).all;
   if (fitGang(free, asked) || !isAlone(empty)) return null;
-  const tooLarge = !fitGang(empty, asked);
-  if (!tooLarge && !isAlone(free)) return null;
-  const best = nearestDomain(tooLarge ? empty : free, asked);
-  if (best === null) return null;
-  const { level, domain, takes, slice } = best;
-  const wish = slice === null ? `in one ${level}` : `in slices of ${slice}, each in one ${level}`;
-  const when = tooLarge ? "when empty" : "now";
-  const fits =
-    domain === null
-      ? `${takes} fit so ${when}`
-      : `the ${tooLarge ? "largest" : "emptiest"}, ${domain}, takes ${takes} ${when}`;
-  return { message: `needs ${gang} ${wish}; ${fits} on ${cluster}`, have: tooLarge ? 0 : Math.min(takes, need - 1) };
+  const isTooLarge = !fitGang(empty, asked);
+  if (!isTooLarge && !isAlone(free)) return null;
+  const [now, ever] = [nearestDomain(free, asked), nearestDomain(empty, asked)];
+  if (now === null || ever === null) return null;
+  const { level, domain, slice: sliceSize, takes: fits } = now;
+  const message = `needs ${gang} ${domainWords(isTooLarge ? ever : now, isTooLarge)} on ${cluster}`;
+  return { message, have: Math.min(fits, need - 1), domain: { level, domain, sliceSize, fits, fitsEmpty: ever.takes } };
+}
+
+/** `in one rack; the emptiest, b1/r3, takes 9 now`. */
+function domainWords({ level, domain, slice, takes }: NearestDomain, isTooLarge: boolean): string {
+  const when = isTooLarge ? "when empty" : "now";
+  if (slice !== null) return `in slices of ${slice}, each in one ${level}; ${takes} fit so ${when}`;
+  return `in one ${level}; the ${isTooLarge ? "largest" : "emptiest"}, ${domain}, takes ${takes} ${when}`;
 }
 
 /** By replica type: the flavor that each label comes from which is demanded of its pods. */

@@ -62,8 +62,8 @@ export type PlannedEviction = {
 export type ClusterRefusal = {
   readonly cluster: string;
   /**
-   * `Cordoned`, `Unreachable`, `NotSelected`, `NoSuchFlavor`, `NoSuchLevel`, `Draining`, `TooLarge` (does not fit the empty cluster),
-   * `NoCapacity`, `DomainFull` (all pods fit, but not as near each other as they must be), `CapacityUnknown`, `Retired`.
+   * `Cordoned`, `Unreachable`, `NotSelected`, `NoSuchFlavor`, `NoSuchLevel`, `Draining`, `TooLarge` (does not fit the
+   * empty cluster), `NoCapacity`, `DomainFull` (all pods fit, but not as near each other as they must be), `CapacityUnknown`, `Retired`.
    */
   readonly reason: string;
   readonly message: string;
@@ -75,6 +75,22 @@ export type ClusterRefusal = {
   readonly have: number;
   /** A pod that no node takes, for `TooLarge` and `NoCapacity`. Null: nodes are not what is in the way. */
   readonly blocked: BlockedPod | null;
+  /** What keeps pods that fit from being as near each other as they must be. Omitted: domains are not in the way. */
+  readonly domain?: DomainRefusal;
+};
+
+/** How near the domains of a cluster come to what a gang wishes for. */
+export type DomainRefusal = {
+  /** The name of the level of which one domain must take all pods, or each slice. */
+  readonly level: string;
+  /** The values of the labels of the domain that takes most pods now, `b1/r3`. Null: the wish is for slices. */
+  readonly domain: string | null;
+  /** Null: all pods must be in one domain. */
+  readonly sliceSize: number | null;
+  /** How many of the pods fit there now; of slices, in all domains together. */
+  readonly fits: number;
+  /** The same for the domain that takes most of them when it is empty. */
+  readonly fitsEmpty: number;
 };
 
 /** Why one quota, at one of its levels, cannot take the gang now. */
