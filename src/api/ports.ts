@@ -40,6 +40,7 @@ import type { KeptLogs } from "../core/job/failure-logs/kept-logs.ts";
 import type { Job } from "../core/job/job.ts";
 import type { PlannedNodes } from "../core/job/placement/pod-places.ts";
 import type { SilentClusters } from "../core/job/request/concerns.ts";
+import type { CountQuery, JobCounts } from "../core/job/request/count.ts";
 import type { WatchItem, WatchRequest } from "../core/job/request/event-log.ts";
 import type { JobPage, JobQuery, ShownJob } from "../core/job/request/list.ts";
 import type {
@@ -92,6 +93,12 @@ export type JobIntake = {
 export type JobReads = {
   readonly getJob: (job: JobName | { readonly uid: string }) => Promise<ShownJob | null>;
   readonly listJobs: (query: JobQuery) => Promise<JobPage | "badCursor">;
+  /** Counts the jobs that pass the filter in groups. */
+  readonly countJobs: (query: CountQuery) => Promise<JobCounts>;
+  /** The names of the queues below a queue. */
+  readonly queuesBelow: (queue: string) => Promise<readonly string[]>;
+  /** The uids of the jobs with pods on a node, as its cluster was last recorded. `cluster` empty: of any cluster. */
+  readonly jobsOnNode: (of: { readonly node: string; readonly cluster: string }) => Promise<readonly string[]>;
   /** As they were known a second ago at most. */
   readonly silentClusters: () => Promise<SilentClusters>;
   readonly listEvents: (query: EventQuery) => Promise<EventPage | "notFound" | "badCursor">;

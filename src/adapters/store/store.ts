@@ -57,12 +57,14 @@ import { takeLease } from "./fleet/leases.ts";
 import * as members from "./fleet/members.ts";
 import * as notes from "./fleet/step-notes.ts";
 import { changeJob, type DecideChange } from "./jobs/change-job.ts";
+import { countGroups } from "./jobs/count-groups.ts";
 import { countJobs } from "./jobs/count-jobs.ts";
 import { createJob, earlierRequest } from "./jobs/create-job.ts";
 import { createJobs } from "./jobs/create-jobs.ts";
 import { dueJobs } from "./jobs/due-jobs.ts";
 import { requestCancel, requestDelete } from "./jobs/end-job.ts";
 import * as failureLogs from "./jobs/failure-logs.ts";
+import { jobsOnNode, queuesBelow } from "./jobs/filter-facts.ts";
 import { findAlike } from "./jobs/find-alike.ts";
 import { jobGetter } from "./jobs/get-jobs.ts";
 import { listEvents } from "./jobs/list-events.ts";
@@ -288,6 +290,9 @@ function jobReads(db: Db, { clock }: StoreOptions) {
   return {
     getJob: (which: Parameters<typeof getJob>[0]) => getJob(which, clock.nowMs()),
     listJobs: (query: Parameters<typeof listJobs>[1]) => listJobs(db, query, clock.nowMs()),
+    countJobs: (query: Parameters<typeof countGroups>[1]) => countGroups(db, query, clock.nowMs()),
+    queuesBelow: (queue: string) => queuesBelow(db, queue),
+    jobsOnNode: (of: Parameters<typeof jobsOnNode>[1]) => jobsOnNode(db, of),
     silentClusters,
     listEvents: (query: Parameters<typeof listEvents>[1]) => listEvents(db, query),
     plannedNodes: (jobUid: string) => plannedNodes(db, jobUid),

@@ -1,4 +1,3 @@
-import type { JobFilter } from "../../core/job/request/filter.ts";
 import type {
   SentJob,
   SentReplicaSpec,
@@ -7,13 +6,11 @@ import type {
   SentSpec,
 } from "../../core/job/request/sent.ts";
 import type * as jobPb from "../../gen/gangway/v1/job_pb.ts";
-import type * as servicePb from "../../gen/gangway/v1/job_service_pb.ts";
 import type { JsonObject } from "../../runtime/json.ts";
 import { spanMs } from "../resource-manager/convert-quota.ts";
 import {
   cleanPodPolicyFromProto,
   partialPolicyFromProto,
-  phaseFromProto,
   restartPolicyFromProto,
   restartScopeFromProto,
 } from "./convert-enums.ts";
@@ -96,19 +93,6 @@ function sentSchedulingPolicy(policy: jobPb.SchedulingPolicy): SentSchedulingPol
     maxPreemptions: policy.maxPreemptions,
     partial: partialPolicyFromProto(policy.partial),
   });
-}
-
-/** Converts a filter. Here an empty namespace means all namespaces. */
-export function jobFilter(filter: servicePb.JobFilter | undefined): JobFilter {
-  return {
-    namespace: filter?.namespace ?? "",
-    names: filter?.names ?? [],
-    kinds: filter?.kinds ?? [],
-    phases: (filter?.phases ?? []).flatMap((phase) => phaseFromProto(phase) ?? []),
-    queue: filter?.queue ?? "",
-    cluster: filter?.cluster || null,
-    labels: filter?.labels ?? {},
-  };
 }
 
 type Loose<T> = { readonly [Key in keyof T]: T[Key] | undefined };
