@@ -8,6 +8,13 @@ import type {
   NewRoleOutcome,
   RoleRecord,
 } from "../core/access/binding.ts";
+import type {
+  BegunSession,
+  FinishedLogin,
+  OfferedLogins,
+  SessionTokens,
+  StartedLogin,
+} from "../core/access/console-session.ts";
 import type { AccessCopy } from "../core/access/decide.ts";
 import type { Identity } from "../core/access/identity.ts";
 import type { MadeRobot, NewRobot, RobotPage, RobotPageRequest, RobotToken } from "../core/access/robot.ts";
@@ -302,3 +309,16 @@ export type AccessAdmin = {
 };
 
 type NamedVersion = { readonly name: string; readonly version: number };
+
+/** Logins of browsers. */
+export type Logins = {
+  readonly offered: () => OfferedLogins;
+  /** Begins a session of a caller whose token was verified. `peer`: the other end of the call. */
+  readonly begin: (caller: Identity, tokens: SessionTokens, peer: string) => Promise<BegunSession>;
+  /** Sends a person to the issuer. `target`: the path to which the browser goes once the person has logged in. */
+  readonly start: (target: string) => Promise<StartedLogin>;
+  /** `search`: the query with which the browser came back. `cookie`: what it was given. Null: it has none. */
+  readonly finish: (search: string, cookie: string | null) => Promise<FinishedLogin>;
+  /** Ends the session of a secret, if there is one. */
+  readonly end: (secret: string, why: string) => Promise<void>;
+};

@@ -3,6 +3,7 @@
  * and shapes; the functions themselves have a file each.
  */
 
+import type { SessionRecord } from "../../core/access/console-session.ts";
 import type { RobotBounds } from "../../core/access/robot.ts";
 import type { AuditEntry, AuditNote } from "../../core/admin/audit.ts";
 import { NAMESPACES_MAX } from "../../core/admin/bounds.ts";
@@ -31,6 +32,7 @@ import * as capacity from "./admin/cluster-capacity.ts";
 import * as silence from "./admin/cluster-silence.ts";
 import { claimUid, setUid, type TellsUid, uidRefusal } from "./admin/cluster-uids.ts";
 import * as clusters from "./admin/clusters.ts";
+import * as sessions from "./admin/console-sessions.ts";
 import * as credentialKeys from "./admin/credential-keys.ts";
 import { recheckPlaced } from "./admin/forget-clusters.ts";
 import { type FreezeChange, freezeQueue } from "./admin/freezes.ts";
@@ -136,6 +138,7 @@ export function createStore(database: Db, options: StoreOptions) {
     members: memberStore(db),
     survey: surveyStore(db),
     robots: robotStore(db, options),
+    sessions: sessionStore(db),
     access: accessStore(db, options),
   };
 }
@@ -435,6 +438,18 @@ function robotStore(db: Db, { clock }: StoreOptions) {
     getRobot: (name: string) => robots.getRobot(db, name),
     revokeRobot: (name: string, nowMs: number) => robots.revokeRobot(db, name, { nowMs, auditMs: clock.nowMs() }),
     listRobots: (page: Parameters<typeof robots.listRobots>[1]) => robots.listRobots(db, page, clock.nowMs()),
+  };
+}
+
+function sessionStore(db: Db) {
+  type Renewed = Parameters<typeof sessions.renewSession>[1];
+  return {
+    make: (session: SessionRecord, nowMs: number) => sessions.makeSession(db, session, nowMs),
+    find: (idHash: string, nowMs: number) => sessions.findSession(db, idHash, nowMs),
+    delete: (idHash: string) => sessions.deleteSession(db, idHash),
+    deleteExpired: (nowMs: number) => sessions.deleteExpiredSessions(db, nowMs),
+    claimDue: (times: { readonly nowMs: number; readonly againAtMs: number }) => sessions.claimDueSessions(db, times),
+    renew: (renewed: Renewed, claimedUntilMs: number) => sessions.renewSession(db, renewed, claimedUntilMs),
   };
 }
 

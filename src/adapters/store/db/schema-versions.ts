@@ -77,6 +77,7 @@ export const SCHEMA_VERSIONS: SchemaVersions = [
     "0045_cluster-adoption",
     "0046_training-runtimes",
     "0047_job-filters",
+    "0048_console-sessions",
   ],
 ];
 
