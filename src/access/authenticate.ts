@@ -38,7 +38,7 @@ export function createAuthenticate(
   const nobody: Authentication = hasMethod(settings)
     ? refusal("the call shows no credentials")
     : { kind: "identity", identity: ANONYMOUS };
-  const checked = new CheckedTokens(clock);
+  const checked = new CheckedTokens<Authentication>({ clock, max: TOKENS_MAX, isGood });
   const verify = async (bearer: Verified): Promise<Authentication> => {
     switch (bearer.kind) {
       case "oidc":
@@ -58,7 +58,7 @@ export function createAuthenticate(
   };
   const judge = ({ authorization, certificate }: Credentials): Soon<Authentication> => {
     const known = checked.find(authorization);
-    if (known !== null) return known;
+    if (known !== undefined) return known;
     const bearer = readBearer(authorization, settings);
     if (bearer.kind === "refused") return refusal(bearer.why);
     if (bearer.kind !== "none") return checked.check(authorization, KEPT_MS[bearer.kind], () => verify(bearer));
@@ -74,6 +74,13 @@ export function createAuthenticate(
     return refusal(method === "certificate" ? "the client's certificate has expired" : "the token has expired");
   };
   return (credentials) => whenThere(judge(credentials), unexpired);
+}
+
+/** Each holds some hundred bytes. */
+const TOKENS_MAX = 10_000;
+
+function isGood(answer: Authentication): boolean {
+  return answer.kind === "identity";
 }
 
 type Verified = Exclude<Bearer, { kind: "none" | "refused" }>;

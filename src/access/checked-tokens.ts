@@ -1,63 +1,68 @@
 import { hash } from "node:crypto";
-import type { Authentication } from "../core/access/identity.ts";
 import type { Clock } from "../runtime/clock.ts";
 import type { Soon } from "../runtime/soon.ts";
 
-/** Each holds some hundred bytes. */
-const TOKENS_MAX = 10_000;
+type Kept<Answer> = { answer: Soon<Answer>; readonly untilMs: number };
 
-type Kept = { answer: Soon<Authentication>; readonly untilMs: number };
+type CheckedOptions<Answer> = {
+  readonly clock: Pick<Clock, "monotonicMs">;
+  /** How many answers are remembered. */
+  readonly max: number;
+  /** Answers for others are not remembered: they would push out good ones. */
+  readonly isGood: (answer: Answer) => boolean;
+};
 
 /**
- * Remembers headers whose token was verified, so that a caller's token is neither read nor verified again for each
- * call. A token that expires meanwhile is refused by whoever looks at the identity's expiry. Refused tokens are not
- * remembered: they would push out good ones.
+ * Remembers answers about secrets that were shown, such as headers with a token that was verified, so that a caller's
+ * secret is not judged again for each call. Whoever gets an answer looks whether it has expired meanwhile.
  */
-export class CheckedTokens {
-  readonly #kept = new Map<string, Kept>();
-  readonly #clock: Pick<Clock, "monotonicMs">;
+export class CheckedTokens<Answer> {
+  readonly #kept = new Map<string, Kept<Answer>>();
+  readonly #options: CheckedOptions<Answer>;
 
-  constructor(clock: Pick<Clock, "monotonicMs">) {
-    this.#clock = clock;
+  constructor(options: CheckedOptions<Answer>) {
+    this.#options = options;
   }
 
-  /** The answer that these headers got before. Null: it is not remembered. */
-  find(authorization: readonly string[]): Soon<Authentication> | null {
-    if (authorization.length === 0) return null;
-    const kept = this.#kept.get(keyOf(authorization));
-    return kept !== undefined && kept.untilMs > this.#clock.monotonicMs() ? kept.answer : null;
+  /** The answer that these secrets got before. Undefined: it is not remembered. */
+  find(shown: readonly string[]): Soon<Answer> | undefined {
+    if (shown.length === 0) return undefined;
+    const kept = this.#kept.get(keyOf(shown));
+    return kept !== undefined && kept.untilMs > this.#options.clock.monotonicMs() ? kept.answer : undefined;
   }
 
-  /** Verifies the token of a header. One that is withdrawn then is taken for at most `keptMs`. */
-  check(
-    authorization: readonly string[],
-    keptMs: number,
-    verify: () => Promise<Authentication>,
-  ): Promise<Authentication> {
-    const key = keyOf(authorization);
-    const answer = verify();
-    const kept: Kept = { answer, untilMs: this.#clock.monotonicMs() + keptMs };
+  /** Judges secrets. One that is withdrawn then is taken for at most `keptMs`. */
+  check(shown: readonly string[], keptMs: number, judge: () => Promise<Answer>): Promise<Answer> {
+    const { clock, isGood } = this.#options;
+    const key = keyOf(shown);
+    const answer = judge();
+    const kept: Kept<Answer> = { answer, untilMs: clock.monotonicMs() + keptMs };
     this.#keep(key, kept);
     const forget = () => {
       if (this.#kept.get(key) === kept) this.#kept.delete(key);
     };
     answer.then((known) => {
       kept.answer = known;
-      if (known.kind === "refused") forget();
+      if (!isGood(known)) forget();
     }, forget);
     return answer;
   }
 
-  /** Forgets the token that was kept first once there are too many. */
-  #keep(key: string, kept: Kept): void {
+  /** These secrets are judged again when they are shown next. */
+  forget(shown: readonly string[]): void {
+    this.#kept.delete(keyOf(shown));
+  }
+
+  /** Forgets the answer that was kept first once there are too many. */
+  #keep(key: string, kept: Kept<Answer>): void {
     this.#kept.delete(key);
     const [oldest] = this.#kept.keys();
-    if (this.#kept.size >= TOKENS_MAX && oldest !== undefined) this.#kept.delete(oldest);
+    if (this.#kept.size >= this.#options.max && oldest !== undefined) this.#kept.delete(oldest);
     this.#kept.set(key, kept);
   }
 }
 
-/** Tokens themselves are not kept. No header has a line break. */
-function keyOf(authorization: readonly string[]): string {
-  return hash("sha256", authorization.join("\n"), "base64");
+/** Secrets themselves are not kept. None has a line break. */
+function keyOf(shown: readonly string[]): string {
+  return hash("sha256", shown.join("\n"), "base64");
 }

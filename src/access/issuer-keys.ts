@@ -1,9 +1,10 @@
 /** The keys with which an issuer signs tokens: found by discovery, kept, and used on while the issuer is away. */
 import { createLocalJWKSet, errors, type JWTVerifyGetKey } from "jose";
-import { Agent, fetch } from "undici";
+import { type Agent, fetch } from "undici";
 import type { Clock } from "../runtime/clock.ts";
 import { isJsonObject, type Json, stringAt } from "../runtime/json.ts";
 import { IssuerUnavailableError } from "../runtime/unavailable-error.ts";
+import { followAgent, ISSUER_TIMEOUT_MS } from "./issuer-agent.ts";
 
 /** Document and keys are read again this often: a key that an issuer has withdrawn is taken at most so long. */
 const REFRESH_MS = 600_000;
@@ -13,8 +14,6 @@ const COOL_DOWN_MS = 30_000;
 const AWAY_COOL_DOWN_MS = 5_000;
 /** Keys that could not be read again for this long are used no more. */
 const LIMIT_MS = 86_400_000;
-const TIMEOUT_MS = 5_000;
-const ANSWER_BYTES_MAX = 1024 * 1024;
 
 export type KeysOptions = {
   readonly issuer: string;
@@ -101,28 +100,13 @@ export function issuerKeys(options: KeysOptions): IssuerKeys {
 type JwkSet = Parameters<typeof createLocalJWKSet>[0];
 type Get = (url: string) => Promise<Json>;
 
-/** Connects with the authorities as their file has them now: it may be replaced while the service runs. */
-function followAgent(ca: KeysOptions["ca"]): () => Promise<Agent> {
-  let agent: Agent | null = null;
-  let seen: string | null = null;
-  return async () => {
-    const now = ca === null ? null : await ca();
-    if (agent !== null && now === seen) return agent;
-    void agent?.close();
-    seen = now;
-    agent = new Agent({
-      maxResponseSize: ANSWER_BYTES_MAX,
-      connect: now === null ? {} : { ca: now },
-      headersTimeout: TIMEOUT_MS,
-      bodyTimeout: TIMEOUT_MS,
-    });
-    return agent;
-  };
-}
-
 function getter(dispatcher: Agent): Get {
   return async (url) => {
-    const response = await fetch(url, { dispatcher, signal: AbortSignal.timeout(TIMEOUT_MS), redirect: "error" });
+    const response = await fetch(url, {
+      dispatcher,
+      signal: AbortSignal.timeout(ISSUER_TIMEOUT_MS),
+      redirect: "error",
+    });
     if (response.status === 200) return (await response.json()) as Json;
     await response.body?.cancel();
     throw new Error(`${url} answered with status ${response.status}`);

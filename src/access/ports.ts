@@ -9,6 +9,7 @@ import type {
   NewRoleOutcome,
   RoleRecord,
 } from "../core/access/binding.ts";
+import type { NewSessionOutcome, SessionRecord } from "../core/access/console-session.ts";
 import type {
   NewRobot,
   RobotBounds,
@@ -29,6 +30,21 @@ export type RobotStore = {
   readonly revokeRobot: (name: string, nowMs: number) => Promise<RobotToken | null>;
   readonly getRobot: (name: string) => Promise<RobotToken | null>;
   readonly listRobots: (page: RobotPageRequest) => Promise<RobotPage | "badCursor">;
+};
+
+export type SessionStore = {
+  readonly make: (session: SessionRecord, nowMs: number) => Promise<NewSessionOutcome>;
+  readonly find: (idHash: string, nowMs: number) => Promise<SessionRecord | null>;
+  /** Null: there was none. */
+  readonly delete: (idHash: string) => Promise<SessionRecord | null>;
+  readonly deleteExpired: (nowMs: number) => Promise<void>;
+  /** Sessions that are due to be renewed. No other process gets them before `againAtMs`. */
+  readonly claimDue: (times: {
+    readonly nowMs: number;
+    readonly againAtMs: number;
+  }) => Promise<readonly SessionRecord[]>;
+  /** Keeps renewed tokens, unless another process has claimed the session since. */
+  readonly renew: (renewed: Omit<SessionRecord, "subject">, claimedUntilMs: number) => Promise<void>;
 };
 
 export type AccessStore = {

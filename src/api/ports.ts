@@ -8,6 +8,13 @@ import type {
   NewRoleOutcome,
   RoleRecord,
 } from "../core/access/binding.ts";
+import type {
+  BegunSession,
+  FinishedLogin,
+  OfferedLogins,
+  SessionTokens,
+  StartedLogin,
+} from "../core/access/console-session.ts";
 import type { AccessCopy } from "../core/access/decide.ts";
 import type { Identity } from "../core/access/identity.ts";
 import type { MadeRobot, NewRobot, RobotPage, RobotPageRequest, RobotToken } from "../core/access/robot.ts";
@@ -40,6 +47,7 @@ import type { KeptLogs } from "../core/job/failure-logs/kept-logs.ts";
 import type { Job } from "../core/job/job.ts";
 import type { PlannedNodes } from "../core/job/placement/pod-places.ts";
 import type { SilentClusters } from "../core/job/request/concerns.ts";
+import type { CountQuery, JobCounts } from "../core/job/request/count.ts";
 import type { WatchItem, WatchRequest } from "../core/job/request/event-log.ts";
 import type { JobPage, JobQuery, ShownJob } from "../core/job/request/list.ts";
 import type {
@@ -92,6 +100,12 @@ export type JobIntake = {
 export type JobReads = {
   readonly getJob: (job: JobName | { readonly uid: string }) => Promise<ShownJob | null>;
   readonly listJobs: (query: JobQuery) => Promise<JobPage | "badCursor">;
+  /** Counts the jobs that pass the filter in groups. */
+  readonly countJobs: (query: CountQuery) => Promise<JobCounts>;
+  /** The names of the queues below a queue. */
+  readonly queuesBelow: (queue: string) => Promise<readonly string[]>;
+  /** The uids of the jobs with pods on a node, as its cluster was last recorded. `cluster` empty: of any cluster. */
+  readonly jobsOnNode: (of: { readonly node: string; readonly cluster: string }) => Promise<readonly string[]>;
   /** As they were known a second ago at most. */
   readonly silentClusters: () => Promise<SilentClusters>;
   readonly listEvents: (query: EventQuery) => Promise<EventPage | "notFound" | "badCursor">;
@@ -295,3 +309,16 @@ export type AccessAdmin = {
 };
 
 type NamedVersion = { readonly name: string; readonly version: number };
+
+/** Logins of browsers. */
+export type Logins = {
+  readonly offered: () => OfferedLogins;
+  /** Begins a session of a caller whose token was verified. `peer`: the other end of the call. */
+  readonly begin: (caller: Identity, tokens: SessionTokens, peer: string) => Promise<BegunSession>;
+  /** Sends a person to the issuer. `target`: the path to which the browser goes once the person has logged in. */
+  readonly start: (target: string) => Promise<StartedLogin>;
+  /** `search`: the query with which the browser came back. `cookie`: what it was given. Null: it has none. */
+  readonly finish: (search: string, cookie: string | null) => Promise<FinishedLogin>;
+  /** Ends the session of a secret, if there is one. */
+  readonly end: (secret: string, why: string) => Promise<void>;
+};

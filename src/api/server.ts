@@ -50,6 +50,7 @@ import type {
   JobPods,
   JobReads,
   JobWatch,
+  Logins,
   PriorityClasses,
   Robots,
   SimulateJob,
@@ -107,6 +108,8 @@ export type ApiPorts = {
   readonly authorization: Authorization | null;
   readonly access: AccessAdmin;
   readonly robots: Robots;
+  /** Logins of browsers. Null: the service asks nobody for credentials. Omitted: null. */
+  readonly logins?: Logins | null;
   /** Called for each call that is answered with UNAUTHENTICATED. */
   readonly callRefused?: (method: string) => void;
   /** Called for each request of a browser that is turned away before its caller is known. */
@@ -178,8 +181,8 @@ export async function startApi(ports: ApiPorts, options: ApiOptions): Promise<Ap
   const stopping = new AbortController();
   const cuts: CallCuts = new Set();
   const { health, served } = addServices(server, ports, { stopping: stopping.signal, cuts });
-  const { onInternalError, clock, requestTurnedAway: onTurnedAway = () => {} } = ports;
-  const webPorts = { served, entering, clock, onInternalError, onTurnedAway };
+  const { onInternalError, clock, logins = null, requestTurnedAway: onTurnedAway = () => {} } = ports;
+  const webPorts = { served, entering, clock, logins, onInternalError, onTurnedAway };
   const { web, shown } = await openWeb(webPorts, { ...options, bounds, bytesMax: RECEIVE_BYTES_MAX });
   const bound = await bind(server, formatAddress({ host, port }), tls).catch(async (error: unknown) => {
     await web?.close();

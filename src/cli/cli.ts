@@ -32,6 +32,7 @@ const COMMAND_GROUPS: Readonly<Record<string, Readonly<Record<string, LoadComman
   },
   "See jobs:": {
     "get list ls": async () => (await import("./commands/get.ts")).registerGetAndList,
+    count: async () => (await import("./commands/count.ts")).registerCount,
     watch: async () => (await import("./commands/watch.ts")).registerWatch,
     wait: async () => (await import("./commands/wait.ts")).registerWait,
     "explain describe": async () => (await import("./commands/explain.ts")).registerExplain,

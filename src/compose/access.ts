@@ -41,7 +41,7 @@ export async function connectAuthentication(
   config: Pick<Config, "tls" | "authentication" | "authenticationFile">,
   ports: AccessPorts,
   parts: AsyncDisposableStack,
-): Promise<Authenticate> {
+): Promise<FollowedAuthentication> {
   const keys = new Map<string, KnownIssuer>();
   const connect = async (settings: AuthenticationSettings): Promise<Authenticate> => {
     const { issuers, kubernetes } = settings;
@@ -67,8 +67,14 @@ export async function connectAuthentication(
   });
   runLoops(parts, following.run);
   await ports.audit(file, following);
-  return (credentials) => current(credentials);
+  return { authenticate: (credentials) => current(credentials), settings: following.now };
 }
+
+export type FollowedAuthentication = {
+  readonly authenticate: Authenticate;
+  /** The settings that count now. */
+  readonly settings: () => AuthenticationSettings;
+};
 
 /** Whether callers are judged is decided at the start: without authentication, every caller may do everything. */
 function withMethods(

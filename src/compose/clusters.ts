@@ -160,7 +160,7 @@ export async function followClusters(base: Base, options: FollowOptions) {
     hosts,
     simulated,
   });
-  return { clusters: registry.clusters, admin };
+  return { clusters: registry.clusters, admin, keys: keys.now };
 }
 
 export type FollowedClusters = Awaited<ReturnType<typeof followClusters>>;

@@ -18,13 +18,14 @@ import { connectCallLimits } from "./call-limits.ts";
 import type { FollowedClusters } from "./clusters.ts";
 import { sayInsecure } from "./insecure.ts";
 import { startQuestions } from "./questions.ts";
+import { connectSessions } from "./sessions.ts";
 import { auditSettings } from "./settings-audit.ts";
 import type { Quota } from "./tokens.ts";
 
 /** Starts intake, watch with its sequencer, and the server in front of them. */
 export async function startServer(
   base: Base,
-  { clusters, admin }: FollowedClusters,
+  { clusters, admin, keys }: FollowedClusters,
   quota: Quota,
   options: {
     readonly listen: string | null;
@@ -56,6 +57,21 @@ export async function startServer(
   const intakePorts = { ...wakes, namespaceRules, podConfig: podConfig.now, ...instrumentation.intakePorts };
   const intake = createIntake({ clock, kinds, store: store.intake, randomBytes: random, ...intakePorts });
   const robots = connectRobots(base);
+  // Credentials name times of the clock on the wall, which their issuers and this machine share.
+  const wallClock = systemClock();
+  const authentication = await connectAuthentication(
+    config,
+    {
+      clock: wallClock,
+      telemetry,
+      verifyRobot: robots.verify,
+      audit: (file, followed) => auditSettings(base, "GANGWAY_AUTHENTICATION_FILE", file, followed),
+    },
+    parts,
+  );
+  const { authenticate, logins } = options.authenticates
+    ? connectSessions(base, authentication, { clock: wallClock, keys })
+    : { ...authentication, logins: null };
   const api = await startApi(
     {
       kinds,
@@ -75,17 +91,8 @@ export async function startServer(
       wakePlanner: tell.planner,
       robots,
       ...(await connectAuthorization(base, config)),
-      authenticate: await connectAuthentication(
-        config,
-        {
-          // Credentials name times of the clock on the wall, which their issuers and this machine share.
-          clock: systemClock(),
-          telemetry,
-          verifyRobot: robots.verify,
-          audit: (file, followed) => auditSettings(base, "GANGWAY_AUTHENTICATION_FILE", file, followed),
-        },
-        parts,
-      ),
+      authenticate,
+      logins,
       limits: await connectCallLimits(base, config),
       requestBeyondLimit: telemetry.requestBeyondLimit,
       requestTurnedAway: (reason) => telemetry.requestTurnedAway({ reason }),

@@ -82,8 +82,8 @@ export const VARIABLES = {
   },
   GANGWAY_AUTHENTICATION_FILE: {
     meaning:
-      "The YAML file that names the issuers whose tokens the service takes, and how callers are named. " +
-      "Read again within seconds when it changes.",
+      "The YAML file that names the issuers whose tokens the service takes, how callers are named, and where " +
+      "browsers log in. Read again within seconds when it changes.",
   },
   GANGWAY_ACCESS_FILE: {
     meaning:
@@ -144,7 +144,9 @@ export const VARIABLES = {
   GANGWAY_HTTP_LISTEN: { meaning: "The HOST:PORT at which `/livez` and `/readyz` are served." },
   GANGWAY_METRICS_LISTEN: { meaning: "The HOST:PORT at which `/metrics` is served for Prometheus." },
   GANGWAY_CREDENTIALS_KEY: {
-    meaning: "The key that encrypts the credentials of registered clusters in the database: 32 bytes in base64.",
+    meaning:
+      "The key that encrypts the credentials of registered clusters and the tokens of browsers' sessions in the " +
+      "database: 32 bytes in base64.",
   },
   GANGWAY_CREDENTIALS_KEYS_FILE: {
     meaning:

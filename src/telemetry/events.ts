@@ -51,6 +51,10 @@ export type Telemetry = ClockEvents & {
   readonly callRefused: (facts: { readonly method: string }) => void;
   /** Requests, or items of one, passed a declared limit. They were refused before they were decoded. */
   readonly requestBeyondLimit: (facts: { readonly method: string; readonly count: number }) => void;
+  /** A browser logged in. `peer`: from where. */
+  readonly sessionBegun: (facts: { readonly subject: string; readonly method: string; readonly peer: string }) => void;
+  /** The login of a browser is over before its time. */
+  readonly sessionEnded: (facts: { readonly subject: string; readonly why: string }) => void;
   /** A request of a browser was turned away before its caller was known. */
   readonly requestTurnedAway: (facts: { readonly reason: string }) => void;
   /** A caller that is known lacks a permission, or may not see what the call is about. */
@@ -258,6 +262,8 @@ function telemetryOn(log: Logger, measuring: Meter | null): Telemetry {
     limitsFileRead: (facts) => log.info(facts, "limits of callers read again"),
     credentialKeysRead: (facts) => log.info(facts, "keys of credentials read again"),
     credentialKeyMissing: (facts) => log.error(facts, "key of credentials missing: put it back into the file"),
+    sessionBegun: (facts) => log.info(facts, "browser logged in"),
+    sessionEnded: (facts) => log.info(facts, "session of a browser ended"),
     audited: (audit) => log.info({ audit }, "audited"),
     servedInsecurely: (facts) => log.warn(facts, "serving without protection, because of --insecure"),
     loopFailed,

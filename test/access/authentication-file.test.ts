@@ -45,7 +45,7 @@ test("issuers are added and removed while the service runs, and a wrong file cha
   };
   const ports = { clock, telemetry, audit: async () => {}, verifyRobot: memoryRobots().verify };
   const config = readConfig("/", { GANGWAY_AUTHENTICATION_FILE: file });
-  const authenticate = await connectAuthentication(config, ports, parts);
+  const { authenticate } = await connectAuthentication(config, ports, parts);
   const answer = async (issuer: TestIssuer) =>
     (await authenticate({ authorization: [`Bearer ${await issuer.sign()}`], certificate: null })).kind;
   const becomes = (issuer: TestIssuer, kind: string) =>
@@ -97,7 +97,7 @@ test("an issuer is trusted by the authority of its caFile, and by no other", { s
     const named = { issuer: issuer.url, audiences: ["gangway"], ...(caFile === null ? {} : { caFile }) };
     writeFileSync(file, JSON.stringify({ issuers: [named] }));
     const config = readConfig("/", { GANGWAY_AUTHENTICATION_FILE: file });
-    const authenticate = await connectAuthentication(config, ports, parts);
+    const { authenticate } = await connectAuthentication(config, ports, parts);
     const shown = { authorization: [`Bearer ${await issuer.sign()}`], certificate: null };
     try {
       return (await authenticate(shown)).kind;

@@ -67,7 +67,7 @@ for (const alg of ["RS256", "ES256", "EdDSA"]) {
     const parts = new AsyncDisposableStack();
     t.after(() => parts.disposeAsync());
     const ports = { clock: systemClock(), telemetry, audit: async () => {}, verifyRobot: memoryRobots().verify };
-    const authenticate = await connectAuthentication(config, ports, parts);
+    const { authenticate } = await connectAuthentication(config, ports, parts);
     const answer = await authenticate({ authorization: [`Bearer ${await token()}`], certificate: null });
     assert.equal(
       answer.kind === "identity" && answer.identity.subject,

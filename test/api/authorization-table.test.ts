@@ -122,6 +122,7 @@ const EXPECTED: Readonly<Record<string, Expected | readonly Expected[] | "open" 
   "JobService/SimulateJob": submit,
   "JobService/GetJob": job("jobs.get"),
   "JobService/ListJobs": list("jobs.get"),
+  "JobService/CountJobs": list("jobs.get"),
   "JobService/WatchJobs": list("jobs.get"),
   "JobService/ExplainJob": job("jobs.get"),
   "JobService/ListJobEvents": job("jobs.get"),

@@ -13,6 +13,7 @@ import { type Job, liveAdmission } from "../../src/core/job/job.ts";
 import type { PlannedNodes } from "../../src/core/job/placement/pod-places.ts";
 import type { Silence } from "../../src/core/job/request/concerns.ts";
 import { type JobFilter, matchesFilter } from "../../src/core/job/request/filter.ts";
+import { waitsSinceMs } from "../../src/core/job/request/list.ts";
 import type { CreateOutcome, EndOutcome, NewJob } from "../../src/core/job/request/requests.ts";
 import type { SentJob } from "../../src/core/job/request/sent.ts";
 import { isTerminal } from "../../src/core/job/status.ts";
@@ -27,6 +28,7 @@ import { treeProblem } from "../../src/core/quota/check-tree.ts";
 import type { IntakeStore } from "../../src/intake/ports.ts";
 import { canonicalJson } from "../../src/runtime/json.ts";
 import { planGang } from "../core/plan/plan-world.ts";
+import { countByHand } from "../support/count-by-hand.ts";
 import { listMemoryNodes } from "../support/memory-nodes.ts";
 import { memoryRuntimes } from "./memory-runtimes.ts";
 
@@ -258,6 +260,8 @@ export class MemoryStore {
       const jobs = this.#matching(filter).sort((a, b) => {
         if (order === "name") return a.name < b.name ? -1 : 1;
         if (order === "priority desc") return b.spec.priority - a.spec.priority;
+        if (order === "complete_time desc") return (b.status.completionTimeMs ?? 0) - (a.status.completionTimeMs ?? 0);
+        if (order === "wait_since") return waitsSinceMs(a) - waitsSinceMs(b);
         return order === "create_time" ? a.createTimeMs - b.createTimeMs : b.createTimeMs - a.createTimeMs;
       });
       const from = Number(after ?? 0);
@@ -266,6 +270,20 @@ export class MemoryStore {
       const listed = page.map((job, at) => ({ ...this.#shown(job), cursor: String(from + at + 1) }));
       return { jobs: listed, next, total: jobs.length };
     },
+    countJobs: async (query) =>
+      countByHand(
+        [...this.jobs.values()].map(({ job }) => ({ job, tokens: [] })),
+        query,
+        Date.now(),
+      ),
+    queuesBelow: async (queue) =>
+      [...this.queues.values()].map(({ name }) => name).filter((name) => isBelow(this.queues, { name, above: queue })),
+    jobsOnNode: async ({ node, cluster }) =>
+      [...this.nodeEntries].flatMap(([name, entries]) => {
+        const isAsked = cluster === "" || cluster === name;
+        const found = entries.find((entry) => isAsked && entry.kind === "node" && entry.name === node);
+        return found?.kind === "node" ? found.members.map(({ jobUid }) => jobUid) : [];
+      }),
     listEvents: async ({ namespace, name, pageSize, after }) => {
       if (after !== null && !/^\d+$/.test(after)) return "badCursor";
       const uids = this.#uids.get(`${namespace}/${name}`);
@@ -483,6 +501,14 @@ export class MemoryStore {
 }
 
 const ANY: JobFilter = { namespace: "", names: [], kinds: [], phases: [], queue: "", cluster: null, labels: {} };
+
+function isBelow(
+  queues: ReadonlyMap<string, QueueRecord>,
+  { name, above }: { readonly name: string; readonly above: string },
+): boolean {
+  const parent = queues.get(name)?.parent ?? null;
+  return parent !== null && (parent === above || isBelow(queues, { name: parent, above }));
+}
 
 function keep<T extends { readonly name: string }>(map: Map<string, T>, record: T): ChangeOutcome<T> {
   map.set(record.name, record);

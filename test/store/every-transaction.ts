@@ -363,6 +363,17 @@ export async function everyTransaction(db: Db, random: () => number): Promise<Re
       await store.admin.setTenantLimits({ tenant, limits: { ...NO_TENANT_LIMITS, ...limits } }, "ann");
       await store.admin.listTenants();
     },
+    sessions: async () => {
+      const idHash = createHash("sha256").update(randomUUID()).digest("hex");
+      const others = await db.query<{ readonly id_hash: string }>("select id_hash from console_sessions");
+      const session = { idHash, subject: pick(["ann", "bob"]), tokens: {}, expiresAtMs: NOW + 500, renewAtMs: NOW };
+      if (others.length > 3) await store.sessions.delete(pick(others).id_hash);
+      await store.sessions.make(session, NOW);
+      const againAtMs = NOW + 100;
+      for (const { idHash: due } of await store.sessions.claimDue({ nowMs: NOW, againAtMs }))
+        await store.sessions.renew({ ...session, idHash: due, renewAtMs: NOW }, againAtMs);
+      await store.sessions.deleteExpired(NOW + pick([0, 500]));
+    },
     robots: async () => {
       const name = pick(["r1", "r2"]);
       const scope = pick([

@@ -1,6 +1,6 @@
 /** The part of the package that the tests use; it brings no types of its own. */
 declare module "oidc-provider" {
-  import type { RequestListener } from "node:http";
+  import type { IncomingMessage, RequestListener, ServerResponse } from "node:http";
 
   type GrantedCode = {
     accountId: string;
@@ -13,6 +13,8 @@ declare module "oidc-provider" {
   export class Provider {
     constructor(issuer: string, configuration: object);
     callback(): RequestListener;
+    /** Answers with a redirect that goes on with the login. */
+    interactionFinished(request: IncomingMessage, response: ServerResponse, result: object): Promise<void>;
     readonly DeviceCode: { findByUserCode(code: string): Promise<GrantedCode | undefined> };
     readonly Grant: new (of: {
       accountId: string;

@@ -551,7 +551,16 @@ class JobService:
     ) -> v1.ListJobsResponse:
         """Returns jobs in pages.
 
-        INVALID_ARGUMENT: the page token is not one that this list returned for this order.
+        INVALID_ARGUMENT: the page token is not one that this list returned for this order, or the order
+        needs a filter that is not set.
+        """
+    def CountJobs(
+        self, request: v1.CountJobsRequest, *, timeout: float | None = None
+    ) -> v1.CountJobsResponse:
+        """Counts the jobs that pass the filter, in groups. Jobs that have ended count only if the filter names
+        one of their phases or sets ended_since; of these, the 10,000 that ended last, within 7 days.
+
+        INVALID_ARGUMENT: group_by names a property twice, or more than two.
         """
     def WatchJobs(
         self, request: v1.WatchJobsRequest, *, timeout: float | None = None
@@ -559,8 +568,9 @@ class JobService:
         """Streams every job that passes the filter as ADDED, then a BOOKMARK, then every change as it happens.
         The stream has no end. To resume it, call again with the last non-empty cursor.
 
-        INVALID_ARGUMENT: the cursor is not one that a watch returned. RESOURCE_EXHAUSTED (WATCH_TOO_SLOW):
-        the client reads too slowly; ErrorInfo holds the cursor to resume from. RESOURCE_EXHAUSTED
+        INVALID_ARGUMENT: the cursor is not one that a watch returned, or the filter sets queue_subtree,
+        reasons, flavor or node, which the event log does not have. RESOURCE_EXHAUSTED (WATCH_TOO_SLOW): the
+        client reads too slowly; ErrorInfo holds the cursor to resume from. RESOURCE_EXHAUSTED
         (STREAM_STALLED): the client has read nothing for a minute. UNAVAILABLE (SERVER_STOPPING): resume
         with the last cursor.
         """
@@ -699,7 +709,16 @@ class AsyncJobService:
     ) -> v1.ListJobsResponse:
         """Returns jobs in pages.
 
-        INVALID_ARGUMENT: the page token is not one that this list returned for this order.
+        INVALID_ARGUMENT: the page token is not one that this list returned for this order, or the order
+        needs a filter that is not set.
+        """
+    async def CountJobs(
+        self, request: v1.CountJobsRequest, *, timeout: float | None = None
+    ) -> v1.CountJobsResponse:
+        """Counts the jobs that pass the filter, in groups. Jobs that have ended count only if the filter names
+        one of their phases or sets ended_since; of these, the 10,000 that ended last, within 7 days.
+
+        INVALID_ARGUMENT: group_by names a property twice, or more than two.
         """
     def WatchJobs(
         self, request: v1.WatchJobsRequest, *, timeout: float | None = None
@@ -707,8 +726,9 @@ class AsyncJobService:
         """Streams every job that passes the filter as ADDED, then a BOOKMARK, then every change as it happens.
         The stream has no end. To resume it, call again with the last non-empty cursor.
 
-        INVALID_ARGUMENT: the cursor is not one that a watch returned. RESOURCE_EXHAUSTED (WATCH_TOO_SLOW):
-        the client reads too slowly; ErrorInfo holds the cursor to resume from. RESOURCE_EXHAUSTED
+        INVALID_ARGUMENT: the cursor is not one that a watch returned, or the filter sets queue_subtree,
+        reasons, flavor or node, which the event log does not have. RESOURCE_EXHAUSTED (WATCH_TOO_SLOW): the
+        client reads too slowly; ErrorInfo holds the cursor to resume from. RESOURCE_EXHAUSTED
         (STREAM_STALLED): the client has read nothing for a minute. UNAVAILABLE (SERVER_STOPPING): resume
         with the last cursor.
         """

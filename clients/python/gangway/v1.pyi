@@ -2756,6 +2756,31 @@ JOB_VIEW_BASIC: JobView
 JOB_VIEW_FULL: JobView
 """Everything."""
 
+class JobProperty(int):
+    """A property of jobs by which they are counted."""
+    @classmethod
+    def Name(cls, number: int) -> str: ...
+    @classmethod
+    def Value(cls, name: str) -> JobProperty: ...
+    @classmethod
+    def keys(cls) -> list[str]: ...
+    @classmethod
+    def values(cls) -> list[int]: ...
+JOB_PROPERTY_UNSPECIFIED: JobProperty
+JOB_PROPERTY_PHASE: JobProperty
+"""The phase, such as RUNNING."""
+JOB_PROPERTY_QUEUE: JobProperty
+JOB_PROPERTY_NAMESPACE: JobProperty
+JOB_PROPERTY_OWNER: JobProperty
+"""The caller that created the job."""
+JOB_PROPERTY_KIND: JobProperty
+JOB_PROPERTY_CLUSTER: JobProperty
+"""The cluster of the job's current admission. Empty: it has none."""
+JOB_PROPERTY_FLAVOR: JobProperty
+"""A flavor of the job's live admission. Empty: it has none. A job with several flavors counts once for each."""
+JOB_PROPERTY_REASON: JobProperty
+"""Why the job waits: NotEvaluated if nothing is recorded. Empty: it does not wait."""
+
 class QuotaLevel(int):
     """The level at which a quota is counted."""
     @classmethod
@@ -2962,6 +2987,41 @@ class JobFilter(Message):
     @property
     def labels(self) -> ScalarMap[str, str]:
         """Labels that the job must carry with these values. At most 64."""
+    @property
+    def namespaces(self) -> RepeatedScalar[str]:
+        """A job must be in one of these namespaces."""
+    @property
+    def queues(self) -> RepeatedScalar[str]:
+        """A job must be in one of these queues."""
+    queue_subtree: str
+    """The job's queue is this one or below it. Of the queues below, only those that the caller may see count."""
+    @property
+    def created_by(self) -> RepeatedScalar[str]:
+        """One of these callers must have created the job: metadata.created_by."""
+    @property
+    def reasons(self) -> RepeatedScalar[str]:
+        """The job must wait for one of these reasons: status.waiting.reason, or NotEvaluated while it has none.
+        Only jobs in phase WAITING pass.
+        """
+    name_prefix: str
+    """The job's name begins with this text."""
+    flavor: str
+    """A flavor of the job's live admission. Only jobs in phase ADMITTED, STARTING, RUNNING or RESTARTING pass: no
+    index has the flavors of jobs that have ended.
+    """
+    node: str
+    """A node that has a pod of the job, as its cluster was last recorded. With `cluster`, only of that cluster."""
+    project: str
+    """The project of the job's namespace at the time when the job was created."""
+    @property
+    def created_since(self) -> Timestamp:
+        """The job was created at this time or later."""
+    @property
+    def created_before(self) -> Timestamp:
+        """The job was created before this time."""
+    @property
+    def ended_since(self) -> Timestamp:
+        """The job has ended, at this time or later."""
     def __init__(
         self,
         *,
@@ -2972,6 +3032,18 @@ class JobFilter(Message):
         queue: str | None = ...,
         cluster: str | None = ...,
         labels: Mapping[str, str] | None = ...,
+        namespaces: Iterable[str] | None = ...,
+        queues: Iterable[str] | None = ...,
+        queue_subtree: str | None = ...,
+        created_by: Iterable[str] | None = ...,
+        reasons: Iterable[str] | None = ...,
+        name_prefix: str | None = ...,
+        flavor: str | None = ...,
+        node: str | None = ...,
+        project: str | None = ...,
+        created_since: Timestamp | None = ...,
+        created_before: Timestamp | None = ...,
+        ended_since: Timestamp | None = ...,
     ) -> None: ...
 
 class ListJobsRequest(Message):
@@ -2979,9 +3051,16 @@ class ListJobsRequest(Message):
     def filter(self) -> JobFilter:
         """Omitted: all jobs."""
     order_by: str
-    """create_time, create_time desc, name, priority desc or held desc: by the tokens that the live admission
-    holds. No index has that order, so it needs a filter with phases, and allows only ADMITTED, STARTING,
-    RUNNING and RESTARTING. Empty: create_time.
+    """One of: - create_time, or create_time desc - name - priority desc - complete_time desc: those that ended
+    last come first. It needs a filter with ended_since, or with phases, and
+      then allows only SUCCEEDED, FAILED and CANCELLED.
+    - wait_since: by the time since which jobs wait: when they were created, or when their last admission ended.
+    No
+      index has that order, so it needs a filter with the phase WAITING alone.
+    - held desc: by the tokens that the live admission holds. No index has that order, so it needs a filter with
+      phases, and allows only ADMITTED, STARTING, RUNNING and RESTARTING.
+
+    Empty: create_time.
     """
     page_size: int
     """At most 1,000. 0: 100. A page may hold fewer jobs, so that the response stays below 4 MiB."""
@@ -3014,10 +3093,75 @@ class ListJobsResponse(Message):
         total_estimate: int | None = ...,
     ) -> None: ...
 
+class CountJobsRequest(Message):
+    @property
+    def filter(self) -> JobFilter:
+        """Omitted: all jobs that have not ended."""
+    @property
+    def group_by(self) -> RepeatedScalar[JobProperty]:
+        """At most two properties; jobs that have the same ones form a group. Empty: all jobs are one group."""
+    def __init__(
+        self,
+        *,
+        filter: JobFilter | None = ...,
+        group_by: Iterable[JobProperty] | None = ...,
+    ) -> None: ...
+
+class CountJobsResponse(Message):
+    @property
+    def groups(self) -> RepeatedMessage[JobCount]:
+        """The groups with the most jobs come first; of those with equally many, by their values. At most 200."""
+    @property
+    def rest(self) -> JobCount:
+        """The groups beyond these as one. Omitted: there are none."""
+    rest_groups: int
+    """How many groups `rest` sums up."""
+    ended_capped: bool
+    """True: more jobs that have ended pass the filter. Only the 10,000 that ended last count."""
+    @property
+    def ended_since(self) -> Timestamp:
+        """Jobs that ended before this time do not count. Omitted: none that has ended counts."""
+    def __init__(
+        self,
+        *,
+        groups: Iterable[JobCount] | None = ...,
+        rest: JobCount | None = ...,
+        rest_groups: int | None = ...,
+        ended_capped: bool | None = ...,
+        ended_since: Timestamp | None = ...,
+    ) -> None: ...
+
+class JobCount(Message):
+    """How many jobs there are with some properties."""
+    @property
+    def values(self) -> RepeatedScalar[str]:
+        """What the jobs have of each property, in the order of group_by. Empty for `rest`."""
+    jobs: int
+    pods: int
+    """The pods of these jobs if all their replicas run."""
+    @property
+    def tokens(self) -> ScalarMap[str, int]:
+        """The tokens that their live admissions hold, by pool, such as gpu/h100; for a group by flavor, those of
+        the flavor alone. Has the 50 pools with the most; the tokens of the others are summed under the empty
+        name.
+        """
+    @property
+    def oldest_create_time(self) -> Timestamp:
+        """When the oldest of them was created. Omitted: there is no job."""
+    def __init__(
+        self,
+        *,
+        values: Iterable[str] | None = ...,
+        jobs: int | None = ...,
+        pods: int | None = ...,
+        tokens: Mapping[str, int] | None = ...,
+        oldest_create_time: Timestamp | None = ...,
+    ) -> None: ...
+
 class WatchJobsRequest(Message):
     @property
     def filter(self) -> JobFilter:
-        """Omitted: all jobs."""
+        """Omitted: all jobs. A filter of a watch has no queue_subtree, reasons, flavor or node."""
     cursor: str
     """Resumes after this cursor. Empty: starts with all jobs that exist."""
     view: JobView

@@ -1,4 +1,3 @@
-import { createCipheriv, createDecipheriv, randomBytes } from "node:crypto";
 import {
   type CredentialKeys,
   currentKey,
@@ -7,35 +6,28 @@ import {
   type NamedKey,
 } from "../../core/admin/credential-keys.ts";
 import { canonicalJson, type JsonObject, stringAt } from "../../runtime/json.ts";
+import { seal, unseal } from "../../runtime/seal.ts";
 import { pickContext } from "./kubeconfig.ts";
 import { readLocalFile, withFiles } from "./kubeconfig-files.ts";
 import { contentOf, referenceOf, type StoredCredentials, type StoredReference } from "./stored-credentials.ts";
 
-const CIPHER = "aes-256-gcm";
-/** The nonce size that GCM is made for. */
-const NONCE_BYTES = 12;
-
 /** Encrypts a kubeconfig for one cluster. It cannot be decrypted under another name of a cluster or of a key. */
 export function sealKubeconfig({ name, bytes }: NamedKey, cluster: string, kubeconfig: string): SealedCredentials {
-  const nonce = randomBytes(NONCE_BYTES);
-  const cipher = createCipheriv(CIPHER, bytes, nonce).setAAD(boundTo(cluster, name));
-  const text = Buffer.concat([cipher.update(kubeconfig, "utf8"), cipher.final()]);
-  const encode = (part: Buffer) => part.toString("base64");
-  return { kind: "sealed", key: name, nonce: encode(nonce), text: encode(text), tag: encode(cipher.getAuthTag()) };
+  return { kind: "sealed", key: name, ...seal(bytes, boundTo(cluster, name), kubeconfig) };
 }
 
 type SealedCredentials = Extract<StoredCredentials, { readonly kind: "sealed" }>;
 
 /** Programs from before there were names decrypt what the default key encrypts: then they know the cluster alone. */
-function boundTo(cluster: string, key: string): Buffer {
-  return Buffer.from(key === DEFAULT_KEY ? cluster : canonicalJson([cluster, key]));
+function boundTo(cluster: string, key: string): string {
+  return key === DEFAULT_KEY ? cluster : canonicalJson([cluster, key]);
 }
 
 /** Encrypts stored credentials again with the current key, which there must be. Throws like `openCredentials`. */
 export function resealCredentials(stored: JsonObject, cluster: string, keys: CredentialKeys): SealedCredentials {
   const key = currentKey(keys);
   if (key === null) throw new Error("there is no key to encrypt with");
-  return { ...sealKubeconfig(key, cluster, unseal(stored, cluster, keys)), origin: contentOf(stored) };
+  return { ...sealKubeconfig(key, cluster, unsealed(stored, cluster, keys)), origin: contentOf(stored) };
 }
 
 type OpenedBy = {
@@ -64,7 +56,7 @@ export async function openCredentials(stored: JsonObject, of: OpenedBy): Promise
 }
 
 async function textOf(stored: JsonObject, { cluster, keys, allowLocal, readSecret }: OpenedBy): Promise<string> {
-  if (stringAt(stored, "kind") === "sealed") return unseal(stored, cluster, keys);
+  if (stringAt(stored, "kind") === "sealed") return unsealed(stored, cluster, keys);
   const reference = referenceOf(stored);
   if (reference !== null) {
     if (readSecret === undefined)
@@ -77,15 +69,13 @@ async function textOf(stored: JsonObject, { cluster, keys, allowLocal, readSecre
   );
 }
 
-function unseal(stored: JsonObject, cluster: string, { keys }: CredentialKeys): string {
+function unsealed(stored: JsonObject, cluster: string, { keys }: CredentialKeys): string {
   const name = stringAt(stored, "key") ?? DEFAULT_KEY;
   const key = keys.get(name);
   if (key === undefined) throw new Error(missingKey(name, keys));
-  const decode = (member: string) => Buffer.from(stringAt(stored, member) ?? "", "base64");
+  const part = (member: string) => stringAt(stored, member) ?? "";
   try {
-    const decipher = createDecipheriv(CIPHER, key, decode("nonce")).setAAD(boundTo(cluster, name));
-    decipher.setAuthTag(decode("tag"));
-    return Buffer.concat([decipher.update(decode("text")), decipher.final()]).toString("utf8");
+    return unseal(key, boundTo(cluster, name), { nonce: part("nonce"), text: part("text"), tag: part("tag") });
   } catch {
     throw new Error(
       `the cluster's credentials cannot be decrypted with the key ${name}: they were encrypted with another key of ` +

@@ -3,6 +3,7 @@
  * and shapes; the functions themselves have a file each.
  */
 
+import type { SessionRecord } from "../../core/access/console-session.ts";
 import type { RobotBounds } from "../../core/access/robot.ts";
 import type { AuditEntry, AuditNote } from "../../core/admin/audit.ts";
 import { NAMESPACES_MAX } from "../../core/admin/bounds.ts";
@@ -31,6 +32,7 @@ import * as capacity from "./admin/cluster-capacity.ts";
 import * as silence from "./admin/cluster-silence.ts";
 import { claimUid, setUid, type TellsUid, uidRefusal } from "./admin/cluster-uids.ts";
 import * as clusters from "./admin/clusters.ts";
+import * as sessions from "./admin/console-sessions.ts";
 import * as credentialKeys from "./admin/credential-keys.ts";
 import { recheckPlaced } from "./admin/forget-clusters.ts";
 import { type FreezeChange, freezeQueue } from "./admin/freezes.ts";
@@ -57,12 +59,14 @@ import { takeLease } from "./fleet/leases.ts";
 import * as members from "./fleet/members.ts";
 import * as notes from "./fleet/step-notes.ts";
 import { changeJob, type DecideChange } from "./jobs/change-job.ts";
+import { countGroups } from "./jobs/count-groups.ts";
 import { countJobs } from "./jobs/count-jobs.ts";
 import { createJob, earlierRequest } from "./jobs/create-job.ts";
 import { createJobs } from "./jobs/create-jobs.ts";
 import { dueJobs } from "./jobs/due-jobs.ts";
 import { requestCancel, requestDelete } from "./jobs/end-job.ts";
 import * as failureLogs from "./jobs/failure-logs.ts";
+import { jobsOnNode, queuesBelow } from "./jobs/filter-facts.ts";
 import { findAlike } from "./jobs/find-alike.ts";
 import { jobGetter } from "./jobs/get-jobs.ts";
 import { listEvents } from "./jobs/list-events.ts";
@@ -134,6 +138,7 @@ export function createStore(database: Db, options: StoreOptions) {
     members: memberStore(db),
     survey: surveyStore(db),
     robots: robotStore(db, options),
+    sessions: sessionStore(db),
     access: accessStore(db, options),
   };
 }
@@ -288,6 +293,9 @@ function jobReads(db: Db, { clock }: StoreOptions) {
   return {
     getJob: (which: Parameters<typeof getJob>[0]) => getJob(which, clock.nowMs()),
     listJobs: (query: Parameters<typeof listJobs>[1]) => listJobs(db, query, clock.nowMs()),
+    countJobs: (query: Parameters<typeof countGroups>[1]) => countGroups(db, query, clock.nowMs()),
+    queuesBelow: (queue: string) => queuesBelow(db, queue),
+    jobsOnNode: (of: Parameters<typeof jobsOnNode>[1]) => jobsOnNode(db, of),
     silentClusters,
     listEvents: (query: Parameters<typeof listEvents>[1]) => listEvents(db, query),
     plannedNodes: (jobUid: string) => plannedNodes(db, jobUid),
@@ -430,6 +438,18 @@ function robotStore(db: Db, { clock }: StoreOptions) {
     getRobot: (name: string) => robots.getRobot(db, name),
     revokeRobot: (name: string, nowMs: number) => robots.revokeRobot(db, name, { nowMs, auditMs: clock.nowMs() }),
     listRobots: (page: Parameters<typeof robots.listRobots>[1]) => robots.listRobots(db, page, clock.nowMs()),
+  };
+}
+
+function sessionStore(db: Db) {
+  type Renewed = Parameters<typeof sessions.renewSession>[1];
+  return {
+    make: (session: SessionRecord, nowMs: number) => sessions.makeSession(db, session, nowMs),
+    find: (idHash: string, nowMs: number) => sessions.findSession(db, idHash, nowMs),
+    delete: (idHash: string) => sessions.deleteSession(db, idHash),
+    deleteExpired: (nowMs: number) => sessions.deleteExpiredSessions(db, nowMs),
+    claimDue: (times: { readonly nowMs: number; readonly againAtMs: number }) => sessions.claimDueSessions(db, times),
+    renew: (renewed: Renewed, claimedUntilMs: number) => sessions.renewSession(db, renewed, claimedUntilMs),
   };
 }
 

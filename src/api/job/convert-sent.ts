@@ -1,5 +1,4 @@
 import { keptWish, type TopologyWish } from "../../core/job/placement/topology-wish.ts";
-import type { JobFilter } from "../../core/job/request/filter.ts";
 import type {
   SentJob,
   SentReplicaSpec,
@@ -8,13 +7,11 @@ import type {
   SentSpec,
 } from "../../core/job/request/sent.ts";
 import type * as jobPb from "../../gen/gangway/v1/job_pb.ts";
-import type * as servicePb from "../../gen/gangway/v1/job_service_pb.ts";
 import type { JsonObject } from "../../runtime/json.ts";
 import { spanMs } from "../resource-manager/convert-quota.ts";
 import {
   cleanPodPolicyFromProto,
   partialPolicyFromProto,
-  phaseFromProto,
   restartPolicyFromProto,
   restartScopeFromProto,
 } from "./convert-enums.ts";
@@ -102,19 +99,6 @@ function sentSchedulingPolicy(policy: jobPb.SchedulingPolicy): SentSchedulingPol
     maxPreemptions: policy.maxPreemptions,
     partial: partialPolicyFromProto(policy.partial),
   });
-}
-
-/** Converts a filter. Here an empty namespace means all namespaces. */
-export function jobFilter(filter: servicePb.JobFilter | undefined): JobFilter {
-  return {
-    namespace: filter?.namespace ?? "",
-    names: filter?.names ?? [],
-    kinds: filter?.kinds ?? [],
-    phases: (filter?.phases ?? []).flatMap((phase) => phaseFromProto(phase) ?? []),
-    queue: filter?.queue ?? "",
-    cluster: filter?.cluster || null,
-    labels: filter?.labels ?? {},
-  };
 }
 
 type SentPlacement = NonNullable<SentSpec["placement"]>;

@@ -18,6 +18,7 @@ import { failedPrecondition, notFound, type OnInternalError } from "../rpc/rpc-e
 import { batchCreateJobs } from "./batch-create-jobs.ts";
 import { recordOf, toProtoJob } from "./convert-job.ts";
 import { namespaceOf } from "./convert-sent.ts";
+import { jobCounter } from "./count-jobs.ts";
 import { createJob } from "./create-job.ts";
 import { EncodedChanges } from "./encoded-changes.ts";
 import { explainJob } from "./explain-job.ts";
@@ -70,6 +71,7 @@ export function jobService({
       batchCreateJobs({ intake, foresee, kinds, findRuntime, onInternalError }, request, context),
     getJob: (request, context) => getJob({ reads, kinds, logTemplates }, request, context),
     listJobs: (request, context) => listJobs({ reads, kinds }, request, context),
+    countJobs: jobCounter(reads),
     watchJobs: (request, context) => watchJobs({ watch, encoded }, request, context),
     updateJob: (request, context) => updateJob({ intake, reads, kinds }, request, context),
     cancelJob: (request, context) => cancelJob({ intake, kinds }, request, context),

@@ -24,9 +24,10 @@ import { type CallAccess, namespacePlace } from "../rpc/call-access.ts";
 import { badPageToken, invalidFields, notFound } from "../rpc/rpc-error.ts";
 import { Encoded } from "../rpc/service-definition.ts";
 import { toProtoJob } from "./convert-job.ts";
-import { jobFilter, namespaceOf } from "./convert-sent.ts";
+import { namespaceOf } from "./convert-sent.ts";
 import { shownFailureLogs } from "./failure-logs.ts";
 import { sightOf, withoutOthers, wordsFor } from "./hide-others.ts";
+import { jobFilter } from "./job-filter.ts";
 import { plannedNodesOf } from "./planned-nodes.ts";
 
 const PAGE_SIZE_DEFAULT = 100;
@@ -76,11 +77,11 @@ export async function listJobs(
 ) {
   const view = request.view === JobView.FULL ? "FULL" : "BASIC";
   const query = {
-    filter: { ...jobFilter(request.filter), namespaces: shownNamespaces(view, access) },
+    filter: await jobFilter(reads, request.filter, { shown: shownNamespaces(view, access), access }),
     order: (request.orderBy || "create_time") as JobOrder,
     after: request.pageToken || null,
   };
-  const problem = orderProblem(query.order, query.filter.phases);
+  const problem = orderProblem(query.order, query.filter);
   if (problem !== null) throw invalidFields([{ field: "order_by", message: problem }]);
   const page = await reads.listJobs({ ...query, view, pageSize: request.pageSize || PAGE_SIZE_DEFAULT });
   if (page === "badCursor") throw badPageToken();

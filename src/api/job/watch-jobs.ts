@@ -12,9 +12,9 @@ import type { JobWatch } from "../ports.ts";
 import type { CallContext } from "../rpc/call.ts";
 import { invalidFields, tooSlow } from "../rpc/rpc-error.ts";
 import type { Encoded } from "../rpc/service-definition.ts";
-import { jobFilter } from "./convert-sent.ts";
 import type { EncodedChanges } from "./encoded-changes.ts";
 import { sightOf, withoutOthers } from "./hide-others.ts";
+import { requireWatchable, watchedFilter } from "./job-filter.ts";
 import { shownNamespaces } from "./read-jobs.ts";
 
 type WatchPorts = { readonly watch: JobWatch; readonly encoded: EncodedChanges };
@@ -34,6 +34,7 @@ export async function* watchJobs(
   if (cursor !== "" && !ports.watch.checkCursor(cursor)) {
     throw invalidFields([{ field: "cursor", message: "must be a cursor that a watch has returned" }]);
   }
+  requireWatchable(request.filter);
   const view = request.view === JobView.FULL ? "FULL" : "BASIC";
   while (!context.signal.aborted) {
     const namespaces = shownNamespaces(view, context.access);
@@ -42,7 +43,7 @@ export async function* watchJobs(
       shown.abort();
       return isMoved;
     });
-    const filter = { ...jobFilter(request.filter), namespaces };
+    const filter = watchedFilter(request.filter, namespaces);
     const items = ports.watch.watch({ filter, cursor, full: view === "FULL" }, shown.signal);
     try {
       for await (const item of items) {

@@ -78,7 +78,7 @@ export function authenticationInterceptor(options: AuthenticationOptions): Serve
     };
     boundDecompression(call, { bytesMax, isStream: method.requestStream, pay, turns, onInternalError });
     const enter = (metadata: Metadata): Soon<void> => {
-      const shown = options.certificateOf(call.getConnectionInfo());
+      const shown = { certificate: options.certificateOf(call.getConnectionInfo()) };
       const pays = (identity: Identity, place: CallPlace) => ahead.of(identity, place);
       return enterCall(metadata, shown, { method, held, pays }, options);
     };
@@ -121,17 +121,17 @@ export type EnteringOptions = Omit<AuthenticationOptions, "certificateOf" | "mes
  */
 export function enterCall(
   metadata: Metadata,
-  certificate: Credentials["certificate"],
+  shown: Omit<Credentials, "authorization">,
   { method, held, pays }: EnteringCall,
   options: EnteringOptions,
 ): Soon<void> {
-  const credentials = { authorization: metadata.get(HEADER).map(String), certificate };
+  const credentials = { ...shown, authorization: metadata.get(HEADER).map(String) };
   metadata.remove(HEADER);
   return whenThere(identify(credentials, method, options), (identity) =>
     whenThere(admit(identity, { method, held }, options), (place) => {
-      const shown = identity.method === "anonymous" ? NO_CREDENTIALS : credentials;
+      const kept = identity.method === "anonymous" ? NO_CREDENTIALS : credentials;
       const paying = pays(identity, place);
-      callers.set(metadata, { identity, credentials: shown, keepPlace: () => held.keep(paying) });
+      callers.set(metadata, { identity, credentials: kept, keepPlace: () => held.keep(paying) });
     }),
   );
 }

@@ -2,6 +2,7 @@
 import { readFile } from "node:fs/promises";
 import type { Clock } from "../../runtime/clock.ts";
 import { VERSION } from "../../runtime/package-version.ts";
+import type { Logins } from "../ports.ts";
 import { type EnteringOptions, enterCall, heldPlace } from "../rpc/authentication.ts";
 import type { ServedService } from "../rpc/handler.ts";
 import type { OnInternalError } from "../rpc/rpc-error.ts";
@@ -10,36 +11,31 @@ import { headerOf, metadataOf } from "./call-metadata.ts";
 import { clientAddress, type TrustedProxies } from "./client-address.ts";
 import { BODY_MS } from "./connections.ts";
 import { type OwnNames, turnedAway } from "./guards.ts";
+import { readCookie } from "./login/cookies.ts";
+import { isLoginPath, serveLogin } from "./login/login-paths.ts";
 import type { OpenAnswers } from "./open-answers.ts";
 import type { WebRequest } from "./read-request.ts";
+import { type Refused, UNKNOWN_PATH, type WebRefusal, wrongMethod } from "./refused.ts";
 import type { Routes, WebCall } from "./routes.ts";
 
 export type WebPorts = {
   readonly served: readonly ServedService[];
   readonly entering: EnteringOptions;
   readonly clock: Clock;
+  /** Null: the service asks nobody for credentials. */
+  readonly logins: Logins | null;
   readonly onInternalError: OnInternalError;
   /** Called for each request that is turned away before its caller is known. */
   readonly onTurnedAway: (reason: WebRefusal) => void;
 };
-
-/** Why a request was turned away before its caller was known. */
-export type WebRefusal = "host" | "origin" | "path" | "method" | "stopping";
 
 export type DoorParts = OwnNames & {
   readonly bytesMax: number;
   readonly trustedProxies: TrustedProxies;
   readonly answers: OpenAnswers;
   readonly stopping: AbortSignal;
-};
-
-type Refused = {
-  readonly reason: WebRefusal;
-  readonly status: number;
-  readonly code: string;
-  readonly message: string;
-  /** The methods that the path has. */
-  readonly allow?: string;
+  /** True: the listener speaks TLS. */
+  readonly hasTls: boolean;
 };
 
 const OPENAPI = new URL("../../gen/openapi.json", import.meta.url);
@@ -54,13 +50,6 @@ const PAGES: Readonly<Record<string, () => Promise<{ readonly contentType: strin
     "/": async () => ({ contentType: "text/plain; charset=utf-8", body: GREETING }),
     "/openapi.json": async () => ({ contentType: "application/json", body: await readFile(OPENAPI) }),
   };
-
-const UNKNOWN_PATH: Refused = {
-  reason: "path",
-  status: 404,
-  code: "unimplemented",
-  message: "there is nothing at this path; /openapi.json lists the paths of all RPCs",
-};
 
 export class Door {
   readonly #ports: WebPorts;
@@ -103,6 +92,11 @@ export class Door {
       const routes = await this.#load();
       return routes.handle(path, this.#callOf(of)) === "handled" ? null : UNKNOWN_PATH;
     }
+    if (isLoginPath(path)) {
+      const search = (request.url ?? "").slice(path.length);
+      const login = { ...of, path, search, peer: this.#peerOf(request), hasTls: this.#parts.hasTls };
+      return serveLogin(login, this.#ports);
+    }
     const page = Object.hasOwn(PAGES, path) ? PAGES[path] : undefined;
     if (page === undefined) return UNKNOWN_PATH;
     if (request.method !== "GET" && request.method !== "HEAD") return wrongMethod(path, "GET, HEAD");
@@ -121,8 +115,10 @@ export class Door {
   }
 
   #callOf({ request, response, continues }: Received): WebCall {
-    const { answers, trustedProxies } = this.#parts;
-    const { remoteAddress: address, remotePort: port } = request.socket;
+    const { answers, hasTls } = this.#parts;
+    const { logins, entering } = this.#ports;
+    const session = logins === null ? null : readCookie(request, "session", hasTls || logins.offered().isSecure);
+    const shown = { certificate: null, ...(session === null ? {} : { session }) };
     const metadata = metadataOf(request);
     const held = heldPlace();
     response.once("close", held.end);
@@ -130,9 +126,9 @@ export class Door {
       request,
       response,
       metadata,
-      peer: clientAddress({ address, port }, headerOf(request, "x-forwarded-for"), trustedProxies),
+      peer: this.#peerOf(request),
       enter: async (method) => {
-        await enterCall(metadata, null, { method, held, pays: (_identity, place) => place }, this.#ports.entering);
+        await enterCall(metadata, shown, { method, held, pays: (_identity, place) => place }, entering);
         if (!continues) return;
         if (!("stream" in response)) response.shouldKeepAlive = true;
         response.writeContinue();
@@ -140,13 +136,14 @@ export class Door {
       deliver: (body) => answers.deliver(response, body),
     };
   }
+
+  #peerOf(request: WebRequest): string {
+    const { remoteAddress: address, remotePort: port } = request.socket;
+    return clientAddress({ address, port }, headerOf(request, "x-forwarded-for"), this.#parts.trustedProxies);
+  }
 }
 
 type Received = { readonly request: WebRequest; readonly response: WebResponse; readonly continues: boolean };
-
-function wrongMethod(path: string, allow: string): Refused {
-  return { reason: "method", status: 405, code: "unimplemented", message: `${path} takes ${allow} only`, allow };
-}
 
 function guarded(request: WebRequest) {
   const { authority } = request as { readonly authority?: string };

@@ -58,7 +58,8 @@ function withoutEnvelope(body: Buffer): Buffer | null {
   return isOne ? body.subarray(HEAD_BYTES) : null;
 }
 
-async function readBody(
+/** Throws an `RpcError` if the body is too large or too slow. */
+export async function readBody(
   request: WebRequest,
   { bytesMax, arrivesMs }: BodyBounds,
   clock: Pick<Clock, "sleep">,

@@ -39,7 +39,13 @@ export async function startWeb(ports: WebPorts, options: WebOptions): Promise<We
   const connections = new OpenConnections(server);
   const answers = new OpenAnswers(ports.clock);
   const stopping = new AbortController();
-  const door = new Door(ports, { ...options, listenHost: host, answers, stopping: stopping.signal });
+  const door = new Door(ports, {
+    ...options,
+    listenHost: host,
+    answers,
+    stopping: stopping.signal,
+    hasTls: tls !== null,
+  });
   const handle = (request: unknown, response: unknown, continues: boolean) => {
     door.handle(request as WebRequest, response as WebResponse, continues).catch((cause: unknown) => {
       toStatus(cause, ports.onInternalError);

@@ -2,6 +2,7 @@ import { create, type DescMessage } from "@bufbuild/protobuf";
 import { type Command, InvalidArgumentError, Option } from "commander";
 import { type Job, JobSchema } from "../../gen/gangway/v1/job_pb.ts";
 import { JobView, ListJobsResponseSchema } from "../../gen/gangway/v1/job_service_pb.ts";
+import { addFilterTextOptions, textFilterOf } from "../jobs/filter-text.ts";
 import { addJobFilterOptions, hasFilter, type JobFilterOptions, withKind } from "../jobs/job-filter.ts";
 import { getJobByName, getJobsByName, JOBS_ARGUMENT, jobArguments } from "../jobs/job-name.ts";
 import { listJobs } from "../jobs/list-jobs.ts";
@@ -44,6 +45,8 @@ export function registerGetAndList(registrar: Registrar): void {
         "gangway list",
         "gangway list -A --phase waiting,running --queue research",
         "gangway list -l team=nlp,tier=gold --kind PyTorchJob -o name",
+        "gangway list --filter 'phase:waiting queue:nlp+ owner:me age:>1h' --order-by wait_since",
+        "gangway list --filter 'phase:failed ended:<1d' --order-by 'complete_time desc'",
         "gangway list --watch",
       ),
     );
@@ -51,7 +54,7 @@ export function registerGetAndList(registrar: Registrar): void {
 }
 
 function addGetOptions(command: Command): Command {
-  return addJobFilterOptions(command)
+  return addFilterTextOptions(addJobFilterOptions(command))
     .argument("[name...]", JOBS_ARGUMENT)
     .addOption(
       new Option("--order-by <order>", "order of the jobs (default: create_time)").choices([
@@ -59,6 +62,8 @@ function addGetOptions(command: Command): Command {
         "create_time desc",
         "name",
         "priority desc",
+        "complete_time desc",
+        "wait_since",
       ]),
     )
     .addOption(
@@ -92,7 +97,9 @@ function parseSortBy(text: string): string {
 }
 
 async function getOrList(run: Run, args: readonly string[], given: GetOptions): Promise<number> {
-  const options = given.sortBy === undefined ? given : { ...given, orderBy: given.sortBy };
+  const sorted = given.sortBy === undefined ? given : { ...given, orderBy: given.sortBy };
+  const isOfOthers = textFilterOf(run, given).namespaces !== undefined;
+  const options = isOfOthers ? { ...sorted, allNamespaces: true } : sorted;
   const { kindWord, jobs: named } = await jobArguments(run, args, { kindAlone: true });
   if (options.watch === true) {
     if (options.orderBy !== undefined) throw usageFailure("--watch and --order-by cannot be combined");

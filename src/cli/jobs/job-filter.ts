@@ -1,20 +1,22 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import type { Command } from "commander";
-import { AccessService } from "../../gen/gangway/v1/access_service_pb.ts";
+import type { TextFilter } from "../../core/job/request/filter-text.ts";
 import type { Job } from "../../gen/gangway/v1/job_pb.ts";
 import type { JobFilterSchema } from "../../gen/gangway/v1/job_service_pb.ts";
 import { parsePhase } from "../output/job-text.ts";
 import type { Run } from "../run/run-command.ts";
 import { usageFailure } from "../shell/exit.ts";
 import { commaList } from "../shell/options.ts";
+import { type FilterTextOptions, fieldsOf, textFilterOf } from "./filter-text.ts";
 import { isAnyKind, kindOfOption } from "./kind-words.ts";
 import { labelSelectorOf, passes, selectorParts } from "./label-selector.ts";
+import { ownName } from "./own-name.ts";
 
 /** The API accepts this many names in a filter. For more jobs, a stream covers their whole namespace. */
 export const FILTER_NAMES_MAX = 1000;
 
 /** The options that select jobs. */
-export type JobFilterOptions = {
+export type JobFilterOptions = FilterTextOptions & {
   readonly allNamespaces?: boolean;
   readonly queue?: string;
   readonly cluster?: string;
@@ -40,8 +42,9 @@ export function addJobFilterOptions(command: Command): Command {
 }
 
 /** True if an option selects jobs by a property. */
-export function hasFilter({ queue, cluster, phase, kind, selector, mine }: JobFilterOptions): boolean {
-  return [queue, cluster, phase, kind, selector, mine].some((option) => option !== undefined);
+export function hasFilter(options: JobFilterOptions): boolean {
+  const { queue, cluster, phase, kind, selector, mine, filter, since } = options;
+  return [queue, cluster, phase, kind, selector, mine, filter, since].some((option) => option !== undefined);
 }
 
 /** The options with the kind of an argument that is a kind alone. Null, or a word for any kind, changes nothing. */
@@ -59,15 +62,31 @@ export async function jobFilterOf(
 ): Promise<MessageInitShape<typeof JobFilterSchema>> {
   const kinds: string[] = [];
   for (const word of options.kind ?? []) kinds.push(await kindOfOption(run, word));
+  const text = textFilterOf(run, options);
+  refuseTwice(options, text);
+  const { labels } = labelSelectorOf(options.selector ?? []);
   return {
-    namespace: options.allNamespaces === true ? "" : run.namespace,
+    namespace: options.allNamespaces === true || text.namespaces !== undefined ? "" : run.namespace,
     names: [...names],
     queue: options.queue ?? "",
     cluster: options.cluster ?? "",
     phases: (options.phase ?? []).map(parsePhase),
     kinds,
-    labels: labelSelectorOf(options.selector ?? []).labels,
+    ...(await fieldsOf(run, text)),
+    labels: { ...labels, ...text.labels },
   };
+}
+
+/** Refuses a property that an option and the text of `--filter` select by: only one of them could count. */
+function refuseTwice(options: JobFilterOptions, text: TextFilter): void {
+  const twice = (["phase", "kind", "cluster"] as const).find((option) => {
+    const member = ({ phase: "phases", kind: "kinds", cluster: "cluster" } as const)[option];
+    return options[option] !== undefined && text[member] !== undefined;
+  });
+  if (twice !== undefined) throw usageFailure(`give either --${twice} or ${twice}: in --filter, not both`);
+  for (const [key, value] of Object.entries(labelSelectorOf(options.selector ?? []).labels)) {
+    if ((text.labels?.[key] ?? value) !== value) throw usageFailure(`-l and --filter want different values of ${key}`);
+  }
 }
 
 /** A filter that these jobs pass; others may pass it too. */
@@ -90,10 +109,4 @@ export async function localFilterOf(run: Pick<Run, "client">, options: JobFilter
   const me = options.mine === true ? await ownName(run) : null;
   if (others.length === 0 && me === null) return null;
   return ({ metadata }) => passes(metadata?.labels ?? {}, others) && (me === null || metadata?.createdBy === me);
-}
-
-/** The name under which the service records this caller as the creator of jobs. */
-async function ownName({ client }: Pick<Run, "client">): Promise<string> {
-  const { identity } = await client.call(AccessService.method.whoAmI, {});
-  return identity?.subject ?? "";
 }

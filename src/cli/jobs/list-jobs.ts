@@ -16,7 +16,7 @@ const PAGE_SIZE = 500;
 export async function listJobs(run: Run, options: ListOptions, phases: readonly JobPhase[] = []) {
   const { orderBy = "", limit, view } = options;
   const given = await jobFilterOf(run, options, []);
-  const filter = options.phase === undefined ? { ...given, phases: [...phases] } : given;
+  const filter = given.phases?.length === 0 ? { ...given, phases: [...phases] } : given;
   const isWanted = await localFilterOf(run, options);
   let total = 0;
   const { items: jobs, isCut } = await pagesUpTo(limit, async ({ pageSize, pageToken }) => {

@@ -3,6 +3,8 @@
 import { isJsonObject, type Json } from "../../runtime/json.ts";
 import { append } from "../../runtime/lists.ts";
 import { flagOf, known, listOf, objectOf, textOf } from "../../runtime/read-members.ts";
+import { type ConsoleSettings, readConsoleSettings } from "./console-settings.ts";
+import { isSecureUrl } from "./secure-url.ts";
 
 /** An issuer of OpenID Connect whose tokens are taken. */
 export type IssuerSettings = {
@@ -35,6 +37,8 @@ export type AuthenticationSettings = {
   readonly robots: boolean;
   /** A certificate without other names is known by its common name. */
   readonly certificateCommonName: boolean;
+  /** Null: browsers log in with tokens alone. */
+  readonly console: ConsoleSettings | null;
 };
 
 export const NO_AUTHENTICATION: AuthenticationSettings = {
@@ -42,6 +46,7 @@ export const NO_AUTHENTICATION: AuthenticationSettings = {
   kubernetes: null,
   robots: false,
   certificateCommonName: false,
+  console: null,
 };
 
 /** True if callers must show credentials. `certificates`: clients may show certificates. */
@@ -62,7 +67,7 @@ const RESERVED = ["anonymous", "system:", "robot:", "spiffe://", "dns:", "cn:", 
 export function readAuthentication(value: Json): SettingsOutcome {
   const errors: string[] = [];
   if (!isJsonObject(value)) return { kind: "refused", errors: ["it must be an object"] };
-  known(value, "", ["issuers", "kubernetes", "robots", "certificates"], errors);
+  known(value, "", ["issuers", "kubernetes", "robots", "certificates", "console"], errors);
   const issuers = listOf(value["issuers"] ?? [], "issuers", errors).map((one, at) =>
     readIssuer(one, `issuers[${at}]`, errors),
   );
@@ -73,8 +78,9 @@ export function readAuthentication(value: Json): SettingsOutcome {
   known(certificates, "certificates.", ["commonName"], errors);
   const certificateCommonName = flagOf(certificates["commonName"] ?? false, "certificates.commonName", errors);
   const robots = flagOf(value["robots"] ?? false, "robots", errors);
+  const console = value["console"] === undefined ? null : readConsoleSettings(value["console"], issuers, errors);
   if (errors.length > 0) return { kind: "refused", errors };
-  return { kind: "read", settings: { issuers, kubernetes, robots, certificateCommonName } };
+  return { kind: "read", settings: { issuers, kubernetes, robots, certificateCommonName, console } };
 }
 
 function readKubernetes(value: Json, errors: string[]): KubernetesSettings {
@@ -92,7 +98,7 @@ function readIssuer(value: Json, at: string, errors: string[]): IssuerSettings {
   const text = (member: string, fallback: string | null) => textOf(of[member] ?? fallback, `${at}.${member}`, errors);
   known(of, `${at}.`, [...MEMBERS], errors);
   const issuer = text("issuer", null);
-  if (!isIssuer(issuer)) {
+  if (!isSecureUrl(issuer)) {
     errors.push(`${at}.issuer must be an https URL without query; http is allowed for a loopback address alone`);
   }
   const audiences = listOf(of["audiences"] ?? [], `${at}.audiences`, errors).map((one, index) =>
@@ -120,15 +126,6 @@ const MEMBERS = [
   "groupsPrefix",
   "caFile",
 ] as const;
-
-function isIssuer(text: string): boolean {
-  const url = URL.parse(text);
-  if (url === null || url.search !== "" || url.hash !== "" || url.username !== "") return false;
-  return (
-    url.protocol === "https:" ||
-    (url.protocol === "http:" && /^(localhost|127\.\d+\.\d+\.\d+|\[::1\])$/.test(url.hostname))
-  );
-}
 
 /** Two subjects must differ if their issuers do. */
 function mistaken(issuers: readonly IssuerSettings[]): readonly string[] {

@@ -37,6 +37,8 @@ export type Credentials = {
   /** The values of the header `authorization`. */
   readonly authorization: readonly string[];
   readonly certificate: PeerCertificate | { readonly invalid: string } | null;
+  /** The secret of a browser's session. It counts only without the header. Omitted: none. */
+  readonly session?: string;
 };
 
 /** `why` is the end of a sentence, and shows nothing of the credential. */

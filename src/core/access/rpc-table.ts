@@ -97,6 +97,7 @@ export const RPC_TABLE: Readonly<Record<string, RpcEntry>> = {
     },
   ]),
   "gangway.v1.JobService/ListJobs": reading([anywhere("jobs.get")]),
+  "gangway.v1.JobService/CountJobs": reading([anywhere("jobs.get")]),
   "gangway.v1.JobService/WatchJobs": reading([anywhere("jobs.get")]),
   "gangway.v1.JobService/ExplainJob": reading([ofJob("jobs.get")]),
   "gangway.v1.JobService/ListJobEvents": reading([ofJob("jobs.get")]),

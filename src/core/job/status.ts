@@ -362,9 +362,9 @@ export type JobStatus = {
   readonly setAsideResumesMs?: readonly number[];
 };
 
-const TERMINAL_PHASES: readonly JobPhase[] = ["SUCCEEDED", "FAILED", "CANCELLED"];
+export const TERMINAL_PHASES: readonly JobPhase[] = ["SUCCEEDED", "FAILED", "CANCELLED"];
 
 /** True once a job has ended. Its pods may still be cleaned up. */
-export function isTerminal(status: JobStatus): boolean {
+export function isTerminal(status: Pick<JobStatus, "phase">): boolean {
   return TERMINAL_PHASES.includes(status.phase);
 }

@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import type { Db, Executor } from "../../../src/adapters/store/db/db.ts";
 import { PLACES_MAX } from "../../../src/adapters/store/jobs/list-jobs.ts";
+import { ENDED_MAX } from "../../../src/core/job/request/count.ts";
 import type { JobFilter } from "../../../src/core/job/request/filter.ts";
 import type { JobOrder } from "../../../src/core/job/request/list.ts";
 import { copyJobs } from "../../support/copy-jobs.ts";
@@ -16,6 +17,8 @@ const WAITING = 5_000;
 const SUCCEEDED = 24_000;
 const RARE = 20;
 const PAGE = 20;
+/** The test counts jobs that ended within a week. */
+const ENDED = NOW - 3_600_000;
 /** The places in one queue, and some rows for each job of the page. */
 const ROWS_MAX = PLACES_MAX + 20 * PAGE;
 /** A list also counts its jobs, but no more than 10,000 of them. */
@@ -32,6 +35,26 @@ const FILTERS: Readonly<Record<string, Partial<JobFilter>>> = {
   "two phases": { phases: ["RUNNING", "STARTING"] },
   "a kind": { kinds: ["MPIJob"] },
   "a cluster without jobs": { cluster: "east" },
+  "two queues": { queues: ["rare", "none"] },
+  "a caller": { createdBy: ["rare"] },
+  "two callers": { createdBy: ["rare", "nobody"] },
+  "a project": { project: "rare" },
+  "a beginning of the name": { namePrefix: "rare" },
+  "a time of creation": { createdBeforeMs: NOW - 50_000 },
+  "a time of the end": { endedSinceMs: NOW },
+  "a flavor that no job holds": { flavor: "gpu/rare" },
+  "a node": { uids: ["01900000-0000-7000-8000-000000000000"] },
+  "an end and a caller": { endedSinceMs: NOW, createdBy: ["nobody"] },
+};
+
+/** Of these, few have ended lately, or none has. */
+const ENDED_FILTERS: Readonly<Record<string, Partial<JobFilter>>> = {
+  "a phase": { phases: ["SUCCEEDED"] },
+  "a phase that none has": { phases: ["FAILED"] },
+  "two phases": { phases: ["SUCCEEDED", "FAILED"] },
+  "an end": { endedSinceMs: NOW },
+  "an end long ago": { endedSinceMs: 0 },
+  "a caller without jobs": { createdBy: ["nobody"], phases: ["SUCCEEDED"] },
 };
 
 onEachDatabase((openDb) => {
@@ -43,7 +66,7 @@ onEachDatabase((openDb) => {
     store = (await freshStore(noting(db, sent))).store;
     await store.admin.ensureQueue({ name: "rare", strategy: "BEST_EFFORT_FIFO", quotas: [] });
     const waits = newJob({ name: "waits" });
-    const ended = { ...NO_STATUS, phase: "SUCCEEDED" as const, completionTimeMs: 1 };
+    const ended = { ...NO_STATUS, phase: "SUCCEEDED" as const, completionTimeMs: ENDED };
     const done = newJob({ name: "done", namespace: "done", status: ended });
     for (const job of [waits, done]) await store.intake.createJob({ job, sent: sentOf(job), requestId: "" });
     for (let at = 0; at < RARE; at += 1) {
@@ -53,6 +76,8 @@ onEachDatabase((openDb) => {
         name: `rare-${at}`,
         namespace: at % 2 === 0 ? "rare" : "rare-too",
         queue: "rare",
+        createdBy: "rare",
+        project: "rare",
         status,
       });
       const job = { ...made, spec: { ...made.spec, kind: "MPIJob" as const }, labels: { tier: "rare" } };
@@ -69,6 +94,11 @@ onEachDatabase((openDb) => {
     sent.length = 0;
     const page = await store.reads.listJobs({ filter: { ...ALL, ...filter }, order, pageSize: PAGE, after: null });
     assert.ok(page !== "badCursor");
+    return rowsOfSent();
+  }
+
+  /** The rows that the statements read which were sent. */
+  async function rowsOfSent(): Promise<number> {
     const statements = sent.filter(({ text }) => /^\s*(select|with)\b/.test(text));
     let read = 0;
     for (const { text, params } of statements) {
@@ -105,6 +135,43 @@ onEachDatabase((openDb) => {
       assert.ok(rows <= ROWS_MAX + 4 * WAITING, `${rows} rows`);
     });
   }
+
+  for (const order of ORDERS) {
+    test(`a page of the jobs that wait for a reason by ${order} reads none that has ended`, async () => {
+      const rows = await rowsOf({ reasons: ["Rare"] }, order);
+      // Each of the jobs that wait may be found by several indexes.
+      assert.ok(rows <= ROWS_MAX + 4 * WAITING, `${rows} rows`);
+    });
+  }
+
+  test("a page of the jobs that have waited longest reads none that has ended", async () => {
+    const rows = await rowsOf({ phases: ["WAITING"] }, "wait_since");
+    assert.ok(rows <= ROWS_MAX + 4 * WAITING, `${rows} rows`);
+  });
+
+  for (const [name, filter] of Object.entries(ENDED_FILTERS)) {
+    test(`a page of the jobs with ${name} that ended last reads few rows`, async () => {
+      const rows = await rowsOf(filter, "complete_time desc");
+      // The count of most of the table may read it in the order of its rows, past those that wait.
+      assert.ok(rows <= ROWS_MAX + WAITING, `${rows} rows`);
+    });
+  }
+
+  for (const [name, filter] of Object.entries(FILTERS)) {
+    test(`a count of the jobs of ${name} reads the jobs that have not ended, and few others`, async () => {
+      sent.length = 0;
+      await store.reads.countJobs({ filter: { ...ALL, ...filter }, groupBy: ["phase", "flavor"] });
+      const rows = await rowsOfSent();
+      assert.ok(rows <= ROWS_MAX + 2 * WAITING, `${rows} rows`);
+    });
+  }
+
+  test("a count of jobs that have ended reads as many as it counts", async () => {
+    sent.length = 0;
+    await store.reads.countJobs({ filter: { ...ALL, phases: ["SUCCEEDED"] }, groupBy: ["namespace"] });
+    const rows = await rowsOfSent();
+    assert.ok(rows <= ROWS_MAX + 2 * ENDED_MAX, `${rows} rows`);
+  });
 
   test("a page of the jobs that hold the most reads those that are admitted, and no others", async () => {
     const rows = await rowsOf({ phases: ["ADMITTED", "STARTING", "RUNNING", "RESTARTING"] }, "held desc");

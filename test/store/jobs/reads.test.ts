@@ -7,7 +7,7 @@ import { type JobFilter, matchesFilter } from "../../../src/core/job/request/fil
 import type { JobOrder } from "../../../src/core/job/request/list.ts";
 import { onEachDatabase } from "../../support/databases.ts";
 import { freshStore, type TestStore } from "../db.ts";
-import { anyAdmissions, anyStatus, NOW, newJob, nextUid, sentOf } from "../jobs.ts";
+import { anyAdmissions, anyStatus, NO_STATUS, NOW, newJob, nextUid, sentOf } from "../jobs.ts";
 import { pruneAll } from "../prune.ts";
 
 const ALL: JobFilter = { namespace: "", names: [], kinds: [], phases: [], queue: "", cluster: null, labels: {} };
@@ -132,20 +132,44 @@ onEachDatabase((openDb) => {
     "priority desc": ["c", "b", "d", "a"],
     // None holds anything: then the order of creation counts.
     "held desc": ["a", "b", "c", "d"],
+    // None has ended.
+    "complete_time desc": [],
+    wait_since: ["d", "a", "b", "c"],
   };
   for (const [order, expected] of Object.entries(ORDERS)) {
     test(`pages follow each other in order of ${order}`, async () => {
       await submit({ name: "a", priority: -5, createTimeMs: NOW });
       await submit({ name: "b", priority: 1, createTimeMs: NOW + 1 });
       await submit({ name: "c", priority: 2, createTimeMs: NOW + 2 });
-      await submit({ name: "d", priority: 1, createTimeMs: NOW + 2 });
+      // Its last admission ended before the others were created.
+      const condition = { type: "Admitted" as const, status: "False" as const, reason: "R", message: "" };
+      const admitted = { ...condition, lastUpdateMs: NOW - 1, lastTransitionMs: NOW - 1 };
+      const status = { ...NO_STATUS, conditions: [...NO_STATUS.conditions, admitted] };
+      await submit({ name: "d", priority: 1, createTimeMs: NOW + 2, status });
       for (const pageSize of [1, 2, 3, 4]) {
         const pages = await list({}, order as JobOrder, pageSize);
         assert.deepEqual(pages.flat(), expected);
-        assert.equal(pages.length, Math.ceil(4 / pageSize));
+        assert.equal(pages.length, Math.max(1, Math.ceil(expected.length / pageSize)));
       }
     });
   }
+
+  test("pages of ended jobs begin with the one that ended last", async () => {
+    const ended = (name: string, completionTimeMs: number) =>
+      submit({ name, status: { ...NO_STATUS, phase: "FAILED", completionTimeMs } });
+    await ended("first", NOW);
+    await ended("last", NOW + 5);
+    await ended("second", NOW + 1);
+    await submit({ name: "waits" });
+    for (const pageSize of [1, 2, 3]) {
+      const pages = await list({ phases: ["FAILED"] }, "complete_time desc", pageSize);
+      assert.deepEqual(pages.flat(), ["last", "second", "first"]);
+      assert.deepEqual((await list({ endedSinceMs: NOW + 1 }, "complete_time desc", pageSize)).flat(), [
+        "last",
+        "second",
+      ]);
+    }
+  });
 
   test("a cursor of another order, or any other text, is a bad cursor", async () => {
     await submit({ name: "a" });

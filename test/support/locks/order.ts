@@ -55,6 +55,7 @@ export const LOCK_ORDER: readonly LockedTable[] = [
   { name: "access_roles", keys: [["name"]] },
   { name: "access_bindings", keys: [["name"]] },
   { name: "robot_tokens", keys: [["name"]] },
+  { name: "console_sessions", keys: [["id_hash"]], gates: ["installation"] },
   { name: "audit_entries", keys: [["id"]], isLog: true },
   // The partitions in which entries are deleted.
   { name: "audit_entries_first", keys: [["id"]] },

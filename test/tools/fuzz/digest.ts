@@ -11,6 +11,7 @@ const MOVING_TABLES = [
   "asks",
   "bucket_leases",
   "cluster_capacity",
+  "console_sessions",
   "counters_holder",
   "decision_clock",
   "failure_logs",

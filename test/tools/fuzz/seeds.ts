@@ -97,6 +97,13 @@ const filter = ({ chance }: Maker): Tree => ({
   ...(chance.is(0.3) ? { names: [chance.pick(JOBS), chance.pick(JOBS)] } : {}),
   ...(chance.is(0.2) ? { phases: [chance.int(1, 9)] } : {}),
   ...(chance.is(0.2) ? { labels: { team: "a" } } : {}),
+  ...(chance.is(0.1) ? { queueSubtree: chance.pick(QUEUES) } : {}),
+  ...(chance.is(0.1) ? { queues: [chance.pick(QUEUES), chance.pick(QUEUES)] } : {}),
+  ...(chance.is(0.1) ? { createdBy: ["anonymous"] } : {}),
+  ...(chance.is(0.1) ? { reasons: ["NoCapacity", "NotEvaluated"] } : {}),
+  ...(chance.is(0.1) ? { namePrefix: chance.pick(["j", "%", "_"]) } : {}),
+  ...(chance.is(0.1) ? { flavor: chance.pick(FLAVORS) } : {}),
+  ...(chance.is(0.1) ? { endedSince: { seconds: BigInt(chance.int(0, 9)), nanos: 0 } } : {}),
 });
 
 const page: Seed = (maker) => ({
@@ -242,6 +249,10 @@ export const SEEDS: Readonly<Record<string, Seed>> = {
   }),
   "JobService.GetJob": (maker) => (maker.chance.is(0.3) ? byUid(maker) : knownJob(maker)),
   "JobService.ListJobs": (maker) => ({ filter: filter(maker), ...page(maker) }),
+  "JobService.CountJobs": (maker) => ({
+    filter: filter(maker),
+    groupBy: maker.chance.pick([[], [1], [2, 1], [7], [8, 4], [3, 3]]),
+  }),
   "JobService.WatchJobs": (maker) => ({ filter: filter(maker), cursor: known(maker, "cursor", 0.4) }),
   "JobService.UpdateJob": updateJob,
   "JobService.CancelJob": oneJob,

@@ -76,6 +76,8 @@ export const SCHEMA_VERSIONS: SchemaVersions = [
     "0044_queue-losses",
     "0045_cluster-adoption",
     "0046_training-runtimes",
+    "0047_job-filters",
+    "0048_console-sessions",
   ],
 ];
 

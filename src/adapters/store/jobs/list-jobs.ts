@@ -9,10 +9,11 @@ import {
   type JobQuery,
   PAGE_BYTES_MAX,
   type ShownJob,
+  waitsSinceMs,
 } from "../../../core/job/request/list.ts";
 import { decodeCursor, encodeCursor } from "../db/cursor.ts";
 import { type Db, type Executor, onlyRow, readSnapshot } from "../db/db.ts";
-import { AGEING, effectivePrioritySql } from "./effective-priority.ts";
+import { AGEING, effectivePrioritySql, WAITS_SINCE } from "./effective-priority.ts";
 import { FILTER_CONDITION, FILTER_PARAMS, filterParams } from "./job-filter.ts";
 import { JOB_READING, type JobRow } from "./job-row.ts";
 
@@ -22,6 +23,8 @@ const TOTAL_MAX = 10_000;
 export const PLACES_MAX = 1_000;
 
 type Order = {
+  /** The rows that the order is for, if it is not for all: an index of these alone has the order. */
+  readonly rows?: string;
   /** True for rows after the key, whose parameters begin at $at. */
   readonly condition: (at: number) => string;
   readonly orderBy: string;
@@ -68,6 +71,19 @@ export const ORDERS: Readonly<Record<JobOrder, Order>> = {
     types: ["number", "number", "string"],
     key: ({ job, tokens }) => [tokens.reduce((sum, { amount }) => sum + amount, 0), job.createTimeMs, job.uid],
   },
+  "complete_time desc": {
+    rows: "j.completion_ms is not null",
+    condition: (at) => `(j.completion_ms, j.uid) < ($${at}::bigint, $${at + 1}::uuid)`,
+    orderBy: "j.completion_ms desc, j.uid desc",
+    types: ["number", "string"],
+    key: ({ job }) => [job.status.completionTimeMs ?? 0, job.uid],
+  },
+  wait_since: {
+    condition: (at) => `(${WAITS_SINCE}, j.uid) > ($${at}::bigint, $${at + 1}::uuid)`,
+    orderBy: `${WAITS_SINCE}, j.uid`,
+    types: ["number", "string"],
+    key: ({ job }) => [waitsSinceMs(job), job.uid],
+  },
 };
 
 export const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
@@ -111,7 +127,7 @@ export function pageOf(
   return `
 with found as materialized (
   select j.uid, row_number() over (order by ${order.orderBy}) as place
-    from jobs j where ${FILTER_CONDITION} ${after}
+    from jobs j where ${FILTER_CONDITION} and ${order.rows ?? "true"} ${after}
    order by ${order.orderBy} limit ${pageSize + 1}
 ), measured as (
   select uid, place, count(*) over () as found, sum(${bytes}) over (order by place) as bytes

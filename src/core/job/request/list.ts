@@ -1,6 +1,7 @@
 import type { Job } from "../job.ts";
+import { type JobPhase, TERMINAL_PHASES } from "../status.ts";
 import type { Concern } from "./concerns.ts";
-import type { JobFilter } from "./filter.ts";
+import { ADMITTED_PHASES, type JobFilter } from "./filter.ts";
 
 /** A job for display: its record, its position and its tokens at the time of the read. */
 export type ShownJob = {
@@ -24,16 +25,34 @@ export type JobView = "BASIC" | "FULL";
  */
 export const PAGE_BYTES_MAX = 3.5 * 1024 * 1024;
 
-export type JobOrder = "create_time" | "create_time desc" | "name" | "priority desc" | "held desc";
+export type JobOrder =
+  | "create_time"
+  | "create_time desc"
+  | "name"
+  | "priority desc"
+  | "held desc"
+  | "complete_time desc"
+  | "wait_since";
 
-/** The phases in which a job has a live admission. */
-const ADMITTED_PHASES: readonly string[] = ["ADMITTED", "STARTING", "RUNNING", "RESTARTING"];
+/** The phases that a filter must be limited to, for orders that only jobs in these have. */
+const PHASES_OF_ORDERS: Readonly<Partial<Record<JobOrder, readonly JobPhase[]>>> = {
+  "held desc": ADMITTED_PHASES,
+  "complete_time desc": TERMINAL_PHASES,
+  wait_since: ["WAITING"],
+};
 
-/** Why jobs of these phases cannot be listed in an order: no index has it. Null: they can. */
-export function orderProblem(order: JobOrder, phases: readonly string[]): string | null {
-  if (order !== "held desc") return null;
-  const isBounded = phases.length > 0 && phases.every((phase) => ADMITTED_PHASES.includes(phase));
-  return isBounded ? null : `held desc needs a filter by phases, and allows only ${ADMITTED_PHASES.join(", ")}`;
+/** Why the jobs of a filter cannot be listed in an order. Null: they can. */
+export function orderProblem(order: JobOrder, { phases, endedSinceMs = null }: JobFilter): string | null {
+  const allowed: readonly string[] | undefined = PHASES_OF_ORDERS[order];
+  if (allowed === undefined || (order === "complete_time desc" && endedSinceMs !== null)) return null;
+  if (phases.length > 0 && phases.every((phase) => allowed.includes(phase))) return null;
+  const other = order === "complete_time desc" ? "by ended_since, or " : "";
+  return `${order} needs a filter ${other}by phases, and allows only ${allowed.join(", ")}`;
+}
+
+/** Since when a job waits, if it does: when it was created, or when its last admission ended. */
+export function waitsSinceMs({ status, createTimeMs }: Pick<Job, "status" | "createTimeMs">): number {
+  return status.conditions.find(({ type }) => type === "Admitted")?.lastTransitionMs ?? createTimeMs;
 }
 
 /** Asks for one page of a list of jobs. */

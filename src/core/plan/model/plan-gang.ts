@@ -13,6 +13,7 @@ import {
 import { nominationOf } from "../../job/nomination.ts";
 import type { Placement } from "../../job/placement/placement.ts";
 import type { Nomination } from "../../job/preemption.ts";
+import { waitsSinceMs } from "../../job/request/list.ts";
 import type { Admission, JobStatus, RepairRequest } from "../../job/status.ts";
 import type { Registry } from "../../kinds/registry.ts";
 import { type Ask, askOf, type HashedAsk, hashedAsk } from "./ask.ts";
@@ -184,7 +185,7 @@ function newAsk(before: Job, after: Job, kinds: Registry): Ask | null {
 }
 
 export function documentedFacts(job: Job): DocumentedFacts {
-  const { waiting, backoff, conditions, preemptedIn } = job.status;
+  const { waiting, backoff, preemptedIn } = job.status;
   const { preemptions = 0 } = job.status.attempts;
   const { maxPreemptions } = job.spec.runPolicy.schedulingPolicy;
   const { maxRuntimeMs, backfill } = job.spec.runPolicy;
@@ -194,7 +195,7 @@ export function documentedFacts(job: Job): DocumentedFacts {
     ...heldFacts(job),
     awaitsResult: awaitsResult(job) ? looked : null,
     backoff,
-    waitsSinceMs: conditions.find(({ type }) => type === "Admitted")?.lastTransitionMs ?? job.createTimeMs,
+    waitsSinceMs: waitsSinceMs(job),
     ...leavingFacts(job),
     ...(job.spec.preemptionPolicy === "NEVER" ? { neverPreempts: true as const } : {}),
     ...(preemptions === 0 ? {} : { preemptions }),

@@ -20,7 +20,7 @@ import type { JsonObject, Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file gangway/v1/job_service.proto.
  */
 export const file_gangway_v1_job_service: GenFile = /*@__PURE__*/
-  fileDesc("ChxnYW5nd2F5L3YxL2pvYl9zZXJ2aWNlLnByb3RvEgpnYW5nd2F5LnYxIrkBChBDcmVhdGVKb2JSZXF1ZXN0EiQKA2pvYhgBIAEoCzIPLmdhbmd3YXkudjEuSm9iQga6SAPIAQESHAoKcmVxdWVzdF9pZBgCIAEoCUIIukgFcgMYgAESFQoNdmFsaWRhdGVfb25seRgDIAEoCBIOCgZzdHJpY3QYBCABKAgSOgoIbWFuaWZlc3QYBSABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0Qg/y4hgLCICAgAIQwJoMGCgiiQIKEUNyZWF0ZUpvYlJlc3BvbnNlEhwKA2pvYhgBIAEoCzIPLmdhbmd3YXkudjEuSm9iEjYKB291dGNvbWUYAiABKA4yJS5nYW5nd2F5LnYxLkNyZWF0ZUpvYlJlc3BvbnNlLk91dGNvbWUSJQoId2FybmluZ3MYAyADKAsyEy5nYW5nd2F5LnYxLldhcm5pbmcidwoHT3V0Y29tZRIXChNPVVRDT01FX1VOU1BFQ0lGSUVEEAASEwoPT1VUQ09NRV9DUkVBVEVEEAESFAoQT1VUQ09NRV9SRVBMQVlFRBACEhUKEU9VVENPTUVfVU5DSEFOR0VEEAMSEQoNT1VUQ09NRV9WQUxJRBAEIocBChZCYXRjaENyZWF0ZUpvYnNSZXF1ZXN0EkAKCHJlcXVlc3RzGAEgAygLMhwuZ2FuZ3dheS52MS5DcmVhdGVKb2JSZXF1ZXN0QhC6SA2SAQoIARDoByID2AEDEisKBHZpZXcYAiABKA4yEy5nYW5nd2F5LnYxLkpvYlZpZXdCCLpIBYIBAhABIk0KF0JhdGNoQ3JlYXRlSm9ic1Jlc3BvbnNlEjIKB3Jlc3VsdHMYASADKAsyIS5nYW5nd2F5LnYxLkJhdGNoQ3JlYXRlSm9ic1Jlc3VsdCJ5ChVCYXRjaENyZWF0ZUpvYnNSZXN1bHQSMQoIcmVzcG9uc2UYASABKAsyHS5nYW5nd2F5LnYxLkNyZWF0ZUpvYlJlc3BvbnNlSAASIwoFZXJyb3IYAiABKAsyEi5nb29nbGUucnBjLlN0YXR1c0gAQggKBnJlc3VsdCIpCgdXYXJuaW5nEg0KBWZpZWxkGAEgASgJEg8KB21lc3NhZ2UYAiABKAki4wEKDUdldEpvYlJlcXVlc3QSGwoJbmFtZXNwYWNlGAEgASgJQgi6SAVyAyj9ARIWCgRuYW1lGAIgASgJQgi6SAVyAyj9ARIbCgN1aWQYAyABKAlCDrpIC9gBAXIGKP0BsAEBEisKBHZpZXcYBCABKA4yEy5nYW5nd2F5LnYxLkpvYlZpZXdCCLpIBYIBAhABOlO6SFAaTgoNZ2V0X2pvYi53aGljaBIWc2V0IGVpdGhlciBuYW1lIG9yIHVpZBolKHRoaXMubmFtZSAhPSAnJykgIT0gKHRoaXMudWlkICE9ICcnKSJdCg5HZXRKb2JSZXNwb25zZRIcCgNqb2IYASABKAsyDy5nYW5nd2F5LnYxLkpvYhItCgxmYWlsdXJlX2xvZ3MYAiABKAsyFy5nYW5nd2F5LnYxLkZhaWx1cmVMb2dzIs4CCglKb2JGaWx0ZXISGwoJbmFtZXNwYWNlGAEgASgJQgi6SAVyAyj9ARIfCgVuYW1lcxgCIAMoCUIQukgNkgEKEOgHIgVyAyj9ARIeCgVraW5kcxgDIAMoCUIPukgMkgEJEEAiBXIDKP0BEjUKBnBoYXNlcxgEIAMoDjIULmdhbmd3YXkudjEuSm9iUGhhc2VCD7pIDJIBCRBAIgWCAQIQARIXCgVxdWV1ZRgFIAEoCUIIukgFcgMo/QESGQoHY2x1c3RlchgGIAEoCUIIukgFcgMo/QESSQoGbGFiZWxzGAcgAygLMiEuZ2FuZ3dheS52MS5Kb2JGaWx0ZXIuTGFiZWxzRW50cnlCFrpIE5oBEBBAIgVyAyiACCoFcgMogAgaLQoLTGFiZWxzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4ASL/AQoPTGlzdEpvYnNSZXF1ZXN0EiUKBmZpbHRlchgBIAEoCzIVLmdhbmd3YXkudjEuSm9iRmlsdGVyElsKCG9yZGVyX2J5GAIgASgJQkm6SEZyRCiACFIAUgtjcmVhdGVfdGltZVIQY3JlYXRlX3RpbWUgZGVzY1IEbmFtZVINcHJpb3JpdHkgZGVzY1IJaGVsZCBkZXNjEh0KCXBhZ2Vfc2l6ZRgDIAEoBUIKukgHGgUY6AcoABIcCgpwYWdlX3Rva2VuGAQgASgJQgi6SAVyAyiAIBIrCgR2aWV3GAUgASgOMhMuZ2FuZ3dheS52MS5Kb2JWaWV3Qgi6SAWCAQIQASJiChBMaXN0Sm9ic1Jlc3BvbnNlEh0KBGpvYnMYASADKAsyDy5nYW5nd2F5LnYxLkpvYhIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkSFgoOdG90YWxfZXN0aW1hdGUYAyABKAUigAEKEFdhdGNoSm9ic1JlcXVlc3QSJQoGZmlsdGVyGAEgASgLMhUuZ2FuZ3dheS52MS5Kb2JGaWx0ZXISGAoGY3Vyc29yGAIgASgJQgi6SAVyAyiACBIrCgR2aWV3GAMgASgOMhMuZ2FuZ3dheS52MS5Kb2JWaWV3Qgi6SAWCAQIQASLnAQoRV2F0Y2hKb2JzUmVzcG9uc2USMAoEdHlwZRgBIAEoDjIiLmdhbmd3YXkudjEuV2F0Y2hKb2JzUmVzcG9uc2UuVHlwZRIcCgNqb2IYAiABKAsyDy5nYW5nd2F5LnYxLkpvYhIOCgZjdXJzb3IYAyABKAkicgoEVHlwZRIUChBUWVBFX1VOU1BFQ0lGSUVEEAASDgoKVFlQRV9BRERFRBABEhEKDVRZUEVfTU9ESUZJRUQQAhIQCgxUWVBFX0RFTEVURUQQAxIRCg1UWVBFX0JPT0tNQVJLEAQSDAoIVFlQRV9HQVAQBSJ8ChBVcGRhdGVKb2JSZXF1ZXN0EiQKA2pvYhgBIAEoCzIPLmdhbmd3YXkudjEuSm9iQga6SAPYAQMSQgoLdXBkYXRlX21hc2sYAiABKAsyGi5nb29nbGUucHJvdG9idWYuRmllbGRNYXNrQhG6SAPIAQHy4hgHCICABBCAASIxChFVcGRhdGVKb2JSZXNwb25zZRIcCgNqb2IYASABKAsyDy5nYW5nd2F5LnYxLkpvYiJjChBDYW5jZWxKb2JSZXF1ZXN0EhsKCW5hbWVzcGFjZRgBIAEoCUIIukgFcgMo/QESGAoEbmFtZRgCIAEoCUIKukgHcgUQASj9ARIYCgZyZWFzb24YAyABKAlCCLpIBXIDGIAIIjEKEUNhbmNlbEpvYlJlc3BvbnNlEhwKA2pvYhgBIAEoCzIPLmdhbmd3YXkudjEuSm9iIkkKEERlbGV0ZUpvYlJlcXVlc3QSGwoJbmFtZXNwYWNlGAEgASgJQgi6SAVyAyj9ARIYCgRuYW1lGAIgASgJQgq6SAdyBRABKP0BIjEKEURlbGV0ZUpvYlJlc3BvbnNlEhwKA2pvYhgBIAEoCzIPLmdhbmd3YXkudjEuSm9iIkoKEUV4cGxhaW5Kb2JSZXF1ZXN0EhsKCW5hbWVzcGFjZRgBIAEoCUIIukgFcgMo/QESGAoEbmFtZRgCIAEoCUIKukgHcgUQASj9ASLABAoSRXhwbGFpbkpvYlJlc3BvbnNlEg8KB3N1bW1hcnkYASABKAkSIwoFcGhhc2UYAiABKA4yFC5nYW5nd2F5LnYxLkpvYlBoYXNlEhAKCHBvc2l0aW9uGAMgASgFEg4KBnJlYXNvbhgEIAEoCRIwCgxldmFsdWF0ZWRfYXQYBSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEiwKCGNsdXN0ZXJzGAYgAygLMhouZ2FuZ3dheS52MS5DbHVzdGVyUmVmdXNhbBIoCgZxdW90YXMYByADKAsyGC5nYW5nd2F5LnYxLlF1b3RhUmVmdXNhbBIoCglhZG1pc3Npb24YCCABKAsyFS5nYW5nd2F5LnYxLkFkbWlzc2lvbhIkCgdmYWlsdXJlGAkgASgLMhMuZ2FuZ3dheS52MS5GYWlsdXJlEiwKCHJldHJ5X2F0GAogASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBInCghkcmFpbmluZxgLIAMoCzIVLmdhbmd3YXkudjEuQWRtaXNzaW9uEiwKDHBvZF9wcm9ibGVtcxgMIAMoCzIWLmdhbmd3YXkudjEuUG9kUHJvYmxlbRIaChJlZmZlY3RpdmVfcHJpb3JpdHkYDSABKAUSKAoIY29uY2VybnMYDiADKAsyFi5nYW5nd2F5LnYxLkpvYkNvbmNlcm4SLQoMZmFpbHVyZV9sb2dzGA8gASgLMhcuZ2FuZ3dheS52MS5GYWlsdXJlTG9ncyLZAQoOQ2x1c3RlclJlZnVzYWwSDwoHY2x1c3RlchgBIAEoCRIOCgZyZWFzb24YAiABKAkSDwoHbWVzc2FnZRgDIAEoCRIOCgZmbGF2b3IYBCABKAkSDAoEbmVlZBgFIAEoBRIMCgRoYXZlGAYgASgFEisKC2Jsb2NrZWRfcG9kGAcgASgLMhYuZ2FuZ3dheS52MS5CbG9ja2VkUG9kEhEKCXNpbXVsYXRlZBgIIAEoCBIpCgZkb21haW4YCSABKAsyGS5nYW5nd2F5LnYxLkRvbWFpblJlZnVzYWwiZAoNRG9tYWluUmVmdXNhbBINCgVsZXZlbBgBIAEoCRIOCgZkb21haW4YAiABKAkSEgoKc2xpY2Vfc2l6ZRgDIAEoBRIMCgRmaXRzGAQgASgFEhIKCmZpdHNfZW1wdHkYBSABKAUiggEKCkJsb2NrZWRQb2QSDAoEcm9sZRgBIAEoCRIOCgZwbGFjZWQYAiABKAUSDQoFbmV2ZXIYAyABKAgSDAoEbm9kZRgEIAEoCRINCgVub2RlcxgFIAEoBRIqCglvYnN0YWNsZXMYBiADKAsyFy5nYW5nd2F5LnYxLlBvZE9ic3RhY2xlIokCCgtQb2RPYnN0YWNsZRIqCgRraW5kGAEgASgOMhwuZ2FuZ3dheS52MS5Qb2RPYnN0YWNsZS5LaW5kEgwKBG5hbWUYAiABKAkSDAoEbmVlZBgDIAEoCRIRCglhdmFpbGFibGUYBCABKAkSEwoLYWxsb2NhdGFibGUYBSABKAkSDgoGZmxhdm9yGAYgASgJInoKBEtpbmQSFAoQS0lORF9VTlNQRUNJRklFRBAAEhEKDUtJTkRfUkVTT1VSQ0UQARIOCgpLSU5EX0xBQkVMEAISEQoNS0lORF9BRkZJTklUWRADEg4KCktJTkRfVEFJTlQQBBIWChJLSU5EX1VOU0NIRURVTEFCTEUQBSLAAQoMUXVvdGFSZWZ1c2FsEg0KBXF1ZXVlGAEgASgJEg4KBmZsYXZvchgCIAEoCRIOCgZyZWFzb24YAyABKAkSDAoEbmVlZBgEIAEoAxIMCgR1c2VkGAUgASgDEg0KBWxpbWl0GAYgASgDEg8KB2hlbGRfYnkYByADKAkSJQoFbGV2ZWwYCCABKA4yFi5nYW5nd2F5LnYxLlF1b3RhTGV2ZWwSDAoEbmFtZRgJIAEoCRIQCghyZXNlcnZlZBgKIAEoAyJ2ChJTaW11bGF0ZUpvYlJlcXVlc3QSJAoDam9iGAEgASgLMg8uZ2FuZ3dheS52MS5Kb2JCBrpIA8gBARI6CghtYW5pZmVzdBgCIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3RCD/LiGAsIgICAAhDAmgwYKCKHAgoTU2ltdWxhdGVKb2JSZXNwb25zZRIkCgd2ZXJkaWN0GAEgASgOMhMuZ2FuZ3dheS52MS5WZXJkaWN0Eg8KB3N1bW1hcnkYAiABKAkSDgoGcmVhc29uGAMgASgJEi4KCGNsdXN0ZXJzGAQgAygLMhwuZ2FuZ3dheS52MS5TaW11bGF0ZWRDbHVzdGVyEigKBnF1b3RhcxgFIAMoCzIYLmdhbmd3YXkudjEuUXVvdGFSZWZ1c2FsEigKCWFkbWlzc2lvbhgGIAEoCzIVLmdhbmd3YXkudjEuQWRtaXNzaW9uEiUKCHdhcm5pbmdzGAcgAygLMhMuZ2FuZ3dheS52MS5XYXJuaW5nIokBChBTaW11bGF0ZWRDbHVzdGVyEg8KB2NsdXN0ZXIYASABKAkSJAoHdmVyZGljdBgCIAEoDjITLmdhbmd3YXkudjEuVmVyZGljdBIrCgdyZWZ1c2FsGAMgASgLMhouZ2FuZ3dheS52MS5DbHVzdGVyUmVmdXNhbBIRCglzaW11bGF0ZWQYBCABKAgiigEKFExpc3RKb2JFdmVudHNSZXF1ZXN0EhsKCW5hbWVzcGFjZRgBIAEoCUIIukgFcgMo/QESGAoEbmFtZRgCIAEoCUIKukgHcgUQASj9ARIdCglwYWdlX3NpemUYAyABKAVCCrpIBxoFGOgHKAASHAoKcGFnZV90b2tlbhgEIAEoCUIIukgFcgMogCAiVgoVTGlzdEpvYkV2ZW50c1Jlc3BvbnNlEiQKBmV2ZW50cxgBIAMoCzIULmdhbmd3YXkudjEuSm9iRXZlbnQSFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJIooBCghKb2JFdmVudBIoCgR0aW1lGAEgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIMCgR0eXBlGAIgASgJEg4KBnJlYXNvbhgDIAEoCRIPCgdtZXNzYWdlGAQgASgJEhgKEHJlc291cmNlX3ZlcnNpb24YBSABKAkSCwoDdWlkGAYgASgJIogBChJMaXN0Sm9iUG9kc1JlcXVlc3QSGwoJbmFtZXNwYWNlGAEgASgJQgi6SAVyAyj9ARIYCgRuYW1lGAIgASgJQgq6SAdyBRABKP0BEh0KCXBhZ2Vfc2l6ZRgDIAEoBUIKukgHGgUY6AcoABIcCgpwYWdlX3Rva2VuGAQgASgJQgi6SAVyAyiAICJ3ChNMaXN0Sm9iUG9kc1Jlc3BvbnNlEiAKBHBvZHMYASADKAsyEi5nYW5nd2F5LnYxLkpvYlBvZBIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkSDwoHY2x1c3RlchgDIAEoCRIUCgxzdGFsZV9yZWFzb24YBCABKAkiyQQKFFN0cmVhbUpvYkxvZ3NSZXF1ZXN0EhsKCW5hbWVzcGFjZRgBIAEoCUIIukgFcgMo/QESGAoEbmFtZRgCIAEoCUIKukgHcgUQASj9ARK4AQoHcmVwbGljYRgDIAEoCUKmAbpIogG6AZkBChdzdHJlYW1fam9iX2xvZ3MucmVwbGljYRJLbXVzdCBiZSBhIHJlcGxpY2Egc3VjaCBhcyBXb3JrZXIvMCwgYSByZXBsaWNhIHR5cGUgc3VjaCBhcyBXb3JrZXIsIG9yIGVtcHR5GjF0aGlzLm1hdGNoZXMoJ14oW14vXSsoLygwfFsxLTldWzAtOV17MCw2fSkpPyk/JCcpcgMYgAESGgoJY29udGFpbmVyGAQgASgJQge6SARyAhg/Eg4KBmZvbGxvdxgFIAEoCBIgCgp0YWlsX2xpbmVzGAYgASgDQge6SAQiAigASACIAQESEgoKdGltZXN0YW1wcxgHIAEoCBIQCghwcmV2aW91cxgIIAEoCBIdCgdhdHRlbXB0GAkgASgFQge6SAQaAigBSAGIAQE6kAG6SIwBGokBChhzdHJlYW1fam9iX2xvZ3MucHJldmlvdXMSTGZvbGxvdyBhbmQgcHJldmlvdXMgbXVzdCBub3QgYm90aCBiZSBzZXQ6IGEgcHJldmlvdXMgcnVuIHdyaXRlcyBub3RoaW5nIG1vcmUaHyEodGhpcy5mb2xsb3cgJiYgdGhpcy5wcmV2aW91cylCDQoLX3RhaWxfbGluZXNCCgoIX2F0dGVtcHQiYQoVU3RyZWFtSm9iTG9nc1Jlc3BvbnNlEiIKBWxpbmVzGAEgAygLMhMuZ2FuZ3dheS52MS5Mb2dMaW5lEiQKBGtlcHQYAiABKAsyFi5nYW5nd2F5LnYxLkZhaWx1cmVMb2cidgoHTG9nTGluZRIPCgdyZXBsaWNhGAEgASgJEhEKCWNvbnRhaW5lchgCIAEoCRIMCgR0ZXh0GAMgASgJEigKBHRpbWUYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEg8KB3BhcnRpYWwYBSABKAgiEgoQTGlzdEtpbmRzUmVxdWVzdCI0ChFMaXN0S2luZHNSZXNwb25zZRIfCgVraW5kcxgBIAMoCzIQLmdhbmd3YXkudjEuS2luZCKXBAoES2luZBIMCgRuYW1lGAEgASgJEhMKC2FwaV92ZXJzaW9uGAIgASgJEhsKE3JlcGxpY2Ffc3BlY3NfZmllbGQYAyABKAkSHwoFcm9sZXMYBCADKAsyEC5nYW5nd2F5LnYxLlJvbGUSGQoRZGVmYXVsdF9jb250YWluZXIYBSABKAkSEQoJcG9ydF9uYW1lGAYgASgJEgwKBHBvcnQYByABKAUSOQoWZGVmYXVsdF9yZXN0YXJ0X3BvbGljeRgIIAEoDjIZLmdhbmd3YXkudjEuUmVzdGFydFBvbGljeRI3ChVkZWZhdWx0X3Jlc3RhcnRfc2NvcGUYCSABKA4yGC5nYW5nd2F5LnYxLlJlc3RhcnRTY29wZRIiChVkZWZhdWx0X2JhY2tvZmZfbGltaXQYCiABKAVIAIgBARIxChBraW5kX3NwZWNfc2NoZW1hGAsgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdBIoCgdleGFtcGxlGAwgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdBITCgtkZXNjcmlwdGlvbhgNIAEoCRIUCgx3aXRob3V0X3BvZHMYDiABKAgSEgoKaXNfZGVmYXVsdBgPIAEoCBIOCgZwbHVnaW4YECABKAkSFAoMaGFzX293bl9mb3JtGBEgASgIQhgKFl9kZWZhdWx0X2JhY2tvZmZfbGltaXQiVgoEUm9sZRIMCgRuYW1lGAEgASgJEhkKDG1heF9yZXBsaWNhcxgCIAEoBUgAiAEBEhQKDG1pbl9yZXBsaWNhcxgDIAEoBUIPCg1fbWF4X3JlcGxpY2FzKkoKB0pvYlZpZXcSGAoUSk9CX1ZJRVdfVU5TUEVDSUZJRUQQABISCg5KT0JfVklFV19CQVNJQxABEhEKDUpPQl9WSUVXX0ZVTEwQAiqKAQoKUXVvdGFMZXZlbBIbChdRVU9UQV9MRVZFTF9VTlNQRUNJRklFRBAAEhQKEFFVT1RBX0xFVkVMX1BPT0wQARIXChNRVU9UQV9MRVZFTF9QUk9KRUNUEAISGQoVUVVPVEFfTEVWRUxfTkFNRVNQQUNFEAMSFQoRUVVPVEFfTEVWRUxfUVVFVUUQBCpeCgdWZXJkaWN0EhcKE1ZFUkRJQ1RfVU5TUEVDSUZJRUQQABIUChBWRVJESUNUX0ZJVFNfTk9XEAESEQoNVkVSRElDVF9XQUlUUxACEhEKDVZFUkRJQ1RfTkVWRVIQAzLJCAoKSm9iU2VydmljZRJICglDcmVhdGVKb2ISHC5nYW5nd2F5LnYxLkNyZWF0ZUpvYlJlcXVlc3QaHS5nYW5nd2F5LnYxLkNyZWF0ZUpvYlJlc3BvbnNlEloKD0JhdGNoQ3JlYXRlSm9icxIiLmdhbmd3YXkudjEuQmF0Y2hDcmVhdGVKb2JzUmVxdWVzdBojLmdhbmd3YXkudjEuQmF0Y2hDcmVhdGVKb2JzUmVzcG9uc2USPwoGR2V0Sm9iEhkuZ2FuZ3dheS52MS5HZXRKb2JSZXF1ZXN0GhouZ2FuZ3dheS52MS5HZXRKb2JSZXNwb25zZRJFCghMaXN0Sm9icxIbLmdhbmd3YXkudjEuTGlzdEpvYnNSZXF1ZXN0GhwuZ2FuZ3dheS52MS5MaXN0Sm9ic1Jlc3BvbnNlEkoKCVdhdGNoSm9icxIcLmdhbmd3YXkudjEuV2F0Y2hKb2JzUmVxdWVzdBodLmdhbmd3YXkudjEuV2F0Y2hKb2JzUmVzcG9uc2UwARJICglVcGRhdGVKb2ISHC5nYW5nd2F5LnYxLlVwZGF0ZUpvYlJlcXVlc3QaHS5nYW5nd2F5LnYxLlVwZGF0ZUpvYlJlc3BvbnNlEkgKCUNhbmNlbEpvYhIcLmdhbmd3YXkudjEuQ2FuY2VsSm9iUmVxdWVzdBodLmdhbmd3YXkudjEuQ2FuY2VsSm9iUmVzcG9uc2USSAoJRGVsZXRlSm9iEhwuZ2FuZ3dheS52MS5EZWxldGVKb2JSZXF1ZXN0Gh0uZ2FuZ3dheS52MS5EZWxldGVKb2JSZXNwb25zZRJLCgpFeHBsYWluSm9iEh0uZ2FuZ3dheS52MS5FeHBsYWluSm9iUmVxdWVzdBoeLmdhbmd3YXkudjEuRXhwbGFpbkpvYlJlc3BvbnNlEk4KC1NpbXVsYXRlSm9iEh4uZ2FuZ3dheS52MS5TaW11bGF0ZUpvYlJlcXVlc3QaHy5nYW5nd2F5LnYxLlNpbXVsYXRlSm9iUmVzcG9uc2USVAoNTGlzdEpvYkV2ZW50cxIgLmdhbmd3YXkudjEuTGlzdEpvYkV2ZW50c1JlcXVlc3QaIS5nYW5nd2F5LnYxLkxpc3RKb2JFdmVudHNSZXNwb25zZRJOCgtMaXN0Sm9iUG9kcxIeLmdhbmd3YXkudjEuTGlzdEpvYlBvZHNSZXF1ZXN0Gh8uZ2FuZ3dheS52MS5MaXN0Sm9iUG9kc1Jlc3BvbnNlElYKDVN0cmVhbUpvYkxvZ3MSIC5nYW5nd2F5LnYxLlN0cmVhbUpvYkxvZ3NSZXF1ZXN0GiEuZ2FuZ3dheS52MS5TdHJlYW1Kb2JMb2dzUmVzcG9uc2UwARJICglMaXN0S2luZHMSHC5nYW5nd2F5LnYxLkxpc3RLaW5kc1JlcXVlc3QaHS5nYW5nd2F5LnYxLkxpc3RLaW5kc1Jlc3BvbnNlYgZwcm90bzM", [file_buf_validate_validate, file_gangway_v1_bounds, file_gangway_v1_failure_log, file_gangway_v1_job, file_google_protobuf_field_mask, file_google_protobuf_struct, file_google_protobuf_timestamp, file_google_rpc_status]);
+  fileDesc("ChxnYW5nd2F5L3YxL2pvYl9zZXJ2aWNlLnByb3RvEgpnYW5nd2F5LnYxIrkBChBDcmVhdGVKb2JSZXF1ZXN0EiQKA2pvYhgBIAEoCzIPLmdhbmd3YXkudjEuSm9iQga6SAPIAQESHAoKcmVxdWVzdF9pZBgCIAEoCUIIukgFcgMYgAESFQoNdmFsaWRhdGVfb25seRgDIAEoCBIOCgZzdHJpY3QYBCABKAgSOgoIbWFuaWZlc3QYBSABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0Qg/y4hgLCICAgAIQwJoMGCgiiQIKEUNyZWF0ZUpvYlJlc3BvbnNlEhwKA2pvYhgBIAEoCzIPLmdhbmd3YXkudjEuSm9iEjYKB291dGNvbWUYAiABKA4yJS5nYW5nd2F5LnYxLkNyZWF0ZUpvYlJlc3BvbnNlLk91dGNvbWUSJQoId2FybmluZ3MYAyADKAsyEy5nYW5nd2F5LnYxLldhcm5pbmcidwoHT3V0Y29tZRIXChNPVVRDT01FX1VOU1BFQ0lGSUVEEAASEwoPT1VUQ09NRV9DUkVBVEVEEAESFAoQT1VUQ09NRV9SRVBMQVlFRBACEhUKEU9VVENPTUVfVU5DSEFOR0VEEAMSEQoNT1VUQ09NRV9WQUxJRBAEIocBChZCYXRjaENyZWF0ZUpvYnNSZXF1ZXN0EkAKCHJlcXVlc3RzGAEgAygLMhwuZ2FuZ3dheS52MS5DcmVhdGVKb2JSZXF1ZXN0QhC6SA2SAQoIARDoByID2AEDEisKBHZpZXcYAiABKA4yEy5nYW5nd2F5LnYxLkpvYlZpZXdCCLpIBYIBAhABIk0KF0JhdGNoQ3JlYXRlSm9ic1Jlc3BvbnNlEjIKB3Jlc3VsdHMYASADKAsyIS5nYW5nd2F5LnYxLkJhdGNoQ3JlYXRlSm9ic1Jlc3VsdCJ5ChVCYXRjaENyZWF0ZUpvYnNSZXN1bHQSMQoIcmVzcG9uc2UYASABKAsyHS5nYW5nd2F5LnYxLkNyZWF0ZUpvYlJlc3BvbnNlSAASIwoFZXJyb3IYAiABKAsyEi5nb29nbGUucnBjLlN0YXR1c0gAQggKBnJlc3VsdCIpCgdXYXJuaW5nEg0KBWZpZWxkGAEgASgJEg8KB21lc3NhZ2UYAiABKAki4wEKDUdldEpvYlJlcXVlc3QSGwoJbmFtZXNwYWNlGAEgASgJQgi6SAVyAyj9ARIWCgRuYW1lGAIgASgJQgi6SAVyAyj9ARIbCgN1aWQYAyABKAlCDrpIC9gBAXIGKP0BsAEBEisKBHZpZXcYBCABKA4yEy5nYW5nd2F5LnYxLkpvYlZpZXdCCLpIBYIBAhABOlO6SFAaTgoNZ2V0X2pvYi53aGljaBIWc2V0IGVpdGhlciBuYW1lIG9yIHVpZBolKHRoaXMubmFtZSAhPSAnJykgIT0gKHRoaXMudWlkICE9ICcnKSJdCg5HZXRKb2JSZXNwb25zZRIcCgNqb2IYASABKAsyDy5nYW5nd2F5LnYxLkpvYhItCgxmYWlsdXJlX2xvZ3MYAiABKAsyFy5nYW5nd2F5LnYxLkZhaWx1cmVMb2dzIoIGCglKb2JGaWx0ZXISGwoJbmFtZXNwYWNlGAEgASgJQgi6SAVyAyj9ARIfCgVuYW1lcxgCIAMoCUIQukgNkgEKEOgHIgVyAyj9ARIeCgVraW5kcxgDIAMoCUIPukgMkgEJEEAiBXIDKP0BEjUKBnBoYXNlcxgEIAMoDjIULmdhbmd3YXkudjEuSm9iUGhhc2VCD7pIDJIBCRBAIgWCAQIQARIXCgVxdWV1ZRgFIAEoCUIIukgFcgMo/QESGQoHY2x1c3RlchgGIAEoCUIIukgFcgMo/QESSQoGbGFiZWxzGAcgAygLMiEuZ2FuZ3dheS52MS5Kb2JGaWx0ZXIuTGFiZWxzRW50cnlCFrpIE5oBEBBAIgVyAyiACCoFcgMogAgSJAoKbmFtZXNwYWNlcxgIIAMoCUIQukgNkgEKEOgHIgVyAyj9ARIgCgZxdWV1ZXMYCSADKAlCELpIDZIBChDoByIFcgMo/QESHwoNcXVldWVfc3VidHJlZRgKIAEoCUIIukgFcgMo/QESIwoKY3JlYXRlZF9ieRgLIAMoCUIPukgMkgEJEEAiBXIDKIAIEiAKB3JlYXNvbnMYDCADKAlCD7pIDJIBCRBAIgVyAyj9ARIdCgtuYW1lX3ByZWZpeBgNIAEoCUIIukgFcgMo/QESGAoGZmxhdm9yGA4gASgJQgi6SAVyAyj9ARIWCgRub2RlGA8gASgJQgi6SAVyAyj9ARIZCgdwcm9qZWN0GBAgASgJQgi6SAVyAyj9ARIxCg1jcmVhdGVkX3NpbmNlGBEgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIyCg5jcmVhdGVkX2JlZm9yZRgSIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLwoLZW5kZWRfc2luY2UYEyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wGi0KC0xhYmVsc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEinwIKD0xpc3RKb2JzUmVxdWVzdBIlCgZmaWx0ZXIYASABKAsyFS5nYW5nd2F5LnYxLkpvYkZpbHRlchJ7CghvcmRlcl9ieRgCIAEoCUJpukhmcmQogAhSAFILY3JlYXRlX3RpbWVSEGNyZWF0ZV90aW1lIGRlc2NSBG5hbWVSDXByaW9yaXR5IGRlc2NSCWhlbGQgZGVzY1ISY29tcGxldGVfdGltZSBkZXNjUgp3YWl0X3NpbmNlEh0KCXBhZ2Vfc2l6ZRgDIAEoBUIKukgHGgUY6AcoABIcCgpwYWdlX3Rva2VuGAQgASgJQgi6SAVyAyiAIBIrCgR2aWV3GAUgASgOMhMuZ2FuZ3dheS52MS5Kb2JWaWV3Qgi6SAWCAQIQASJiChBMaXN0Sm9ic1Jlc3BvbnNlEh0KBGpvYnMYASADKAsyDy5nYW5nd2F5LnYxLkpvYhIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkSFgoOdG90YWxfZXN0aW1hdGUYAyABKAUieQoQQ291bnRKb2JzUmVxdWVzdBIlCgZmaWx0ZXIYASABKAsyFS5nYW5nd2F5LnYxLkpvYkZpbHRlchI+Cghncm91cF9ieRgCIAMoDjIXLmdhbmd3YXkudjEuSm9iUHJvcGVydHlCE7pIEJIBDRACGAEiB4IBBBABIAAiuQEKEUNvdW50Sm9ic1Jlc3BvbnNlEiQKBmdyb3VwcxgBIAMoCzIULmdhbmd3YXkudjEuSm9iQ291bnQSIgoEcmVzdBgCIAEoCzIULmdhbmd3YXkudjEuSm9iQ291bnQSEwoLcmVzdF9ncm91cHMYAyABKAMSFAoMZW5kZWRfY2FwcGVkGAQgASgIEi8KC2VuZGVkX3NpbmNlGAUgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCLPAQoISm9iQ291bnQSDgoGdmFsdWVzGAEgAygJEgwKBGpvYnMYAiABKAMSDAoEcG9kcxgDIAEoAxIwCgZ0b2tlbnMYBCADKAsyIC5nYW5nd2F5LnYxLkpvYkNvdW50LlRva2Vuc0VudHJ5EjYKEm9sZGVzdF9jcmVhdGVfdGltZRgFIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAaLQoLVG9rZW5zRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgDOgI4ASKAAQoQV2F0Y2hKb2JzUmVxdWVzdBIlCgZmaWx0ZXIYASABKAsyFS5nYW5nd2F5LnYxLkpvYkZpbHRlchIYCgZjdXJzb3IYAiABKAlCCLpIBXIDKIAIEisKBHZpZXcYAyABKA4yEy5nYW5nd2F5LnYxLkpvYlZpZXdCCLpIBYIBAhABIucBChFXYXRjaEpvYnNSZXNwb25zZRIwCgR0eXBlGAEgASgOMiIuZ2FuZ3dheS52MS5XYXRjaEpvYnNSZXNwb25zZS5UeXBlEhwKA2pvYhgCIAEoCzIPLmdhbmd3YXkudjEuSm9iEg4KBmN1cnNvchgDIAEoCSJyCgRUeXBlEhQKEFRZUEVfVU5TUEVDSUZJRUQQABIOCgpUWVBFX0FEREVEEAESEQoNVFlQRV9NT0RJRklFRBACEhAKDFRZUEVfREVMRVRFRBADEhEKDVRZUEVfQk9PS01BUksQBBIMCghUWVBFX0dBUBAFInwKEFVwZGF0ZUpvYlJlcXVlc3QSJAoDam9iGAEgASgLMg8uZ2FuZ3dheS52MS5Kb2JCBrpIA9gBAxJCCgt1cGRhdGVfbWFzaxgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE1hc2tCEbpIA8gBAfLiGAcIgIAEEIABIjEKEVVwZGF0ZUpvYlJlc3BvbnNlEhwKA2pvYhgBIAEoCzIPLmdhbmd3YXkudjEuSm9iImMKEENhbmNlbEpvYlJlcXVlc3QSGwoJbmFtZXNwYWNlGAEgASgJQgi6SAVyAyj9ARIYCgRuYW1lGAIgASgJQgq6SAdyBRABKP0BEhgKBnJlYXNvbhgDIAEoCUIIukgFcgMYgAgiMQoRQ2FuY2VsSm9iUmVzcG9uc2USHAoDam9iGAEgASgLMg8uZ2FuZ3dheS52MS5Kb2IiSQoQRGVsZXRlSm9iUmVxdWVzdBIbCgluYW1lc3BhY2UYASABKAlCCLpIBXIDKP0BEhgKBG5hbWUYAiABKAlCCrpIB3IFEAEo/QEiMQoRRGVsZXRlSm9iUmVzcG9uc2USHAoDam9iGAEgASgLMg8uZ2FuZ3dheS52MS5Kb2IiSgoRRXhwbGFpbkpvYlJlcXVlc3QSGwoJbmFtZXNwYWNlGAEgASgJQgi6SAVyAyj9ARIYCgRuYW1lGAIgASgJQgq6SAdyBRABKP0BIsAEChJFeHBsYWluSm9iUmVzcG9uc2USDwoHc3VtbWFyeRgBIAEoCRIjCgVwaGFzZRgCIAEoDjIULmdhbmd3YXkudjEuSm9iUGhhc2USEAoIcG9zaXRpb24YAyABKAUSDgoGcmVhc29uGAQgASgJEjAKDGV2YWx1YXRlZF9hdBgFIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLAoIY2x1c3RlcnMYBiADKAsyGi5nYW5nd2F5LnYxLkNsdXN0ZXJSZWZ1c2FsEigKBnF1b3RhcxgHIAMoCzIYLmdhbmd3YXkudjEuUXVvdGFSZWZ1c2FsEigKCWFkbWlzc2lvbhgIIAEoCzIVLmdhbmd3YXkudjEuQWRtaXNzaW9uEiQKB2ZhaWx1cmUYCSABKAsyEy5nYW5nd2F5LnYxLkZhaWx1cmUSLAoIcmV0cnlfYXQYCiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEicKCGRyYWluaW5nGAsgAygLMhUuZ2FuZ3dheS52MS5BZG1pc3Npb24SLAoMcG9kX3Byb2JsZW1zGAwgAygLMhYuZ2FuZ3dheS52MS5Qb2RQcm9ibGVtEhoKEmVmZmVjdGl2ZV9wcmlvcml0eRgNIAEoBRIoCghjb25jZXJucxgOIAMoCzIWLmdhbmd3YXkudjEuSm9iQ29uY2VybhItCgxmYWlsdXJlX2xvZ3MYDyABKAsyFy5nYW5nd2F5LnYxLkZhaWx1cmVMb2dzItkBCg5DbHVzdGVyUmVmdXNhbBIPCgdjbHVzdGVyGAEgASgJEg4KBnJlYXNvbhgCIAEoCRIPCgdtZXNzYWdlGAMgASgJEg4KBmZsYXZvchgEIAEoCRIMCgRuZWVkGAUgASgFEgwKBGhhdmUYBiABKAUSKwoLYmxvY2tlZF9wb2QYByABKAsyFi5nYW5nd2F5LnYxLkJsb2NrZWRQb2QSEQoJc2ltdWxhdGVkGAggASgIEikKBmRvbWFpbhgJIAEoCzIZLmdhbmd3YXkudjEuRG9tYWluUmVmdXNhbCJkCg1Eb21haW5SZWZ1c2FsEg0KBWxldmVsGAEgASgJEg4KBmRvbWFpbhgCIAEoCRISCgpzbGljZV9zaXplGAMgASgFEgwKBGZpdHMYBCABKAUSEgoKZml0c19lbXB0eRgFIAEoBSKCAQoKQmxvY2tlZFBvZBIMCgRyb2xlGAEgASgJEg4KBnBsYWNlZBgCIAEoBRINCgVuZXZlchgDIAEoCBIMCgRub2RlGAQgASgJEg0KBW5vZGVzGAUgASgFEioKCW9ic3RhY2xlcxgGIAMoCzIXLmdhbmd3YXkudjEuUG9kT2JzdGFjbGUiiQIKC1BvZE9ic3RhY2xlEioKBGtpbmQYASABKA4yHC5nYW5nd2F5LnYxLlBvZE9ic3RhY2xlLktpbmQSDAoEbmFtZRgCIAEoCRIMCgRuZWVkGAMgASgJEhEKCWF2YWlsYWJsZRgEIAEoCRITCgthbGxvY2F0YWJsZRgFIAEoCRIOCgZmbGF2b3IYBiABKAkiegoES2luZBIUChBLSU5EX1VOU1BFQ0lGSUVEEAASEQoNS0lORF9SRVNPVVJDRRABEg4KCktJTkRfTEFCRUwQAhIRCg1LSU5EX0FGRklOSVRZEAMSDgoKS0lORF9UQUlOVBAEEhYKEktJTkRfVU5TQ0hFRFVMQUJMRRAFIsABCgxRdW90YVJlZnVzYWwSDQoFcXVldWUYASABKAkSDgoGZmxhdm9yGAIgASgJEg4KBnJlYXNvbhgDIAEoCRIMCgRuZWVkGAQgASgDEgwKBHVzZWQYBSABKAMSDQoFbGltaXQYBiABKAMSDwoHaGVsZF9ieRgHIAMoCRIlCgVsZXZlbBgIIAEoDjIWLmdhbmd3YXkudjEuUXVvdGFMZXZlbBIMCgRuYW1lGAkgASgJEhAKCHJlc2VydmVkGAogASgDInYKElNpbXVsYXRlSm9iUmVxdWVzdBIkCgNqb2IYASABKAsyDy5nYW5nd2F5LnYxLkpvYkIGukgDyAEBEjoKCG1hbmlmZXN0GAIgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdEIP8uIYCwiAgIACEMCaDBgoIocCChNTaW11bGF0ZUpvYlJlc3BvbnNlEiQKB3ZlcmRpY3QYASABKA4yEy5nYW5nd2F5LnYxLlZlcmRpY3QSDwoHc3VtbWFyeRgCIAEoCRIOCgZyZWFzb24YAyABKAkSLgoIY2x1c3RlcnMYBCADKAsyHC5nYW5nd2F5LnYxLlNpbXVsYXRlZENsdXN0ZXISKAoGcXVvdGFzGAUgAygLMhguZ2FuZ3dheS52MS5RdW90YVJlZnVzYWwSKAoJYWRtaXNzaW9uGAYgASgLMhUuZ2FuZ3dheS52MS5BZG1pc3Npb24SJQoId2FybmluZ3MYByADKAsyEy5nYW5nd2F5LnYxLldhcm5pbmciiQEKEFNpbXVsYXRlZENsdXN0ZXISDwoHY2x1c3RlchgBIAEoCRIkCgd2ZXJkaWN0GAIgASgOMhMuZ2FuZ3dheS52MS5WZXJkaWN0EisKB3JlZnVzYWwYAyABKAsyGi5nYW5nd2F5LnYxLkNsdXN0ZXJSZWZ1c2FsEhEKCXNpbXVsYXRlZBgEIAEoCCKKAQoUTGlzdEpvYkV2ZW50c1JlcXVlc3QSGwoJbmFtZXNwYWNlGAEgASgJQgi6SAVyAyj9ARIYCgRuYW1lGAIgASgJQgq6SAdyBRABKP0BEh0KCXBhZ2Vfc2l6ZRgDIAEoBUIKukgHGgUY6AcoABIcCgpwYWdlX3Rva2VuGAQgASgJQgi6SAVyAyiAICJWChVMaXN0Sm9iRXZlbnRzUmVzcG9uc2USJAoGZXZlbnRzGAEgAygLMhQuZ2FuZ3dheS52MS5Kb2JFdmVudBIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkiigEKCEpvYkV2ZW50EigKBHRpbWUYASABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEgwKBHR5cGUYAiABKAkSDgoGcmVhc29uGAMgASgJEg8KB21lc3NhZ2UYBCABKAkSGAoQcmVzb3VyY2VfdmVyc2lvbhgFIAEoCRILCgN1aWQYBiABKAkiiAEKEkxpc3RKb2JQb2RzUmVxdWVzdBIbCgluYW1lc3BhY2UYASABKAlCCLpIBXIDKP0BEhgKBG5hbWUYAiABKAlCCrpIB3IFEAEo/QESHQoJcGFnZV9zaXplGAMgASgFQgq6SAcaBRjoBygAEhwKCnBhZ2VfdG9rZW4YBCABKAlCCLpIBXIDKIAgIncKE0xpc3RKb2JQb2RzUmVzcG9uc2USIAoEcG9kcxgBIAMoCzISLmdhbmd3YXkudjEuSm9iUG9kEhcKD25leHRfcGFnZV90b2tlbhgCIAEoCRIPCgdjbHVzdGVyGAMgASgJEhQKDHN0YWxlX3JlYXNvbhgEIAEoCSLJBAoUU3RyZWFtSm9iTG9nc1JlcXVlc3QSGwoJbmFtZXNwYWNlGAEgASgJQgi6SAVyAyj9ARIYCgRuYW1lGAIgASgJQgq6SAdyBRABKP0BErgBCgdyZXBsaWNhGAMgASgJQqYBukiiAboBmQEKF3N0cmVhbV9qb2JfbG9ncy5yZXBsaWNhEkttdXN0IGJlIGEgcmVwbGljYSBzdWNoIGFzIFdvcmtlci8wLCBhIHJlcGxpY2EgdHlwZSBzdWNoIGFzIFdvcmtlciwgb3IgZW1wdHkaMXRoaXMubWF0Y2hlcygnXihbXi9dKygvKDB8WzEtOV1bMC05XXswLDZ9KSk/KT8kJylyAxiAARIaCgljb250YWluZXIYBCABKAlCB7pIBHICGD8SDgoGZm9sbG93GAUgASgIEiAKCnRhaWxfbGluZXMYBiABKANCB7pIBCICKABIAIgBARISCgp0aW1lc3RhbXBzGAcgASgIEhAKCHByZXZpb3VzGAggASgIEh0KB2F0dGVtcHQYCSABKAVCB7pIBBoCKAFIAYgBATqQAbpIjAEaiQEKGHN0cmVhbV9qb2JfbG9ncy5wcmV2aW91cxJMZm9sbG93IGFuZCBwcmV2aW91cyBtdXN0IG5vdCBib3RoIGJlIHNldDogYSBwcmV2aW91cyBydW4gd3JpdGVzIG5vdGhpbmcgbW9yZRofISh0aGlzLmZvbGxvdyAmJiB0aGlzLnByZXZpb3VzKUINCgtfdGFpbF9saW5lc0IKCghfYXR0ZW1wdCJhChVTdHJlYW1Kb2JMb2dzUmVzcG9uc2USIgoFbGluZXMYASADKAsyEy5nYW5nd2F5LnYxLkxvZ0xpbmUSJAoEa2VwdBgCIAEoCzIWLmdhbmd3YXkudjEuRmFpbHVyZUxvZyJ2CgdMb2dMaW5lEg8KB3JlcGxpY2EYASABKAkSEQoJY29udGFpbmVyGAIgASgJEgwKBHRleHQYAyABKAkSKAoEdGltZRgEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASDwoHcGFydGlhbBgFIAEoCCISChBMaXN0S2luZHNSZXF1ZXN0IjQKEUxpc3RLaW5kc1Jlc3BvbnNlEh8KBWtpbmRzGAEgAygLMhAuZ2FuZ3dheS52MS5LaW5kIpcECgRLaW5kEgwKBG5hbWUYASABKAkSEwoLYXBpX3ZlcnNpb24YAiABKAkSGwoTcmVwbGljYV9zcGVjc19maWVsZBgDIAEoCRIfCgVyb2xlcxgEIAMoCzIQLmdhbmd3YXkudjEuUm9sZRIZChFkZWZhdWx0X2NvbnRhaW5lchgFIAEoCRIRCglwb3J0X25hbWUYBiABKAkSDAoEcG9ydBgHIAEoBRI5ChZkZWZhdWx0X3Jlc3RhcnRfcG9saWN5GAggASgOMhkuZ2FuZ3dheS52MS5SZXN0YXJ0UG9saWN5EjcKFWRlZmF1bHRfcmVzdGFydF9zY29wZRgJIAEoDjIYLmdhbmd3YXkudjEuUmVzdGFydFNjb3BlEiIKFWRlZmF1bHRfYmFja29mZl9saW1pdBgKIAEoBUgAiAEBEjEKEGtpbmRfc3BlY19zY2hlbWEYCyABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0EigKB2V4YW1wbGUYDCABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0EhMKC2Rlc2NyaXB0aW9uGA0gASgJEhQKDHdpdGhvdXRfcG9kcxgOIAEoCBISCgppc19kZWZhdWx0GA8gASgIEg4KBnBsdWdpbhgQIAEoCRIUCgxoYXNfb3duX2Zvcm0YESABKAhCGAoWX2RlZmF1bHRfYmFja29mZl9saW1pdCJWCgRSb2xlEgwKBG5hbWUYASABKAkSGQoMbWF4X3JlcGxpY2FzGAIgASgFSACIAQESFAoMbWluX3JlcGxpY2FzGAMgASgFQg8KDV9tYXhfcmVwbGljYXMqSgoHSm9iVmlldxIYChRKT0JfVklFV19VTlNQRUNJRklFRBAAEhIKDkpPQl9WSUVXX0JBU0lDEAESEQoNSk9CX1ZJRVdfRlVMTBACKvIBCgtKb2JQcm9wZXJ0eRIcChhKT0JfUFJPUEVSVFlfVU5TUEVDSUZJRUQQABIWChJKT0JfUFJPUEVSVFlfUEhBU0UQARIWChJKT0JfUFJPUEVSVFlfUVVFVUUQAhIaChZKT0JfUFJPUEVSVFlfTkFNRVNQQUNFEAMSFgoSSk9CX1BST1BFUlRZX09XTkVSEAQSFQoRSk9CX1BST1BFUlRZX0tJTkQQBRIYChRKT0JfUFJPUEVSVFlfQ0xVU1RFUhAGEhcKE0pPQl9QUk9QRVJUWV9GTEFWT1IQBxIXChNKT0JfUFJPUEVSVFlfUkVBU09OEAgqigEKClF1b3RhTGV2ZWwSGwoXUVVPVEFfTEVWRUxfVU5TUEVDSUZJRUQQABIUChBRVU9UQV9MRVZFTF9QT09MEAESFwoTUVVPVEFfTEVWRUxfUFJPSkVDVBACEhkKFVFVT1RBX0xFVkVMX05BTUVTUEFDRRADEhUKEVFVT1RBX0xFVkVMX1FVRVVFEAQqXgoHVmVyZGljdBIXChNWRVJESUNUX1VOU1BFQ0lGSUVEEAASFAoQVkVSRElDVF9GSVRTX05PVxABEhEKDVZFUkRJQ1RfV0FJVFMQAhIRCg1WRVJESUNUX05FVkVSEAMykwkKCkpvYlNlcnZpY2USSAoJQ3JlYXRlSm9iEhwuZ2FuZ3dheS52MS5DcmVhdGVKb2JSZXF1ZXN0Gh0uZ2FuZ3dheS52MS5DcmVhdGVKb2JSZXNwb25zZRJaCg9CYXRjaENyZWF0ZUpvYnMSIi5nYW5nd2F5LnYxLkJhdGNoQ3JlYXRlSm9ic1JlcXVlc3QaIy5nYW5nd2F5LnYxLkJhdGNoQ3JlYXRlSm9ic1Jlc3BvbnNlEj8KBkdldEpvYhIZLmdhbmd3YXkudjEuR2V0Sm9iUmVxdWVzdBoaLmdhbmd3YXkudjEuR2V0Sm9iUmVzcG9uc2USRQoITGlzdEpvYnMSGy5nYW5nd2F5LnYxLkxpc3RKb2JzUmVxdWVzdBocLmdhbmd3YXkudjEuTGlzdEpvYnNSZXNwb25zZRJICglDb3VudEpvYnMSHC5nYW5nd2F5LnYxLkNvdW50Sm9ic1JlcXVlc3QaHS5nYW5nd2F5LnYxLkNvdW50Sm9ic1Jlc3BvbnNlEkoKCVdhdGNoSm9icxIcLmdhbmd3YXkudjEuV2F0Y2hKb2JzUmVxdWVzdBodLmdhbmd3YXkudjEuV2F0Y2hKb2JzUmVzcG9uc2UwARJICglVcGRhdGVKb2ISHC5nYW5nd2F5LnYxLlVwZGF0ZUpvYlJlcXVlc3QaHS5nYW5nd2F5LnYxLlVwZGF0ZUpvYlJlc3BvbnNlEkgKCUNhbmNlbEpvYhIcLmdhbmd3YXkudjEuQ2FuY2VsSm9iUmVxdWVzdBodLmdhbmd3YXkudjEuQ2FuY2VsSm9iUmVzcG9uc2USSAoJRGVsZXRlSm9iEhwuZ2FuZ3dheS52MS5EZWxldGVKb2JSZXF1ZXN0Gh0uZ2FuZ3dheS52MS5EZWxldGVKb2JSZXNwb25zZRJLCgpFeHBsYWluSm9iEh0uZ2FuZ3dheS52MS5FeHBsYWluSm9iUmVxdWVzdBoeLmdhbmd3YXkudjEuRXhwbGFpbkpvYlJlc3BvbnNlEk4KC1NpbXVsYXRlSm9iEh4uZ2FuZ3dheS52MS5TaW11bGF0ZUpvYlJlcXVlc3QaHy5nYW5nd2F5LnYxLlNpbXVsYXRlSm9iUmVzcG9uc2USVAoNTGlzdEpvYkV2ZW50cxIgLmdhbmd3YXkudjEuTGlzdEpvYkV2ZW50c1JlcXVlc3QaIS5nYW5nd2F5LnYxLkxpc3RKb2JFdmVudHNSZXNwb25zZRJOCgtMaXN0Sm9iUG9kcxIeLmdhbmd3YXkudjEuTGlzdEpvYlBvZHNSZXF1ZXN0Gh8uZ2FuZ3dheS52MS5MaXN0Sm9iUG9kc1Jlc3BvbnNlElYKDVN0cmVhbUpvYkxvZ3MSIC5nYW5nd2F5LnYxLlN0cmVhbUpvYkxvZ3NSZXF1ZXN0GiEuZ2FuZ3dheS52MS5TdHJlYW1Kb2JMb2dzUmVzcG9uc2UwARJICglMaXN0S2luZHMSHC5nYW5nd2F5LnYxLkxpc3RLaW5kc1JlcXVlc3QaHS5nYW5nd2F5LnYxLkxpc3RLaW5kc1Jlc3BvbnNlYgZwcm90bzM", [file_buf_validate_validate, file_gangway_v1_bounds, file_gangway_v1_failure_log, file_gangway_v1_job, file_google_protobuf_field_mask, file_google_protobuf_struct, file_google_protobuf_timestamp, file_google_rpc_status]);
 
 /**
  * @generated from message gangway.v1.CreateJobRequest
@@ -375,6 +375,92 @@ export type JobFilter = Message<"gangway.v1.JobFilter"> & {
    * @generated from field: map<string, string> labels = 7;
    */
   labels: { [key: string]: string };
+
+  /**
+   * A job must be in one of these namespaces.
+   *
+   * @generated from field: repeated string namespaces = 8;
+   */
+  namespaces: string[];
+
+  /**
+   * A job must be in one of these queues.
+   *
+   * @generated from field: repeated string queues = 9;
+   */
+  queues: string[];
+
+  /**
+   * The job's queue is this one or below it. Of the queues below, only those that the caller may see count.
+   *
+   * @generated from field: string queue_subtree = 10;
+   */
+  queueSubtree: string;
+
+  /**
+   * One of these callers must have created the job: metadata.created_by.
+   *
+   * @generated from field: repeated string created_by = 11;
+   */
+  createdBy: string[];
+
+  /**
+   * The job must wait for one of these reasons: status.waiting.reason, or NotEvaluated while it has none. Only jobs in
+   * phase WAITING pass.
+   *
+   * @generated from field: repeated string reasons = 12;
+   */
+  reasons: string[];
+
+  /**
+   * The job's name begins with this text.
+   *
+   * @generated from field: string name_prefix = 13;
+   */
+  namePrefix: string;
+
+  /**
+   * A flavor of the job's live admission. Only jobs in phase ADMITTED, STARTING, RUNNING or RESTARTING pass: no index
+   * has the flavors of jobs that have ended.
+   *
+   * @generated from field: string flavor = 14;
+   */
+  flavor: string;
+
+  /**
+   * A node that has a pod of the job, as its cluster was last recorded. With `cluster`, only of that cluster.
+   *
+   * @generated from field: string node = 15;
+   */
+  node: string;
+
+  /**
+   * The project of the job's namespace at the time when the job was created.
+   *
+   * @generated from field: string project = 16;
+   */
+  project: string;
+
+  /**
+   * The job was created at this time or later.
+   *
+   * @generated from field: google.protobuf.Timestamp created_since = 17;
+   */
+  createdSince?: Timestamp | undefined;
+
+  /**
+   * The job was created before this time.
+   *
+   * @generated from field: google.protobuf.Timestamp created_before = 18;
+   */
+  createdBefore?: Timestamp | undefined;
+
+  /**
+   * The job has ended, at this time or later.
+   *
+   * @generated from field: google.protobuf.Timestamp ended_since = 19;
+   */
+  endedSince?: Timestamp | undefined;
 };
 
 /**
@@ -396,8 +482,17 @@ export type ListJobsRequest = Message<"gangway.v1.ListJobsRequest"> & {
   filter?: JobFilter | undefined;
 
   /**
-   * create_time, create_time desc, name, priority desc or held desc: by the tokens that the live admission holds. No
-   * index has that order, so it needs a filter with phases, and allows only ADMITTED, STARTING, RUNNING and RESTARTING.
+   * One of:
+   * - create_time, or create_time desc
+   * - name
+   * - priority desc
+   * - complete_time desc: those that ended last come first. It needs a filter with ended_since, or with phases, and
+   *   then allows only SUCCEEDED, FAILED and CANCELLED.
+   * - wait_since: by the time since which jobs wait: when they were created, or when their last admission ended. No
+   *   index has that order, so it needs a filter with the phase WAITING alone.
+   * - held desc: by the tokens that the live admission holds. No index has that order, so it needs a filter with
+   *   phases, and allows only ADMITTED, STARTING, RUNNING and RESTARTING.
+   *
    * Empty: create_time.
    *
    * @generated from field: string order_by = 2;
@@ -465,11 +560,132 @@ export const ListJobsResponseSchema: GenMessage<ListJobsResponse> = /*@__PURE__*
   messageDesc(file_gangway_v1_job_service, 10);
 
 /**
+ * @generated from message gangway.v1.CountJobsRequest
+ */
+export type CountJobsRequest = Message<"gangway.v1.CountJobsRequest"> & {
+  /**
+   * Omitted: all jobs that have not ended.
+   *
+   * @generated from field: gangway.v1.JobFilter filter = 1;
+   */
+  filter?: JobFilter | undefined;
+
+  /**
+   * At most two properties; jobs that have the same ones form a group. Empty: all jobs are one group.
+   *
+   * @generated from field: repeated gangway.v1.JobProperty group_by = 2;
+   */
+  groupBy: JobProperty[];
+};
+
+/**
+ * Describes the message gangway.v1.CountJobsRequest.
+ * Use `create(CountJobsRequestSchema)` to create a new message.
+ */
+export const CountJobsRequestSchema: GenMessage<CountJobsRequest> = /*@__PURE__*/
+  messageDesc(file_gangway_v1_job_service, 11);
+
+/**
+ * @generated from message gangway.v1.CountJobsResponse
+ */
+export type CountJobsResponse = Message<"gangway.v1.CountJobsResponse"> & {
+  /**
+   * The groups with the most jobs come first; of those with equally many, by their values. At most 200.
+   *
+   * @generated from field: repeated gangway.v1.JobCount groups = 1;
+   */
+  groups: JobCount[];
+
+  /**
+   * The groups beyond these as one. Omitted: there are none.
+   *
+   * @generated from field: gangway.v1.JobCount rest = 2;
+   */
+  rest?: JobCount | undefined;
+
+  /**
+   * How many groups `rest` sums up.
+   *
+   * @generated from field: int64 rest_groups = 3;
+   */
+  restGroups: bigint;
+
+  /**
+   * True: more jobs that have ended pass the filter. Only the 10,000 that ended last count.
+   *
+   * @generated from field: bool ended_capped = 4;
+   */
+  endedCapped: boolean;
+
+  /**
+   * Jobs that ended before this time do not count. Omitted: none that has ended counts.
+   *
+   * @generated from field: google.protobuf.Timestamp ended_since = 5;
+   */
+  endedSince?: Timestamp | undefined;
+};
+
+/**
+ * Describes the message gangway.v1.CountJobsResponse.
+ * Use `create(CountJobsResponseSchema)` to create a new message.
+ */
+export const CountJobsResponseSchema: GenMessage<CountJobsResponse> = /*@__PURE__*/
+  messageDesc(file_gangway_v1_job_service, 12);
+
+/**
+ * How many jobs there are with some properties.
+ *
+ * @generated from message gangway.v1.JobCount
+ */
+export type JobCount = Message<"gangway.v1.JobCount"> & {
+  /**
+   * What the jobs have of each property, in the order of group_by. Empty for `rest`.
+   *
+   * @generated from field: repeated string values = 1;
+   */
+  values: string[];
+
+  /**
+   * @generated from field: int64 jobs = 2;
+   */
+  jobs: bigint;
+
+  /**
+   * The pods of these jobs if all their replicas run.
+   *
+   * @generated from field: int64 pods = 3;
+   */
+  pods: bigint;
+
+  /**
+   * The tokens that their live admissions hold, by pool, such as gpu/h100; for a group by flavor, those of the flavor
+   * alone. Has the 50 pools with the most; the tokens of the others are summed under the empty name.
+   *
+   * @generated from field: map<string, int64> tokens = 4;
+   */
+  tokens: { [key: string]: bigint };
+
+  /**
+   * When the oldest of them was created. Omitted: there is no job.
+   *
+   * @generated from field: google.protobuf.Timestamp oldest_create_time = 5;
+   */
+  oldestCreateTime?: Timestamp | undefined;
+};
+
+/**
+ * Describes the message gangway.v1.JobCount.
+ * Use `create(JobCountSchema)` to create a new message.
+ */
+export const JobCountSchema: GenMessage<JobCount> = /*@__PURE__*/
+  messageDesc(file_gangway_v1_job_service, 13);
+
+/**
  * @generated from message gangway.v1.WatchJobsRequest
  */
 export type WatchJobsRequest = Message<"gangway.v1.WatchJobsRequest"> & {
   /**
-   * Omitted: all jobs.
+   * Omitted: all jobs. A filter of a watch has no queue_subtree, reasons, flavor or node.
    *
    * @generated from field: gangway.v1.JobFilter filter = 1;
    */
@@ -495,7 +711,7 @@ export type WatchJobsRequest = Message<"gangway.v1.WatchJobsRequest"> & {
  * Use `create(WatchJobsRequestSchema)` to create a new message.
  */
 export const WatchJobsRequestSchema: GenMessage<WatchJobsRequest> = /*@__PURE__*/
-  messageDesc(file_gangway_v1_job_service, 11);
+  messageDesc(file_gangway_v1_job_service, 14);
 
 /**
  * @generated from message gangway.v1.WatchJobsResponse
@@ -526,7 +742,7 @@ export type WatchJobsResponse = Message<"gangway.v1.WatchJobsResponse"> & {
  * Use `create(WatchJobsResponseSchema)` to create a new message.
  */
 export const WatchJobsResponseSchema: GenMessage<WatchJobsResponse> = /*@__PURE__*/
-  messageDesc(file_gangway_v1_job_service, 12);
+  messageDesc(file_gangway_v1_job_service, 15);
 
 /**
  * @generated from enum gangway.v1.WatchJobsResponse.Type
@@ -583,7 +799,7 @@ export type WatchJobsResponse_Type = (typeof WatchJobsResponse_Type)[keyof typeo
  * Describes the enum gangway.v1.WatchJobsResponse.Type.
  */
 export const WatchJobsResponse_TypeSchema: GenEnum<WatchJobsResponse_Type> = /*@__PURE__*/
-  enumDesc(file_gangway_v1_job_service, 12, 0);
+  enumDesc(file_gangway_v1_job_service, 15, 0);
 
 /**
  * @generated from message gangway.v1.UpdateJobRequest
@@ -615,7 +831,7 @@ export type UpdateJobRequest = Message<"gangway.v1.UpdateJobRequest"> & {
  * Use `create(UpdateJobRequestSchema)` to create a new message.
  */
 export const UpdateJobRequestSchema: GenMessage<UpdateJobRequest> = /*@__PURE__*/
-  messageDesc(file_gangway_v1_job_service, 13);
+  messageDesc(file_gangway_v1_job_service, 16);
 
 /**
  * @generated from message gangway.v1.UpdateJobResponse
@@ -632,7 +848,7 @@ export type UpdateJobResponse = Message<"gangway.v1.UpdateJobResponse"> & {
  * Use `create(UpdateJobResponseSchema)` to create a new message.
  */
 export const UpdateJobResponseSchema: GenMessage<UpdateJobResponse> = /*@__PURE__*/
-  messageDesc(file_gangway_v1_job_service, 14);
+  messageDesc(file_gangway_v1_job_service, 17);
 
 /**
  * @generated from message gangway.v1.CancelJobRequest
@@ -665,7 +881,7 @@ export type CancelJobRequest = Message<"gangway.v1.CancelJobRequest"> & {
  * Use `create(CancelJobRequestSchema)` to create a new message.
  */
 export const CancelJobRequestSchema: GenMessage<CancelJobRequest> = /*@__PURE__*/
-  messageDesc(file_gangway_v1_job_service, 15);
+  messageDesc(file_gangway_v1_job_service, 18);
 
 /**
  * @generated from message gangway.v1.CancelJobResponse
@@ -682,7 +898,7 @@ export type CancelJobResponse = Message<"gangway.v1.CancelJobResponse"> & {
  * Use `create(CancelJobResponseSchema)` to create a new message.
  */
 export const CancelJobResponseSchema: GenMessage<CancelJobResponse> = /*@__PURE__*/
-  messageDesc(file_gangway_v1_job_service, 16);
+  messageDesc(file_gangway_v1_job_service, 19);
 
 /**
  * @generated from message gangway.v1.DeleteJobRequest
@@ -708,7 +924,7 @@ export type DeleteJobRequest = Message<"gangway.v1.DeleteJobRequest"> & {
  * Use `create(DeleteJobRequestSchema)` to create a new message.
  */
 export const DeleteJobRequestSchema: GenMessage<DeleteJobRequest> = /*@__PURE__*/
-  messageDesc(file_gangway_v1_job_service, 17);
+  messageDesc(file_gangway_v1_job_service, 20);
 
 /**
  * @generated from message gangway.v1.DeleteJobResponse
@@ -727,7 +943,7 @@ export type DeleteJobResponse = Message<"gangway.v1.DeleteJobResponse"> & {
  * Use `create(DeleteJobResponseSchema)` to create a new message.
  */
 export const DeleteJobResponseSchema: GenMessage<DeleteJobResponse> = /*@__PURE__*/
-  messageDesc(file_gangway_v1_job_service, 18);
+  messageDesc(file_gangway_v1_job_service, 21);
 
 /**
  * @generated from message gangway.v1.ExplainJobRequest
@@ -753,7 +969,7 @@ export type ExplainJobRequest = Message<"gangway.v1.ExplainJobRequest"> & {
  * Use `create(ExplainJobRequestSchema)` to create a new message.
  */
 export const ExplainJobRequestSchema: GenMessage<ExplainJobRequest> = /*@__PURE__*/
-  messageDesc(file_gangway_v1_job_service, 19);
+  messageDesc(file_gangway_v1_job_service, 22);
 
 /**
  * @generated from message gangway.v1.ExplainJobResponse
@@ -878,7 +1094,7 @@ export type ExplainJobResponse = Message<"gangway.v1.ExplainJobResponse"> & {
  * Use `create(ExplainJobResponseSchema)` to create a new message.
  */
 export const ExplainJobResponseSchema: GenMessage<ExplainJobResponse> = /*@__PURE__*/
-  messageDesc(file_gangway_v1_job_service, 20);
+  messageDesc(file_gangway_v1_job_service, 23);
 
 /**
  * Why one cluster cannot take the gang now.
@@ -956,7 +1172,7 @@ export type ClusterRefusal = Message<"gangway.v1.ClusterRefusal"> & {
  * Use `create(ClusterRefusalSchema)` to create a new message.
  */
 export const ClusterRefusalSchema: GenMessage<ClusterRefusal> = /*@__PURE__*/
-  messageDesc(file_gangway_v1_job_service, 21);
+  messageDesc(file_gangway_v1_job_service, 24);
 
 /**
  * How near the domains of a cluster come to what a gang wishes for.
@@ -1005,7 +1221,7 @@ export type DomainRefusal = Message<"gangway.v1.DomainRefusal"> & {
  * Use `create(DomainRefusalSchema)` to create a new message.
  */
 export const DomainRefusalSchema: GenMessage<DomainRefusal> = /*@__PURE__*/
-  messageDesc(file_gangway_v1_job_service, 22);
+  messageDesc(file_gangway_v1_job_service, 25);
 
 /**
  * A pod of a gang that no node of a cluster takes, and the node that is nearest to taking it.
@@ -1061,7 +1277,7 @@ export type BlockedPod = Message<"gangway.v1.BlockedPod"> & {
  * Use `create(BlockedPodSchema)` to create a new message.
  */
 export const BlockedPodSchema: GenMessage<BlockedPod> = /*@__PURE__*/
-  messageDesc(file_gangway_v1_job_service, 23);
+  messageDesc(file_gangway_v1_job_service, 26);
 
 /**
  * One thing that keeps a pod off a node.
@@ -1112,7 +1328,7 @@ export type PodObstacle = Message<"gangway.v1.PodObstacle"> & {
  * Use `create(PodObstacleSchema)` to create a new message.
  */
 export const PodObstacleSchema: GenMessage<PodObstacle> = /*@__PURE__*/
-  messageDesc(file_gangway_v1_job_service, 24);
+  messageDesc(file_gangway_v1_job_service, 27);
 
 /**
  * @generated from enum gangway.v1.PodObstacle.Kind
@@ -1168,7 +1384,7 @@ export type PodObstacle_Kind = (typeof PodObstacle_Kind)[keyof typeof PodObstacl
  * Describes the enum gangway.v1.PodObstacle.Kind.
  */
 export const PodObstacle_KindSchema: GenEnum<PodObstacle_Kind> = /*@__PURE__*/
-  enumDesc(file_gangway_v1_job_service, 24, 0);
+  enumDesc(file_gangway_v1_job_service, 27, 0);
 
 /**
  * Why one quota cannot take the gang now. Amounts are in units of the flavor.
@@ -1249,7 +1465,7 @@ export type QuotaRefusal = Message<"gangway.v1.QuotaRefusal"> & {
  * Use `create(QuotaRefusalSchema)` to create a new message.
  */
 export const QuotaRefusalSchema: GenMessage<QuotaRefusal> = /*@__PURE__*/
-  messageDesc(file_gangway_v1_job_service, 25);
+  messageDesc(file_gangway_v1_job_service, 28);
 
 /**
  * @generated from message gangway.v1.SimulateJobRequest
@@ -1275,7 +1491,7 @@ export type SimulateJobRequest = Message<"gangway.v1.SimulateJobRequest"> & {
  * Use `create(SimulateJobRequestSchema)` to create a new message.
  */
 export const SimulateJobRequestSchema: GenMessage<SimulateJobRequest> = /*@__PURE__*/
-  messageDesc(file_gangway_v1_job_service, 26);
+  messageDesc(file_gangway_v1_job_service, 29);
 
 /**
  * @generated from message gangway.v1.SimulateJobResponse
@@ -1335,7 +1551,7 @@ export type SimulateJobResponse = Message<"gangway.v1.SimulateJobResponse"> & {
  * Use `create(SimulateJobResponseSchema)` to create a new message.
  */
 export const SimulateJobResponseSchema: GenMessage<SimulateJobResponse> = /*@__PURE__*/
-  messageDesc(file_gangway_v1_job_service, 27);
+  messageDesc(file_gangway_v1_job_service, 30);
 
 /**
  * Whether the nodes of one cluster could take a gang. The limits of its queue count, and what is used of them does not.
@@ -1373,7 +1589,7 @@ export type SimulatedCluster = Message<"gangway.v1.SimulatedCluster"> & {
  * Use `create(SimulatedClusterSchema)` to create a new message.
  */
 export const SimulatedClusterSchema: GenMessage<SimulatedCluster> = /*@__PURE__*/
-  messageDesc(file_gangway_v1_job_service, 28);
+  messageDesc(file_gangway_v1_job_service, 31);
 
 /**
  * @generated from message gangway.v1.ListJobEventsRequest
@@ -1413,7 +1629,7 @@ export type ListJobEventsRequest = Message<"gangway.v1.ListJobEventsRequest"> & 
  * Use `create(ListJobEventsRequestSchema)` to create a new message.
  */
 export const ListJobEventsRequestSchema: GenMessage<ListJobEventsRequest> = /*@__PURE__*/
-  messageDesc(file_gangway_v1_job_service, 29);
+  messageDesc(file_gangway_v1_job_service, 32);
 
 /**
  * @generated from message gangway.v1.ListJobEventsResponse
@@ -1437,7 +1653,7 @@ export type ListJobEventsResponse = Message<"gangway.v1.ListJobEventsResponse"> 
  * Use `create(ListJobEventsResponseSchema)` to create a new message.
  */
 export const ListJobEventsResponseSchema: GenMessage<ListJobEventsResponse> = /*@__PURE__*/
-  messageDesc(file_gangway_v1_job_service, 30);
+  messageDesc(file_gangway_v1_job_service, 33);
 
 /**
  * An event of a job, worded like an event of Kubernetes.
@@ -1489,7 +1705,7 @@ export type JobEvent = Message<"gangway.v1.JobEvent"> & {
  * Use `create(JobEventSchema)` to create a new message.
  */
 export const JobEventSchema: GenMessage<JobEvent> = /*@__PURE__*/
-  messageDesc(file_gangway_v1_job_service, 31);
+  messageDesc(file_gangway_v1_job_service, 34);
 
 /**
  * @generated from message gangway.v1.ListJobPodsRequest
@@ -1529,7 +1745,7 @@ export type ListJobPodsRequest = Message<"gangway.v1.ListJobPodsRequest"> & {
  * Use `create(ListJobPodsRequestSchema)` to create a new message.
  */
 export const ListJobPodsRequestSchema: GenMessage<ListJobPodsRequest> = /*@__PURE__*/
-  messageDesc(file_gangway_v1_job_service, 32);
+  messageDesc(file_gangway_v1_job_service, 35);
 
 /**
  * @generated from message gangway.v1.ListJobPodsResponse
@@ -1568,7 +1784,7 @@ export type ListJobPodsResponse = Message<"gangway.v1.ListJobPodsResponse"> & {
  * Use `create(ListJobPodsResponseSchema)` to create a new message.
  */
 export const ListJobPodsResponseSchema: GenMessage<ListJobPodsResponse> = /*@__PURE__*/
-  messageDesc(file_gangway_v1_job_service, 33);
+  messageDesc(file_gangway_v1_job_service, 36);
 
 /**
  * @generated from message gangway.v1.StreamJobLogsRequest
@@ -1645,7 +1861,7 @@ export type StreamJobLogsRequest = Message<"gangway.v1.StreamJobLogsRequest"> & 
  * Use `create(StreamJobLogsRequestSchema)` to create a new message.
  */
 export const StreamJobLogsRequestSchema: GenMessage<StreamJobLogsRequest> = /*@__PURE__*/
-  messageDesc(file_gangway_v1_job_service, 34);
+  messageDesc(file_gangway_v1_job_service, 37);
 
 /**
  * @generated from message gangway.v1.StreamJobLogsResponse
@@ -1672,7 +1888,7 @@ export type StreamJobLogsResponse = Message<"gangway.v1.StreamJobLogsResponse"> 
  * Use `create(StreamJobLogsResponseSchema)` to create a new message.
  */
 export const StreamJobLogsResponseSchema: GenMessage<StreamJobLogsResponse> = /*@__PURE__*/
-  messageDesc(file_gangway_v1_job_service, 35);
+  messageDesc(file_gangway_v1_job_service, 38);
 
 /**
  * A line of a container's log.
@@ -1719,7 +1935,7 @@ export type LogLine = Message<"gangway.v1.LogLine"> & {
  * Use `create(LogLineSchema)` to create a new message.
  */
 export const LogLineSchema: GenMessage<LogLine> = /*@__PURE__*/
-  messageDesc(file_gangway_v1_job_service, 36);
+  messageDesc(file_gangway_v1_job_service, 39);
 
 /**
  * @generated from message gangway.v1.ListKindsRequest
@@ -1732,7 +1948,7 @@ export type ListKindsRequest = Message<"gangway.v1.ListKindsRequest"> & {
  * Use `create(ListKindsRequestSchema)` to create a new message.
  */
 export const ListKindsRequestSchema: GenMessage<ListKindsRequest> = /*@__PURE__*/
-  messageDesc(file_gangway_v1_job_service, 37);
+  messageDesc(file_gangway_v1_job_service, 40);
 
 /**
  * @generated from message gangway.v1.ListKindsResponse
@@ -1749,7 +1965,7 @@ export type ListKindsResponse = Message<"gangway.v1.ListKindsResponse"> & {
  * Use `create(ListKindsResponseSchema)` to create a new message.
  */
 export const ListKindsResponseSchema: GenMessage<ListKindsResponse> = /*@__PURE__*/
-  messageDesc(file_gangway_v1_job_service, 38);
+  messageDesc(file_gangway_v1_job_service, 41);
 
 /**
  * A kind of job: its roles, defaults, schema and an example.
@@ -1876,7 +2092,7 @@ export type Kind = Message<"gangway.v1.Kind"> & {
  * Use `create(KindSchema)` to create a new message.
  */
 export const KindSchema: GenMessage<Kind> = /*@__PURE__*/
-  messageDesc(file_gangway_v1_job_service, 39);
+  messageDesc(file_gangway_v1_job_service, 42);
 
 /**
  * A replica type of a kind.
@@ -1911,7 +2127,7 @@ export type Role = Message<"gangway.v1.Role"> & {
  * Use `create(RoleSchema)` to create a new message.
  */
 export const RoleSchema: GenMessage<Role> = /*@__PURE__*/
-  messageDesc(file_gangway_v1_job_service, 40);
+  messageDesc(file_gangway_v1_job_service, 43);
 
 /**
  * How much of a job is returned.
@@ -1953,6 +2169,81 @@ export type JobView = (typeof JobView)[keyof typeof JobView] | UnknownEnum;
  */
 export const JobViewSchema: GenEnum<JobView> = /*@__PURE__*/
   enumDesc(file_gangway_v1_job_service, 0);
+
+/**
+ * A property of jobs by which they are counted.
+ *
+ * @generated from enum gangway.v1.JobProperty
+ */
+export const JobProperty = {
+  /**
+   * @generated from enum value: JOB_PROPERTY_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED: 0,
+
+  /**
+   * The phase, such as RUNNING.
+   *
+   * @generated from enum value: JOB_PROPERTY_PHASE = 1;
+   */
+  PHASE: 1,
+
+  /**
+   * @generated from enum value: JOB_PROPERTY_QUEUE = 2;
+   */
+  QUEUE: 2,
+
+  /**
+   * @generated from enum value: JOB_PROPERTY_NAMESPACE = 3;
+   */
+  NAMESPACE: 3,
+
+  /**
+   * The caller that created the job.
+   *
+   * @generated from enum value: JOB_PROPERTY_OWNER = 4;
+   */
+  OWNER: 4,
+
+  /**
+   * @generated from enum value: JOB_PROPERTY_KIND = 5;
+   */
+  KIND: 5,
+
+  /**
+   * The cluster of the job's current admission. Empty: it has none.
+   *
+   * @generated from enum value: JOB_PROPERTY_CLUSTER = 6;
+   */
+  CLUSTER: 6,
+
+  /**
+   * A flavor of the job's live admission. Empty: it has none. A job with several flavors counts once for each.
+   *
+   * @generated from enum value: JOB_PROPERTY_FLAVOR = 7;
+   */
+  FLAVOR: 7,
+
+  /**
+   * Why the job waits: NotEvaluated if nothing is recorded. Empty: it does not wait.
+   *
+   * @generated from enum value: JOB_PROPERTY_REASON = 8;
+   */
+  REASON: 8,
+} as const;
+
+/**
+ * A property of jobs by which they are counted.
+ *
+ * @generated from enum gangway.v1.JobProperty
+ */
+export type JobProperty = (typeof JobProperty)[keyof typeof JobProperty] | UnknownEnum;
+
+/**
+ * Describes the enum gangway.v1.JobProperty.
+ */
+export const JobPropertySchema: GenEnum<JobProperty> = /*@__PURE__*/
+  enumDesc(file_gangway_v1_job_service, 1);
 
 /**
  * The level at which a quota is counted.
@@ -2007,7 +2298,7 @@ export type QuotaLevel = (typeof QuotaLevel)[keyof typeof QuotaLevel] | UnknownE
  * Describes the enum gangway.v1.QuotaLevel.
  */
 export const QuotaLevelSchema: GenEnum<QuotaLevel> = /*@__PURE__*/
-  enumDesc(file_gangway_v1_job_service, 1);
+  enumDesc(file_gangway_v1_job_service, 2);
 
 /**
  * Whether a job could run.
@@ -2053,7 +2344,7 @@ export type Verdict = (typeof Verdict)[keyof typeof Verdict] | UnknownEnum;
  * Describes the enum gangway.v1.Verdict.
  */
 export const VerdictSchema: GenEnum<Verdict> = /*@__PURE__*/
-  enumDesc(file_gangway_v1_job_service, 2);
+  enumDesc(file_gangway_v1_job_service, 3);
 
 /**
  * Creates, changes, ends and observes distributed training jobs.
@@ -2114,7 +2405,8 @@ export const JobService: GenService<{
   /**
    * Returns jobs in pages.
    *
-   * INVALID_ARGUMENT: the page token is not one that this list returned for this order.
+   * INVALID_ARGUMENT: the page token is not one that this list returned for this order, or the order needs a filter
+   * that is not set.
    *
    * @generated from rpc gangway.v1.JobService.ListJobs
    */
@@ -2124,10 +2416,24 @@ export const JobService: GenService<{
     output: typeof ListJobsResponseSchema;
   },
   /**
+   * Counts the jobs that pass the filter, in groups. Jobs that have ended count only if the filter names one of their
+   * phases or sets ended_since; of these, the 10,000 that ended last, within 7 days.
+   *
+   * INVALID_ARGUMENT: group_by names a property twice, or more than two.
+   *
+   * @generated from rpc gangway.v1.JobService.CountJobs
+   */
+  countJobs: {
+    methodKind: "unary";
+    input: typeof CountJobsRequestSchema;
+    output: typeof CountJobsResponseSchema;
+  },
+  /**
    * Streams every job that passes the filter as ADDED, then a BOOKMARK, then every change as it happens. The stream has
    * no end. To resume it, call again with the last non-empty cursor.
    *
-   * INVALID_ARGUMENT: the cursor is not one that a watch returned. RESOURCE_EXHAUSTED (WATCH_TOO_SLOW): the client
+   * INVALID_ARGUMENT: the cursor is not one that a watch returned, or the filter sets queue_subtree, reasons, flavor or
+   * node, which the event log does not have. RESOURCE_EXHAUSTED (WATCH_TOO_SLOW): the client
    * reads too slowly; ErrorInfo holds the cursor to resume from. RESOURCE_EXHAUSTED (STREAM_STALLED): the client has
    * read nothing for a minute. UNAVAILABLE (SERVER_STOPPING): resume with the last cursor.
    *

@@ -1,0 +1,90 @@
+/** Logins of browsers: what is kept of them, and how many there may be. */
+import type { JsonObject } from "../../runtime/json.ts";
+
+/** What is kept of a session. The secret of its cookie is not. Times are of the machine's clock. */
+export type SessionRecord = {
+  /** SHA-256 of the cookie's secret, in hexadecimal digits. */
+  readonly idHash: string;
+  readonly subject: string;
+  /** Encrypted. */
+  readonly tokens: JsonObject;
+  readonly expiresAtMs: number;
+  /** When its tokens are renewed next. Null: never. */
+  readonly renewAtMs: number | null;
+};
+
+/** The tokens of a session. */
+export type SessionTokens = {
+  /** What its calls show. */
+  readonly token: string;
+  readonly renewal: LoginRenewal | null;
+};
+
+/** What renews the tokens of a session. */
+export type LoginRenewal = {
+  readonly issuer: string;
+  readonly refreshToken: string;
+};
+
+/** `full`: there are as many sessions as there may be. */
+export type NewSessionOutcome = "made" | "full";
+
+/** The secret of a new session is known at this moment alone. `noKey`: there is no key to encrypt its tokens with. */
+export type BegunSession =
+  | { readonly kind: "begun"; readonly secret: string; readonly expiresAtMs: number; readonly lifeMs: number }
+  | { readonly kind: "full" | "noKey" };
+
+/** How browsers can log in. */
+export type OfferedLogins = {
+  /** With a token that its caller has. */
+  readonly token: boolean;
+  /** The issuer at which people log in. Null: there is none. */
+  readonly issuer: string | null;
+  /** False: there is no key to encrypt sessions with, so that nobody can log in. */
+  readonly hasKey: boolean;
+  /** True: browsers reach the service by https, perhaps through a proxy. */
+  readonly isSecure: boolean;
+};
+
+/** `cookie`: what the browser keeps until it comes back from the issuer. `off`: nobody logs in at an issuer. */
+export type StartedLogin =
+  | { readonly kind: "started"; readonly url: string; readonly cookie: string }
+  | { readonly kind: "off" | "noKey" | "wrongTarget" };
+
+/** `why` shows nothing of a token. */
+export type FinishedLogin =
+  | { readonly kind: "finished"; readonly tokens: SessionTokens; readonly target: string }
+  | { readonly kind: "off" }
+  | { readonly kind: "refused"; readonly why: string };
+
+/** How long a person has at the issuer. */
+export const LOGIN_MS = 600_000;
+
+/** A person has a few browsers; the oldest session goes. */
+export const SESSIONS_OF_SUBJECT_MAX = 20;
+/** As many as there may be robots. */
+export const SESSIONS_MAX = 10_000;
+/** 256 bits in base64url. */
+export const SESSION_SECRET = /^[\w-]{43}$/;
+/** Without settings of a console. */
+export const SESSION_HOURS = 12;
+
+/** A token is renewed this long before it expires. */
+const RENEW_BEFORE_MS = 60_000;
+
+/** When a token is renewed that expires then: a minute before, or after half of a shorter life. */
+export function renewalMs(expiresAtMs: number, nowMs: number): number {
+  const leftMs = Math.max(expiresAtMs - nowMs, 0);
+  return nowMs + Math.max(leftMs - RENEW_BEFORE_MS, Math.floor(leftMs / 2));
+}
+
+/** More than an address of the console has. With it, the cookie of a login stays below 4 KiB. */
+const TARGET_CHARS_MAX = 1_024;
+
+/**
+ * True if a browser may be sent to this target after its login: a path of this service, with one slash at its
+ * beginning. A second slash, or a backslash that browsers take for one, would begin the name of another host.
+ */
+export function isOwnTarget(to: string): boolean {
+  return to.length <= TARGET_CHARS_MAX && /^\/[!-[\]-~]*$/.test(to) && !to.startsWith("//");
+}
