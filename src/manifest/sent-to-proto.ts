@@ -1,5 +1,6 @@
 import type { DescMessage, MessageInitShape } from "@bufbuild/protobuf";
 import { durationFromMs } from "@bufbuild/protobuf/wkt";
+import type { TopologyWish } from "../core/job/placement/topology-wish.ts";
 import type { SentReplicaSpec, SentRunPolicy, SentSchedulingPolicy, SentSpec } from "../core/job/request/sent.ts";
 import {
   CleanPodPolicy,
@@ -10,6 +11,7 @@ import {
   RestartScope,
   type RunPolicySchema,
   type SchedulingPolicySchema,
+  type TopologyWishSchema,
 } from "../gen/gangway/v1/job_pb.ts";
 
 const CLEAN_POD_POLICY = { All: CleanPodPolicy.ALL, Running: CleanPodPolicy.RUNNING, None: CleanPodPolicy.NONE };
@@ -40,6 +42,7 @@ export function sentToProto(spec: SentSpec): Init<typeof JobSpecSchema> {
         clusters: [...(spec.placement.clusters ?? [])],
         clusterSelector: { ...spec.placement.clusterSelector },
         gpuModels: [...(spec.placement.gpuModels ?? [])],
+        ...(spec.placement.topology && { topology: wishToProto(spec.placement.topology) }),
       },
     }),
   };
@@ -53,7 +56,12 @@ function replicaToProto(replica: SentReplicaSpec): Init<typeof ReplicaSpecSchema
     ...(replica.replicas !== undefined && { replicas: replica.replicas }),
     ...(replica.restartPolicy && { restartPolicy: RESTART_POLICY[replica.restartPolicy] }),
     ...(replica.template && { template: replica.template as JsonInit }),
+    ...(replica.topology && { topology: wishToProto(replica.topology) }),
   };
+}
+
+function wishToProto({ slices = [], ...level }: TopologyWish): Init<typeof TopologyWishSchema> {
+  return { ...level, slices: slices.map((slice) => ({ ...slice })) };
 }
 
 function runPolicyToProto(policy: SentRunPolicy): Init<typeof RunPolicySchema> {

@@ -1926,12 +1926,20 @@ class ReplicaSpec(Message):
         """
     restart_policy: RestartPolicy
     """Unspecified: the kind's default."""
+    @property
+    def topology(self) -> TopologyWish:
+        """How near each other the pods of this type run, beside what placement.topology says of all pods together.
+        Its level must not be coarser than that of the job. Omitted: as the annotations of Kueue in the template
+        say, such as kueue.x-k8s.io/podset-required-topology; without them, no wish of its own. Cannot change
+        after the job was created.
+        """
     def __init__(
         self,
         *,
         replicas: int | None = ...,
         template: Struct | None = ...,
         restart_policy: RestartPolicy | None = ...,
+        topology: TopologyWish | None = ...,
     ) -> None: ...
 
 class RunPolicy(Message):
@@ -2077,12 +2085,55 @@ class Placement(Message):
     @property
     def gpu_models(self) -> RepeatedScalar[str]:
         """Flavors by their short or full names: h100 or gpu/h100. The gang gets GPUs of one of them."""
+    @property
+    def topology(self) -> TopologyWish:
+        """How near each other all pods of the gang run. Omitted: no wish. Cannot change after the job was created."""
     def __init__(
         self,
         *,
         clusters: Iterable[str] | None = ...,
         cluster_selector: Mapping[str, str] | None = ...,
         gpu_models: Iterable[str] | None = ...,
+        topology: TopologyWish | None = ...,
+    ) -> None: ...
+
+class TopologyWish(Message):
+    """How near each other pods run. A level is named by its name, such as rack, or by the label that its nodes
+    have in the cluster. The levels of a cluster are Cluster.topology; at least one cluster that the job may
+    run in should have the level. At most one of required and preferred.
+    """
+    required: str
+    """All pods run within one domain of this level, or the gang waits."""
+    preferred: str
+    """All pods run within one domain of this level if one has room; else within one domain of the next coarser
+    level that has one; else in as few domains as possible.
+    """
+    @property
+    def slices(self) -> RepeatedMessage[TopologySlice]:
+        """Groups of consecutive pods by index that each run within one domain. Several are nested, coarse to fine:
+        each size divides the size before it, and the first divides the number of replicas. Such a gang has a
+        fixed size: all its pods are admitted together. In placement.topology, slices are those of the job's
+        only replica type.
+        """
+    def __init__(
+        self,
+        *,
+        required: str | None = ...,
+        preferred: str | None = ...,
+        slices: Iterable[TopologySlice] | None = ...,
+    ) -> None: ...
+
+class TopologySlice(Message):
+    """Groups of consecutive pods."""
+    level: str
+    """The level that has one domain for each group, by its name or label. Required."""
+    size: int
+    """How many pods a group has, 1 to 10,000. Required."""
+    def __init__(
+        self,
+        *,
+        level: str | None = ...,
+        size: int | None = ...,
     ) -> None: ...
 
 class JobStatus(Message):

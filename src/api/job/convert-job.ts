@@ -7,6 +7,7 @@ import { acknowledgeTimeMs } from "../../core/job/conditions.ts";
 import { shownFlavors } from "../../core/job/flavor-labels.ts";
 import { currentAdmission, isDraining, type Job } from "../../core/job/job.ts";
 import type { PlannedNodes } from "../../core/job/placement/pod-places.ts";
+import type { TopologyWish } from "../../core/job/placement/topology-wish.ts";
 import type { Concern } from "../../core/job/request/concerns.ts";
 import type { JobView, ShownJob } from "../../core/job/request/list.ts";
 import { endedParts } from "../../core/job/roles.ts";
@@ -37,6 +38,7 @@ import {
   type ReplicaStatusSchema,
   type RunPolicySchema,
   type SchedulingPolicySchema,
+  type TopologyWishSchema,
 } from "../../gen/gangway/v1/job_pb.ts";
 import { toTimestamp } from "../rpc/timestamp.ts";
 import {
@@ -121,7 +123,7 @@ export function toProtoFailure(failure: Omit<Failure, "limit">): MessageInitShap
 }
 
 function toProtoSpec(spec: JobSpec, view: JobView): MessageInitShape<typeof JobSpecSchema> {
-  const { clusters, clusterSelector, gpuModels } = spec.placement;
+  const { clusters, clusterSelector, gpuModels, topology } = spec.placement;
   return {
     kind: spec.kind,
     replicaSpecs: mapValues(spec.replicaSpecs, (replica) => toProtoReplicaSpec(replica, view)),
@@ -130,7 +132,12 @@ function toProtoSpec(spec: JobSpec, view: JobView): MessageInitShape<typeof JobS
     inputs: spec.inputs as ProtoJson | undefined,
     priority: spec.priority,
     priorityClassName: spec.priorityClassName ?? "",
-    placement: { clusters: [...clusters], clusterSelector: { ...clusterSelector }, gpuModels: [...gpuModels] },
+    placement: {
+      clusters: [...clusters],
+      clusterSelector: { ...clusterSelector },
+      gpuModels: [...gpuModels],
+      topology: topology && toProtoWish(topology),
+    },
   };
 }
 
@@ -139,7 +146,12 @@ function toProtoReplicaSpec(replica: ReplicaSpec, view: JobView): MessageInitSha
     replicas: replica.replicas,
     restartPolicy: restartPolicyToProto(replica.restartPolicy),
     template: view === "FULL" ? (replica.template as ProtoJson) : undefined,
+    topology: replica.topology && toProtoWish(replica.topology),
   };
+}
+
+function toProtoWish({ slices = [], ...level }: TopologyWish): MessageInitShape<typeof TopologyWishSchema> {
+  return { ...level, slices: slices.map((slice) => ({ ...slice })) };
 }
 
 function toProtoRunPolicy(policy: RunPolicy): MessageInitShape<typeof RunPolicySchema> {

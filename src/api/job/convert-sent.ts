@@ -1,3 +1,4 @@
+import { keptWish, type TopologyWish } from "../../core/job/placement/topology-wish.ts";
 import type { JobFilter } from "../../core/job/request/filter.ts";
 import type {
   SentJob,
@@ -48,12 +49,16 @@ function sentSpec(spec: jobPb.JobSpec): SentSpec {
     inputs: spec.inputs as JsonObject | undefined,
     priority: spec.priority,
     priorityClassName: spec.priorityClassName || undefined,
-    placement: placement && {
-      clusters: placement.clusters,
-      clusterSelector: placement.clusterSelector,
-      gpuModels: placement.gpuModels,
-    },
+    placement: placement && sentPlacement(placement),
   });
+}
+
+function sentPlacement({ clusters, clusterSelector, gpuModels, topology }: jobPb.Placement): SentPlacement {
+  return present<SentPlacement>({ clusters, clusterSelector, gpuModels, topology: sentWish(topology) });
+}
+
+function sentWish(wish: jobPb.TopologyWish | undefined): TopologyWish | undefined {
+  return wish && keptWish({ required: wish.required, preferred: wish.preferred, slices: wish.slices });
 }
 
 function sentReplicaSpec(replica: jobPb.ReplicaSpec): SentReplicaSpec {
@@ -61,6 +66,7 @@ function sentReplicaSpec(replica: jobPb.ReplicaSpec): SentReplicaSpec {
     replicas: replica.replicas,
     template: replica.template as JsonObject | undefined,
     restartPolicy: restartPolicyFromProto(replica.restartPolicy),
+    topology: sentWish(replica.topology),
   });
 }
 
@@ -110,6 +116,8 @@ export function jobFilter(filter: servicePb.JobFilter | undefined): JobFilter {
     labels: filter?.labels ?? {},
   };
 }
+
+type SentPlacement = NonNullable<SentSpec["placement"]>;
 
 type Loose<T> = { readonly [Key in keyof T]: T[Key] | undefined };
 

@@ -1,4 +1,5 @@
 import type { JsonObject } from "../../runtime/json.ts";
+import type { TopologyWish } from "./placement/topology-wish.ts";
 
 /**
  * Which failed pods of a replica type are retried (Kubeflow common API). ExitCode: 1–127 are permanent, 128 and above
@@ -33,6 +34,8 @@ export type ReplicaSpec = {
   readonly template: JsonObject;
   /** The template for attempts of an interruptible job that is no longer interruptible. Omitted: the same template. */
   readonly uninterruptedTemplate?: JsonObject;
+  /** How near each other the members of this type run. Omitted: no wish of its own. */
+  readonly topology?: TopologyWish;
 };
 
 export type SchedulingPolicy = {
@@ -100,6 +103,8 @@ type Placement = {
   readonly clusterSelector: Readonly<Record<string, string>>;
   /** Flavors by short or full name (`h100`, `gpu/h100`). Empty: any. */
   readonly gpuModels: readonly string[];
+  /** How near each other all members run. Omitted: no wish. */
+  readonly topology?: TopologyWish;
 };
 
 /** A job's spec with defaults. Only priority, its class, numbers of replicas and `suspend` change, see `changeJob`. */

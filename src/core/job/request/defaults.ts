@@ -68,6 +68,7 @@ function defaultReplica(replica: SentReplicaSpec, defaults: KindDefaults): Repli
     replicas: replica.replicas ?? 1,
     restartPolicy: replica.restartPolicy ?? defaults.restartPolicy,
     template: replica.template ?? {},
+    ...(replica.topology === undefined ? {} : { topology: replica.topology }),
   };
 }
 

@@ -1,4 +1,5 @@
 import type { JsonObject } from "../../../runtime/json.ts";
+import type { TopologyWish } from "../placement/topology-wish.ts";
 import type { CleanPodPolicy, PartialPolicy, RestartPolicy, RestartScope } from "../spec.ts";
 
 /** A replica spec from a client. Omitted members get the defaults of the kind. */
@@ -6,6 +7,8 @@ export type SentReplicaSpec = {
   readonly replicas?: number;
   readonly template?: JsonObject;
   readonly restartPolicy?: RestartPolicy;
+  /** Omitted: as the annotations of Kueue in the template say. */
+  readonly topology?: TopologyWish;
 };
 
 export type SentSchedulingPolicy = {
@@ -50,6 +53,7 @@ export type SentSpec = {
     readonly clusters?: readonly string[];
     readonly clusterSelector?: Readonly<Record<string, string>>;
     readonly gpuModels?: readonly string[];
+    readonly topology?: TopologyWish;
   };
 };
 

@@ -15,6 +15,7 @@ import {
 } from "../../../runtime/json.ts";
 import { specNow } from "../../job/interruptible.ts";
 import type { Job } from "../../job/job.ts";
+import type { TopologyWish } from "../../job/placement/topology-wish.ts";
 import type { NewJob } from "../../job/request/requests.ts";
 import { firstMembers, memberOrder } from "../../job/roles.ts";
 import { type JobSpec, totalReplicas } from "../../job/spec.ts";
@@ -46,6 +47,11 @@ export type AskRole = {
   readonly first: number;
   /** The place of their pod class in `podClasses`. */
   readonly podClass: number;
+  /**
+   * How near each other its members are, with the slices of the job's wish if the job has no other replica type.
+   * Omitted: no wish of its own.
+   */
+  readonly topology?: TopologyWish;
 };
 
 /** Everything that a plan reads of a job's spec, but its queue, priority and suspension. */
@@ -54,7 +60,9 @@ export type Ask = {
   readonly roles: readonly AskRole[];
   /** Each one once, in the order of the roles. */
   readonly podClasses: readonly PodClass[];
-  readonly placement: Job["spec"]["placement"];
+  readonly placement: Omit<Job["spec"]["placement"], "topology">;
+  /** How near each other all members are together. It has no slices: those are of a replica type. Omitted: no wish. */
+  readonly topology?: Omit<TopologyWish, "slices">;
   /** True if the gang may grow step by step. */
   readonly elastic: boolean;
   /** True for a job without pods, which needs no capacity in a cluster. */
@@ -81,9 +89,24 @@ export function askOf(job: Pick<Job, "spec" | "status">, kinds: Registry): Ask {
   return {
     ...askMembers(spec, kind),
     placement: { clusters, clusterSelector: sorted(clusterSelector), gpuModels },
+    ...wishOfJob(spec),
     elastic: elasticRolesOf(kind, spec).length > 0,
     service: isService(kind),
   };
+}
+
+function wishOfJob({ placement }: JobSpec): Pick<Ask, "topology"> {
+  const { slices: _ofRole, ...level } = placement.topology ?? {};
+  return Object.keys(level).length === 0 ? {} : { topology: level };
+}
+
+/** The wish of a replica type. The slices of a job's wish are those of its only replica type. */
+function wishOfRole({ placement, replicaSpecs }: JobSpec, role: string): Pick<AskRole, "topology"> {
+  const own = replicaSpecs[role]?.topology;
+  const ofJob = Object.keys(replicaSpecs).length === 1 ? placement.topology?.slices : undefined;
+  const slices = own?.slices ?? ofJob;
+  if (own === undefined && slices === undefined) return {};
+  return { topology: { ...own, ...(slices === undefined ? {} : { slices }) } };
 }
 
 /** The ask of a job, with its hash. */
@@ -116,7 +139,8 @@ export function askMembers(spec: JobSpec, kind?: Kind): AskMembers {
     const key = canonicalJson(podClass);
     const place = places.get(key) ?? podClasses.push(podClass) - 1;
     places.set(key, place);
-    return { role, replicas: spec.replicaSpecs[role]?.replicas ?? 0, first: first[role] ?? 0, podClass: place };
+    const replicas = spec.replicaSpecs[role]?.replicas ?? 0;
+    return { role, replicas, first: first[role] ?? 0, podClass: place, ...wishOfRole(spec, role) };
   });
   return { roles, podClasses };
 }

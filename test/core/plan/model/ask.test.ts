@@ -2,8 +2,9 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import fc from "fast-check";
 import type { Job } from "../../../../src/core/job/job.ts";
+import type { TopologyWish } from "../../../../src/core/job/placement/topology-wish.ts";
 import type { JobSpec, ReplicaSpec } from "../../../../src/core/job/spec.ts";
-import { type Ask, askOf, podClassOf } from "../../../../src/core/plan/model/ask.ts";
+import { type Ask, type AskRole, askOf, podClassOf } from "../../../../src/core/plan/model/ask.ts";
 import { gangChange, gangOf } from "../../../../src/core/plan/model/plan-gang.ts";
 import { type NodeFacts, nodeAllows } from "../../../../src/core/pods/node-match.ts";
 import { podRequests } from "../../../../src/core/pods/resources.ts";
@@ -48,6 +49,49 @@ test("an ask has roles in the order of admission, each pod class once, and the f
     service: false,
   } satisfies Ask);
 });
+
+const slices = [{ level: "rack", size: 2 }];
+type Wishes = { readonly job?: TopologyWish; readonly worker?: TopologyWish };
+const wishCases: Record<string, { readonly roles: number; readonly sent: Wishes; readonly asked: Wishes }> = {
+  "no wish": { roles: 2, sent: {}, asked: {} },
+  "a wish of the job alone": { roles: 2, sent: { job: { required: "block" } }, asked: { job: { required: "block" } } },
+  "a wish of one replica type": {
+    roles: 2,
+    sent: { worker: { preferred: "rack", slices } },
+    asked: { worker: { preferred: "rack", slices } },
+  },
+  "slices of the job as those of its only replica type": {
+    roles: 1,
+    sent: { job: { required: "block", slices } },
+    asked: { job: { required: "block" }, worker: { slices } },
+  },
+  "slices of the job alone": { roles: 1, sent: { job: { slices } }, asked: { worker: { slices } } },
+  "slices of the job beside the wish of its only replica type": {
+    roles: 1,
+    sent: { job: { slices }, worker: { required: "rack" } },
+    asked: { worker: { required: "rack", slices } },
+  },
+};
+for (const [name, { roles, sent, asked }] of Object.entries(wishCases)) {
+  test(`an ask has ${name}, and nothing else changes`, () => {
+    const plain = job({
+      name: "a",
+      roles: { Worker: { replicas: 4 }, ...(roles === 2 && { Master: { replicas: 1 } }) },
+    });
+    const { placement, replicaSpecs } = plain.spec;
+    const { Worker } = replicaSpecs;
+    assert.ok(Worker);
+    const wishing = changed(plain, {
+      placement: { ...placement, ...(sent.job && { topology: sent.job }) },
+      replicaSpecs: { ...replicaSpecs, Worker: { ...Worker, ...(sent.worker && { topology: sent.worker }) } },
+    });
+    const { topology, ...ask } = askOfJob(wishing);
+    assert.deepEqual(topology, asked.job);
+    assert.deepEqual(ask.roles.find(({ role }) => role === "Worker")?.topology, asked.worker);
+    const roleOf = ({ topology: _wish, ...role }: AskRole) => role;
+    assert.deepEqual({ ...ask, roles: ask.roles.map(roleOf) }, askOfJob(plain));
+  });
+}
 
 const etl = kindsWith(etlEntry);
 const oneOf = (kind: string) => changed(job({ name: "a", roles: { Worker: { replicas: 1 } } }), { kind });
