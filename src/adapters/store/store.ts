@@ -28,6 +28,7 @@ import { adoptCluster } from "./admin/adopt-cluster.ts";
 import { appendAudit, SERVICE, withAuditLog } from "./admin/audit.ts";
 import * as partitions from "./admin/audit-partitions.ts";
 import * as capacity from "./admin/cluster-capacity.ts";
+import { clusterLevels } from "./admin/cluster-levels.ts";
 import * as silence from "./admin/cluster-silence.ts";
 import { claimUid, setUid, type TellsUid, uidRefusal } from "./admin/cluster-uids.ts";
 import * as clusters from "./admin/clusters.ts";
@@ -166,6 +167,7 @@ function intakeStore(db: Db, options: StoreOptions) {
           names: async () => (await classes.listPriorityClasses(db)).map(({ name }) => name),
         },
         nodeResources,
+        clusterLevels: () => clusterLevels(db),
         clusters: row.clusters,
       };
     },
