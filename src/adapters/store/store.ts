@@ -157,6 +157,7 @@ function intakeStore(db: Db, options: StoreOptions) {
       const row = await intakeRow(db, { namespace, queue });
       const { namespace: known, defaultClass } = row;
       const looked = [queue, known?.defaultQueue];
+      let levels: ReturnType<typeof clusterLevels> | undefined;
       return {
         namespace: known ?? (options.openNamespaces ? ("open" as const) : null),
         queueExists: async (name: string) =>
@@ -167,7 +168,8 @@ function intakeStore(db: Db, options: StoreOptions) {
           names: async () => (await classes.listPriorityClasses(db)).map(({ name }) => name),
         },
         nodeResources,
-        clusterLevels: () => clusterLevels(db),
+        // Jobs of a batch share the facts.
+        clusterLevels: () => (levels ??= clusterLevels(db)),
         clusters: row.clusters,
       };
     },

@@ -1,3 +1,4 @@
+import { cutText } from "../../../runtime/cut-text.ts";
 import {
   SLICE_SIZE_MAX,
   SLICES_MAX,
@@ -51,6 +52,13 @@ function checkWish({ wish, note }: SentWish): readonly FieldError[] {
   ];
 }
 
+const CHARS_SHOWN = 60;
+
+/** A level in a message. */
+function shown(level: string): string {
+  return cutText(level, CHARS_SHOWN);
+}
+
 const LEVEL_FORM = "a level: its name, such as rack, or the label of its nodes, such as topology.kubernetes.io/rack";
 
 /** The levels that a wish names, each with the member that names it. */
@@ -71,7 +79,8 @@ function checkSlice(of: {
   const { slice, at, slices, note } = of;
   const { level, size } = slice;
   const first = slices.findIndex((one) => one.level === level);
-  const twice = first < at ? [note(`slices[${at}].level`, `must not be ${level} again, as in slices[${first}]`)] : [];
+  const twice =
+    first < at ? [note(`slices[${at}].level`, `must not be ${shown(level)} again, as in slices[${first}]`)] : [];
   if (size < 1 || size > SLICE_SIZE_MAX) {
     return [...twice, note(`slices[${at}].size`, `must be from 1 to ${SLICE_SIZE_MAX}, not ${size}`)];
   }
@@ -113,22 +122,24 @@ function checkSlicesOfRole(of: {
 }): readonly FieldError[] {
   const { ofJob, ofRole, spec, role } = of;
   const isOnly = Object.keys(spec.replicaSpecs).length === 1;
-  const sliced = ofRole?.wish.slices !== undefined ? ofRole : isOnly && ofJob?.wish.slices !== undefined ? ofJob : null;
-  const [first] = sliced?.wish.slices ?? [];
-  if (sliced === null || first === undefined) return [];
-  const { note, wish } = sliced;
-  const levels = (wish.slices ?? []).map(({ level }) => level);
+  const own = ofRole?.wish.slices === undefined && isOnly ? ofJob : ofRole;
+  const { slices = [] } = own?.wish ?? {};
+  const [first] = slices;
+  if (own === null || first === undefined) return [];
   const outer = [ofRole, ofJob].flatMap((one) => one?.wish.required ?? one?.wish.preferred ?? []);
-  const above = outer.find((level) => levels.indexOf(level) > 0);
   const replicas = spec.replicaSpecs[role]?.replicas ?? 1;
   const isWrong = first.size >= 1 && replicas % first.size !== 0;
-  const coarse = `must not be coarser than ${above}, where all of them run, and slices come coarse to fine`;
-  return [
-    ...(above === undefined ? [] : [note("slices[0].level", coarse)]),
-    ...(isWrong
-      ? [note("slices[0].size", `must divide ${replicas}, the number of ${role} replicas, and is ${first.size}`)]
-      : []),
-  ];
+  const size = `must divide ${replicas}, the number of ${role} replicas, and is ${first.size}`;
+  return [...checkOrder(slices, outer, own), ...(isWrong ? [own.note("slices[0].size", size)] : [])];
+}
+
+/** Slices come coarse to fine, and none is coarser than a level within which all of them are. */
+function checkOrder(slices: readonly TopologySlice[], outer: readonly string[], { note }: SentWish) {
+  const levels = slices.map(({ level }) => level);
+  const above = outer.find((level) => levels.indexOf(level) > 0);
+  if (above === undefined) return [];
+  const where = `${shown(above)}, where all of them run`;
+  return [note("slices[0].level", `must not be coarser than ${where}, and slices come coarse to fine`)];
 }
 
 /** All members of a gang with slices are admitted together. */
