@@ -7,6 +7,7 @@ import { joinNotes } from "../core/job/request/notes.ts";
 import type { FieldNote, SentJob } from "../core/job/request/sent.ts";
 import type { WantedChange } from "../core/kinds/change-job.ts";
 import type { Kind } from "../core/kinds/kind.ts";
+import { haveEqualTopology } from "../core/kinds/topology/kueue-annotations.ts";
 import { isJsonObject, type Json, type JsonObject, objectAt } from "../runtime/json.ts";
 import { checkTemplates } from "./check-templates.ts";
 import type { IntakeRules } from "./ports.ts";
@@ -46,8 +47,14 @@ export function changedTemplates(
       patch === undefined ? replica : { ...replica, template: patched(replica.template ?? {}, patch) },
     ] as const;
   });
+  const wishes = replicas.flatMap(([role, { template = {} }]): readonly FieldNote[] => {
+    if (haveEqualTopology(sent.spec.replicaSpecs[role]?.template ?? {}, template)) return [];
+    const message = "cannot change the wish for topology after the job was created: keep Kueue's annotations for it";
+    return [{ field: `${pathOf(role)}.metadata.annotations`, message }];
+  });
   const after = { ...sent, spec: { ...sent.spec, replicaSpecs: Object.fromEntries(replicas) } };
-  if (unknown.length + forbidden.length > 0) return { sent: after, templates: {}, notes: [...unknown, ...forbidden] };
+  const refused = [...unknown, ...forbidden, ...wishes];
+  if (refused.length > 0) return { sent: after, templates: {}, notes: refused };
   const { violations, shaped } = checkTemplates(after, rules);
   const templates = Object.entries(shaped).flatMap(([role, { sent: _sent, ...template }]) => {
     return patches.has(kind.roleName(role)) ? [[kind.roleName(role), template] as const] : [];

@@ -4,6 +4,7 @@ import type { Kind } from "../core/kinds/kind.ts";
 import { refusedKind } from "../core/kinds/manifest/from-manifest.ts";
 import { podName } from "../core/kinds/pod-name.ts";
 import type { Registry } from "../core/kinds/registry.ts";
+import { ignoredWishes } from "../core/kinds/topology/sent-wishes.ts";
 import { checkInputs } from "../core/pods/inputs.ts";
 import { objectAt, stringAt } from "../runtime/json.ts";
 import { wholeName } from "./new-job.ts";
@@ -32,7 +33,8 @@ export function checkSpec(sent: SentJob, kinds: Registry): readonly FieldNote[] 
 export function ignoredSpec({ spec }: SentJob, kinds: Registry): readonly FieldNote[] {
   const kind = kinds.kindOf(spec.kind);
   if (kind === undefined) return [];
-  return [...ignoredMembers(kind, spec).map((error) => toNote(error, spec)), ...ignoredRestarts(kind, spec)];
+  const ignored = [...ignoredMembers(kind, spec), ...ignoredWishes(kind, spec)];
+  return [...ignored.map((error) => toNote(error, spec)), ...ignoredRestarts(kind, spec)];
 }
 
 /** The restart policies of templates that differ from those of their replica types, which count. */

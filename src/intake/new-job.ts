@@ -6,6 +6,7 @@ import type { SentJob } from "../core/job/request/sent.ts";
 import type { JobSpec, ReplicaSpec } from "../core/job/spec.ts";
 import type { Condition, JobStatus } from "../core/job/status.ts";
 import type { Kind } from "../core/kinds/kind.ts";
+import { withWishes } from "../core/kinds/topology/sent-wishes.ts";
 
 /** The alphabet of generated names in Kubernetes: no vowels, no digits that look like letters. */
 const SUFFIX_ALPHABET = "bcdfghjklmnpqrstvwxz2456789";
@@ -30,7 +31,7 @@ type NewJobFacts = {
 export function newJob(sent: SentJob, facts: NewJobFacts): Job {
   const { kind, namespaceQueue, priorityClass, templates } = facts;
   const defaulted = defaultSpec(sent.spec, { kind, labels: sent.labels, namespaceQueue, priorityClass });
-  return recordOf(sent, withTemplates(defaulted, templates), facts);
+  return recordOf(sent, withTemplates(withWishes(defaulted, kind), templates), facts);
 }
 
 /** The templates of a job as the platform makes pods of them, by replica type as the kind spells it. */
@@ -44,7 +45,7 @@ export function draftJob(sent: SentJob, kind: Kind, templates: ShapedTemplates):
   const spec = defaultSpec(sent.spec, { kind, labels: sent.labels, namespaceQueue: null, priorityClass: null });
   const own = { project: "default", uid: "00000000-0000-7000-8000-000000000000", createdBy: "", nowMs: 0 };
   const facts = { ...own, name: wholeName(sent) };
-  return recordOf(sent, withTemplates(spec, templates), facts);
+  return recordOf(sent, withTemplates(withWishes(spec, kind), templates), facts);
 }
 
 function withTemplates(spec: JobSpec, templates: ShapedTemplates): JobSpec {

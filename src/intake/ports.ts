@@ -8,6 +8,7 @@ import type { SentJob } from "../core/job/request/sent.ts";
 import type { NoRoom } from "../core/job/tenant-limits.ts";
 import type { Registry } from "../core/kinds/registry.ts";
 import type { AskedJob } from "../core/plan/model/ask.ts";
+import type { TopologyLevel } from "../core/plan/model/topology.ts";
 import type { PodConfig } from "../core/pods/pod-config.ts";
 import type { PolicyInForce } from "../core/pods/policy/pod-policy.ts";
 import type { Clock } from "../runtime/clock.ts";
@@ -29,9 +30,14 @@ export type IntakeFacts = {
   };
   /** The resources that some node of some cluster has; all that are `wanted` and there. Null: that is not known. */
   readonly nodeResources: (wanted: readonly string[]) => Promise<ReadonlySet<string> | null>;
+  /** The levels of nodes of each cluster. Empty: no cluster is registered. Omitted: that is not known. */
+  readonly clusterLevels?: () => Promise<readonly ClusterLevels[]>;
   /** The clusters that take gangs. Empty if none of them is simulated. Omitted: the same. */
   readonly clusters?: readonly ClusterInUse[];
 };
+
+/** A cluster, and all levels that some of its nodes have. */
+export type ClusterLevels = Pick<ClusterRecord, "name" | "labels"> & { readonly levels: readonly TopologyLevel[] };
 
 type ClusterInUse = Pick<ClusterRecord, "name" | "labels" | "simulated">;
 

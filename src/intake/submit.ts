@@ -11,6 +11,7 @@ import type {
   SubmitOutcome,
 } from "../core/job/request/requests.ts";
 import type { FieldNote, SentJob } from "../core/job/request/sent.ts";
+import { kindOfJob } from "../core/kinds/registry.ts";
 import type { ForeseenSubmission } from "../core/plan/model/simulation.ts";
 import { invariant } from "../runtime/assert.ts";
 import { UnavailableError } from "../runtime/unavailable-error.ts";
@@ -26,6 +27,7 @@ import { type JobFindings, namespaceQueueOf, queueNamed, validate } from "./vali
 import { variableNotes } from "./variable-notes.ts";
 import { warnFit } from "./warn-fit.ts";
 import { warnKind } from "./warn-kind.ts";
+import { warnLevels } from "./warn-levels.ts";
 import { warnNeverEnding } from "./warn-never-ending.ts";
 import { warnPodGroupClass } from "./warn-pod-group-class.ts";
 import { warnSimulated } from "./warn-simulated.ts";
@@ -88,7 +90,8 @@ export async function prepare(ports: JudgingPorts, submission: ForeseenSubmissio
   const variables = variableNotes(sent, job, ports.kinds);
   const tooLarge = sizeNotes(job, ports.kinds);
   const never = tooLarge.length > 0 ? [] : ((await submission.foresee?.(job, made.ask())) ?? []);
-  const ofJob = heeded(submission, { violations: tooLarge, warnings: joinNotes(variables.ignored, never) });
+  const levels = await warnLevels(sent, facts, { kind: kindOfJob(ports.kinds, job), seesCluster });
+  const ofJob = heeded(submission, { violations: tooLarge, warnings: joinNotes(variables.ignored, levels, never) });
   const warnings = joinNotes(ofJob.warnings, found.warnings);
   if (ofJob.violations.length > 0) {
     return await refused(ports, submission, { facts, found: { violations: ofJob.violations, warnings } });

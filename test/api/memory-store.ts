@@ -145,6 +145,13 @@ export class MemoryStore {
         names: async () => [...this.classes.keys()],
       },
       nodeResources: async () => this.nodeResources,
+      clusterLevels: async () => {
+        return [...this.clusters.values()].map(({ name, labels, topology = [] }) => ({
+          name,
+          labels,
+          levels: topology,
+        }));
+      },
     }),
     earlierRequest: async (request) => this.#earlier(request),
     createJob: async (created) => this.#create(created),

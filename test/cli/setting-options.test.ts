@@ -37,6 +37,7 @@ const GIVEN: Readonly<Record<string, string>> = {
   clusters: "east,west",
   "cluster-selector": "region=eu",
   "gpu-model": "h100",
+  "required-topology": "rack",
   "min-available": "1",
   "schedule-timeout": "10m",
   partial: "restart",
@@ -56,13 +57,18 @@ const GIVEN: Readonly<Record<string, string>> = {
   "clean-pod-policy-at-limit": "none",
   "cache-key": "k",
 };
-/** Its class must exist. */
-const NOT_GIVEN = ["priority-class"];
+/** The class must exist; a level is required or preferred. */
+const NOT_GIVEN = ["priority-class", "preferred-topology"];
 
 function checkSpec(spec: Awaited<ReturnType<typeof served>>["spec"], name: string): void {
   const { runPolicy, priority, placement } = spec(name);
   assert.equal(priority, 7);
-  assert.deepEqual(placement, { clusters: ["east", "west"], clusterSelector: { region: "eu" }, gpuModels: ["h100"] });
+  assert.deepEqual(placement, {
+    clusters: ["east", "west"],
+    clusterSelector: { region: "eu" },
+    gpuModels: ["h100"],
+    topology: { required: "rack" },
+  });
   const { schedulingPolicy, ...policy } = runPolicy;
   assert.deepEqual(schedulingPolicy, {
     minAvailable: 1,
@@ -101,6 +107,10 @@ test("every setting has an option, which submit and rerun put into the job", asy
   end("a");
   assert.equal((await gangway("rerun a --name plain --max-runtime 5m --no-backfill")).exitCode, 0);
   assert.deepEqual([spec("plain").runPolicy.maxRuntimeMs, spec("plain").runPolicy.backfill], [300_000, undefined]);
+  assert.equal((await gangway("rerun a --name near --preferred-topology block")).exitCode, 0);
+  assert.deepEqual(spec("near").placement.topology, { preferred: "block" }, "it takes the place of the required one");
+  const shown = await gangway("get near -o yaml");
+  assert.match(shown.stdout, /\n {4}topology:\n {6}preferred: block\n(?! {6})/);
   const again = await gangway(`rerun plain --name b ${flags.join(" ")}`);
   assert.equal(again.exitCode, 0, again.stderr);
   checkSpec(spec, "b");
@@ -133,6 +143,7 @@ test("an error names the option or the annotation that the value came from", asy
     "submit queued.yaml": [3, `metadata.annotations.gangway.dev/queue: ${missing}`],
     "submit queued.yaml --queue elsewhere": [3, "--queue: queue elsewhere does not exist"],
     "submit wrong.yaml": [3, "metadata.annotations.gangway.dev/priority: must be a whole number"],
+    "submit a.yaml --required-topology rack/": [3, "--required-topology: must be a level: its name, such as rack"],
     "submit a.yaml --priority high": [2, "whole number from"],
     "submit a.yaml --min-available 0": [2, "Must be a whole number from 1 to 2147483647."],
     "submit a.yaml --schedule-timeout soon": [2, "Must be whole seconds, or a duration with its unit"],

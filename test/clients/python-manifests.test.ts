@@ -31,6 +31,7 @@ ${spec}`;
 const SETTINGS = `
   gangway.dev/queue: nlp, gangway.dev/priority: "-3", gangway.dev/clusters: "east, west",
   gangway.dev/cluster-selector: "region=eu,tier=prod", gangway.dev/gpu-model: h100, gangway.dev/min-available: "1",
+  gangway.dev/required-topology: rack,
   gangway.dev/schedule-timeout: 10m, gangway.dev/partial: RESTART, gangway.dev/max-preemptions: "0",
   gangway.dev/max-runtime: 1h30m, gangway.dev/backfill: "true", gangway.dev/interruptible: "false",
   gangway.dev/interruptible-failure-threshold: "2", gangway.dev/restart-scope: gang, gangway.dev/backoff-limit: "4",
@@ -53,6 +54,17 @@ spec:
     restartScope: RESTART_SCOPE_GANG
     schedulingPolicy: {minResources: {cpu: 1.5, memory: 4Gi}, priorityClass: batch, partial: KEEP}
   placement: {clusters: [east], clusterSelector: {a: b}, gpuModels: [h100]}`,
+  "wishes for topology": `apiVersion: gangway.dev/v1
+kind: Job
+metadata: {name: a, annotations: {gangway.dev/preferred-topology: block}}
+spec:
+  replicaSpecs:
+    Worker:
+      replicas: 4
+      template: {spec: {containers: [{name: a}]}}
+      topology: {preferred: rack, slices: [{level: rack, size: 2}, {level: host, size: 1}]}
+    Other: {topology: {}, template: {spec: {containers: [{name: a}]}}}
+  placement: {topology: {required: rack}}`,
   "another kind in a Job": `apiVersion: gangway.dev/v1
 kind: Job
 metadata: {name: a}

@@ -29,6 +29,13 @@ _KUEUE = (
     ("labels", "kueue.x-k8s.io/max-exec-time-seconds", "max-runtime"),
     ("annotations", "kueue.x-k8s.io/job-min-parallelism", "min-available"),
 )
+# Of two settings of a pair, one that is given takes the place of the other.
+_RIVALS = (
+    ("priority", "priority-class"),
+    ("priority-class", "priority"),
+    ("required-topology", "preferred-topology"),
+    ("preferred-topology", "required-topology"),
+)
 _UNIT_MS = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
 _INT32_MAX = 2**31 - 1
 
@@ -328,12 +335,13 @@ def _replicas(reader: _Reader, value: Any, path: str) -> dict[str, Any]:
     for role, inner in (roles or {}).items():
         at = f"{path}.{role}"
         spec = reader.object(inner, at) or {}
-        reader.only_known(spec, at, ("replicas", "restartPolicy", "template"))
+        reader.only_known(spec, at, ("replicas", "restartPolicy", "template", "topology"))
         policy = reader.word(spec.get("restartPolicy"), f"{at}.restartPolicy", _RESTART_POLICIES)
         replicas[role] = _sent(
             replicas=reader.number(spec.get("replicas"), f"{at}.replicas"),
             restartPolicy=_enum("restartPolicy", policy),
             template=reader.object(spec.get("template"), f"{at}.template"),
+            topology=_wish(reader, spec.get("topology"), f"{at}.topology"),
         )
     return replicas
 
@@ -363,11 +371,37 @@ def _scheduling(reader: _Reader, policy: Mapping[str, Any]) -> dict[str, Any]:
 
 def _placement(reader: _Reader, placement: Mapping[str, Any]) -> dict[str, Any]:
     at = "spec.placement"
-    reader.only_known(placement, at, ("clusters", "clusterSelector", "gpuModels"))
+    reader.only_known(placement, at, ("clusters", "clusterSelector", "gpuModels", "topology"))
     return _sent(
         clusters=reader.texts(placement.get("clusters"), f"{at}.clusters"),
         clusterSelector=reader.map(placement.get("clusterSelector"), f"{at}.clusterSelector"),
         gpuModels=reader.texts(placement.get("gpuModels"), f"{at}.gpuModels"),
+        topology=_wish(reader, placement.get("topology"), f"{at}.topology"),
+    )
+
+
+def _wish(reader: _Reader, value: Any, path: str) -> dict[str, Any] | None:
+    """How near each other pods run. An empty wish is none."""
+    wish = reader.object(value, path) or {}
+    reader.only_known(wish, path, ("required", "preferred", "slices"))
+    slices = wish.get("slices")
+    if slices is not None and not isinstance(slices, (list, tuple)):
+        reader.fail(f"{path}.slices", "must be a list of levels and sizes")
+        slices = None
+    read = _sent(
+        required=reader.text(wish.get("required"), f"{path}.required") or None,
+        preferred=reader.text(wish.get("preferred"), f"{path}.preferred") or None,
+        slices=[_slice(reader, one, f"{path}.slices[{index}]") for index, one in enumerate(slices or ())] or None,
+    )
+    return read or None
+
+
+def _slice(reader: _Reader, value: Any, path: str) -> dict[str, Any]:
+    members = reader.object(value, path) or {}
+    reader.only_known(members, path, ("level", "size"))
+    return _sent(
+        level=reader.text(members.get("level"), f"{path}.level"),
+        size=reader.number(members.get("size"), f"{path}.size"),
     )
 
 
@@ -409,9 +443,9 @@ def _take_settings(reader: _Reader, metadata: dict[str, Any], spec: dict[str, An
             values[name] = value
     if "annotations" in metadata:
         metadata["annotations"] = kept
-    for name, rival in (("priority", "priority-class"), ("priority-class", "priority")):
-        if name in values and rival not in values:
-            spec.pop(_SETTINGS[rival]["field"], None)
+    for name, rival in _RIVALS:
+        if name in values and rival not in values and _get(spec, _SETTINGS[rival]["field"]) is not None:
+            _set(spec, _SETTINGS[rival]["field"], None)
     for name, value in values.items():
         _set(spec, _SETTINGS[name]["field"], value)
     if is_foreign:

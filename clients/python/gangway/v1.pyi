@@ -2112,8 +2112,8 @@ class TopologyWish(Message):
     def slices(self) -> RepeatedMessage[TopologySlice]:
         """Groups of consecutive pods by index that each run within one domain. Several are nested, coarse to fine:
         each size divides the size before it, and the first divides the number of replicas. Such a gang has a
-        fixed size: all pods are admitted together. In placement.topology, slices are those of the job's only
-        replica type.
+        fixed size: all its pods are admitted together. In placement.topology, slices are those of the job's
+        only replica type.
         """
     def __init__(
         self,

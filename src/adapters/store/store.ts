@@ -29,6 +29,7 @@ import { adoptCluster } from "./admin/adopt-cluster.ts";
 import { appendAudit, SERVICE, withAuditLog } from "./admin/audit.ts";
 import * as partitions from "./admin/audit-partitions.ts";
 import * as capacity from "./admin/cluster-capacity.ts";
+import { clusterLevels } from "./admin/cluster-levels.ts";
 import * as silence from "./admin/cluster-silence.ts";
 import { claimUid, setUid, type TellsUid, uidRefusal } from "./admin/cluster-uids.ts";
 import * as clusters from "./admin/clusters.ts";
@@ -161,6 +162,7 @@ function intakeStore(db: Db, options: StoreOptions) {
       const row = await intakeRow(db, { namespace, queue });
       const { namespace: known, defaultClass } = row;
       const looked = [queue, known?.defaultQueue];
+      let levels: ReturnType<typeof clusterLevels> | undefined;
       return {
         namespace: known ?? (options.openNamespaces ? ("open" as const) : null),
         queueExists: async (name: string) =>
@@ -171,6 +173,8 @@ function intakeStore(db: Db, options: StoreOptions) {
           names: async () => (await classes.listPriorityClasses(db)).map(({ name }) => name),
         },
         nodeResources,
+        // Jobs of a batch share the facts.
+        clusterLevels: () => (levels ??= clusterLevels(db)),
         clusters: row.clusters,
       };
     },

@@ -5,7 +5,7 @@ import { currentAdmission, type Job } from "../../core/job/job.ts";
 import { memberCount } from "../../core/job/roles.ts";
 import { totalReplicas } from "../../core/job/spec.ts";
 import type { GangAdmission } from "../../core/job/status.ts";
-import type { Kind } from "../../core/kinds/kind.ts";
+import { elasticRolesOf, type Kind } from "../../core/kinds/kind.ts";
 import { addedMembers } from "../../core/plan/model/gang.ts";
 import { growsNoMore } from "../../core/plan/model/plan-gang.ts";
 import type { SimulateJob } from "../ports.ts";
@@ -22,7 +22,7 @@ export async function growthText(job: Job, { simulate, kind, access, signal }: G
   const admission = growingAdmission(job);
   if (admission === null) return "";
   const total = totalReplicas(job.spec);
-  const isElastic = (kind?.elasticRoles?.(job.spec) ?? []).length > 0;
+  const isElastic = elasticRolesOf(kind, job.spec).length > 0;
   const judged = await simulate(missingPart(job, admission, isElastic), signal);
   if (judged === null) return "";
   const { message } = simulationTo(access, judged, job.spec.runPolicy.schedulingPolicy.queue);

@@ -17,6 +17,7 @@ import {
   PlacementSchema,
   RunPolicySchema,
   SchedulingPolicySchema,
+  TopologyWishSchema,
 } from "../../gen/gangway/v1/job_pb.ts";
 import { sentToProto } from "../../manifest/sent-to-proto.ts";
 import type { Json } from "../../runtime/json.ts";
@@ -89,7 +90,12 @@ function attributeOf(name: string): string {
   return name.replaceAll(/-([a-z])/g, (_, letter: string) => letter.toUpperCase());
 }
 
-const SCHEMAS = { runPolicy: RunPolicySchema, schedulingPolicy: SchedulingPolicySchema, placement: PlacementSchema };
+const SCHEMAS = {
+  runPolicy: RunPolicySchema,
+  schedulingPolicy: SchedulingPolicySchema,
+  placement: PlacementSchema,
+  topology: TopologyWishSchema,
+};
 
 /** Gives the spec of a job these values. */
 export function setSettings(spec: JobSpec, values: SettingValues): void {
@@ -106,8 +112,9 @@ function copyMember(from: JobSpec, to: JobSpec, field: string): void {
   const last = path.pop() ?? "";
   let [source, target] = [from as unknown as Members, to as unknown as Members];
   for (const name of path) {
-    target[name] ??= create(SCHEMAS[name as keyof typeof SCHEMAS]);
-    [source, target] = [(source[name] ?? {}) as Members, target[name] as Members];
+    const schema = SCHEMAS[name as keyof typeof SCHEMAS];
+    target[name] ??= create(schema);
+    [source, target] = [(source[name] ?? create(schema)) as Members, target[name] as Members];
   }
   if (source[last] === undefined) delete target[last];
   else target[last] = source[last];

@@ -191,8 +191,13 @@ function newErrors(kind: Kind, before: JobSpec, after: JobSpec): readonly FieldE
 }
 
 /** The parts of a spec whose checks depend on the numbers of replicas. The minimum follows these numbers. */
-function sentAgain({ kind, replicaSpecs, kindSpec }: JobSpec): SentSpec {
-  return { kind, replicaSpecs, kindSpec };
+function sentAgain({ kind, replicaSpecs, kindSpec, placement }: JobSpec): SentSpec {
+  // The wish of a record counts, also if it has none: annotations of its templates were read when it was created.
+  const wishing = Object.entries(replicaSpecs).map(([role, spec]) => [
+    role,
+    { ...spec, topology: spec.topology ?? {} },
+  ]);
+  return { kind, replicaSpecs: Object.fromEntries(wishing), kindSpec, placement };
 }
 
 function resizedRoles(before: JobSpec, after: JobSpec): readonly string[] {

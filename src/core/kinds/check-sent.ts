@@ -5,17 +5,19 @@ import type { FieldError, SentReplicaSpec, SentSpec } from "../job/request/sent.
 import { parseMilli } from "../pods/quantity.ts";
 import { schemaErrors } from "./check-schema.ts";
 import { elasticRolesOf, isService, type Kind, type RoleBounds } from "./kind.ts";
+import { checkTopology } from "./topology/check-wishes.ts";
 
 /** The form of the name of a replica type. It becomes part of the names of pods. */
 export const ROLE_NAME = /^[A-Za-z][A-Za-z0-9-]{0,29}$/;
 
 /**
- * Checks a submitted spec against its kind: replica types, their numbers, the default container, and the kind spec.
+ * Checks a submitted spec against its kind: replica types, their numbers, the default container, the kind spec, and
+ * wishes for topology.
  * Paths are those of the API, such as `spec.replicaSpecs.Worker.replicas`. `checkTemplate` checks the templates.
  */
 export function checkSent(kind: Kind, sent: SentSpec): readonly FieldError[] {
   const gang = [checkRoles(kind, sent), checkMinimum(sent), checkPartial(kind, sent), checkMinResources(sent)];
-  return joinErrors("spec", ...gang, checkKindSpec(kind, sent));
+  return joinErrors("spec", ...gang, checkKindSpec(kind, sent), checkTopology(kind, sent));
 }
 
 /** Checks the quantities of the future PodGroup. Otherwise the cluster would refuse it only after the admission. */

@@ -1,4 +1,5 @@
 import type { JsonObject } from "../../runtime/json.ts";
+import { hasSlices } from "../job/placement/topology-wish.ts";
 import type { KindDefaults } from "../job/request/defaults.ts";
 import type { FieldError, SentSpec } from "../job/request/sent.ts";
 import type { JobSpec } from "../job/spec.ts";
@@ -195,9 +196,12 @@ export type Kind = {
   readonly verdict: (states: readonly RoleState[], kindSpec: JsonObject) => Verdict;
 };
 
-/** The replica types of a job that may grow and shrink while it runs. None if the kind is not elastic, or unknown. */
+/**
+ * The replica types of a job that may grow and shrink while it runs. None if the kind is not elastic, or unknown, or if
+ * members run in slices.
+ */
 export function elasticRolesOf(kind: Pick<Kind, "elasticRoles"> | undefined, spec: JobSpec): readonly RoleBounds[] {
-  return kind?.elasticRoles?.(spec) ?? [];
+  return hasSlices(spec) ? [] : (kind?.elasticRoles?.(spec) ?? []);
 }
 
 /** True if the kind runs its jobs at a service, without pods. */

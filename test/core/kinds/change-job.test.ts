@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Job } from "../../../src/core/job/job.ts";
+import type { TopologyWish } from "../../../src/core/job/placement/topology-wish.ts";
 import type { SentRunPolicy } from "../../../src/core/job/request/sent.ts";
 import { changeJob, type WantedChange } from "../../../src/core/kinds/change-job.ts";
 import { podKind } from "../../../src/core/kinds/plugin.ts";
@@ -15,6 +16,8 @@ type Sent = {
   readonly replicas?: Readonly<Record<string, number>>;
   readonly kindSpec?: JsonObject;
   readonly runPolicy?: SentRunPolicy;
+  /** The wish of its workers. */
+  readonly topology?: TopologyWish;
 };
 
 /** A PyTorchJob with a master and two workers, unless its parts say otherwise. */
@@ -23,10 +26,11 @@ function waiting({
   replicas = { Master: 1, Worker: 2 },
   kindSpec = {},
   runPolicy = {},
+  topology,
 }: Sent = {}) {
   const specs = Object.entries(replicas).map(([role, count]) => [
     role,
-    { replicas: count, template: template("pytorch") },
+    { replicas: count, template: template("pytorch"), ...(topology && role === "Worker" && { topology }) },
   ]);
   const made = jobOf({ kind, replicaSpecs: Object.fromEntries(specs), kindSpec, runPolicy, priority: 3 });
   return { ...made, labels: { team: "ml" } };
@@ -39,6 +43,7 @@ const elastic: Sent = {
   kindSpec: { elasticPolicy: { minReplicas: 2, maxReplicas: 4 } },
   runPolicy: { schedulingPolicy: { minAvailable: 2 } },
 };
+const sliced: Sent = { ...elastic, topology: { slices: [{ level: "rack", size: 2 }] } };
 const dynamic: Sent = { kind: "TFJob", replicas: { Worker: 2 }, kindSpec: { enableDynamicWorker: true } };
 
 function decide(job: Job, wanted: Partial<WantedChange>) {
@@ -76,6 +81,12 @@ const changed: Record<
     wanted: { replicas: { Worker: 0 } },
     says: "replicas of Worker from 2 to 0",
     is: { Worker: 0, minAvailable: 1 },
+  },
+  "replicas of a waiting job, by whole slices": {
+    job: waiting(sliced),
+    wanted: { replicas: { Worker: 4 } },
+    says: "replicas of Worker from 2 to 4",
+    is: { Worker: 4, minAvailable: 4 },
   },
   "replicas of an admitted gang, whose minimum stays": {
     job: running(elastic),
@@ -183,6 +194,17 @@ const others: Record<string, { job: Job; wanted: Partial<WantedChange>; kind: st
     wanted: { replicas: { Worker: 1 } },
     kind: "invalid",
     says: [`spec.replicaSpecs.Worker.replicas must be from 2 to 2 ${WHILE}`],
+  },
+  "replicas that are no whole slices": {
+    job: waiting(sliced),
+    wanted: { replicas: { Worker: 3 } },
+    kind: "invalid",
+    says: ["spec.replicaSpecs.Worker.topology.slices[0].size must divide 3, the number of Worker replicas, and is 2"],
+  },
+  "the size of an admitted gang with slices, whose kind is elastic": {
+    job: running(sliced),
+    wanted: { replicas: { Worker: 4 } },
+    kind: "fixedSize",
   },
   "the size of an admitted gang of a fixed size": {
     job: running(),

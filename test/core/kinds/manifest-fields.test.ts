@@ -37,12 +37,24 @@ const runPolicy = {
 
 /** Every field that a manifest of `gangway.dev/v1` may have. */
 const spec = {
-  replicaSpecs: { Worker: { replicas: 2, restartPolicy: "ExitCode", template } },
+  replicaSpecs: {
+    Worker: {
+      replicas: 2,
+      restartPolicy: "ExitCode",
+      template,
+      topology: { preferred: "rack", slices: [{ level: "host", size: 1 }] },
+    },
+  },
   runPolicy,
   kindSpec: { nprocPerNode: "2" },
   inputs: { rate: 1 },
   priority: -5,
-  placement: { clusters: ["east"], clusterSelector: { region: "eu" }, gpuModels: ["h100"] },
+  placement: {
+    clusters: ["east"],
+    clusterSelector: { region: "eu" },
+    gpuModels: ["h100"],
+    topology: { required: "block" },
+  },
 };
 const full: JsonObject = { apiVersion: "gangway.dev/v1", kind: "PyTorchJob", metadata, spec };
 
@@ -106,6 +118,8 @@ const OBJECTS = [
   "spec.runPolicy",
   "spec.runPolicy.schedulingPolicy",
   "spec.placement",
+  "spec.placement.topology",
+  "spec.replicaSpecs.Worker.topology",
 ];
 for (const path of OBJECTS) {
   test(`an unknown member of ${path} is named by its path`, () => {

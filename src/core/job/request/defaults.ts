@@ -1,4 +1,5 @@
 import { QUEUE_LABEL } from "../labels.ts";
+import { keptWish, type TopologyWish } from "../placement/topology-wish.ts";
 import { copiedClass, type JobPriorityClass } from "../priority-class.ts";
 import type { CleanPodPolicy, JobSpec, ReplicaSpec, RestartPolicy, RestartScope, RunPolicy } from "../spec.ts";
 import type { SentReplicaSpec, SentRunPolicy, SentSpec } from "./sent.ts";
@@ -53,7 +54,7 @@ export function defaultSpec(sent: SentSpec, context: DefaultsContext): JobSpec {
     ...(sent.inputs === undefined ? {} : { inputs: sent.inputs }),
     priority: sent.priority ?? context.priorityClass?.value ?? 0,
     ...copiedClass(context.priorityClass),
-    placement: { clusters: [], clusterSelector: {}, gpuModels: [], ...sent.placement },
+    placement: defaultPlacement(sent.placement),
   };
 }
 
@@ -68,8 +69,18 @@ function defaultReplica(replica: SentReplicaSpec, defaults: KindDefaults): Repli
     replicas: replica.replicas ?? 1,
     restartPolicy: replica.restartPolicy ?? defaults.restartPolicy,
     template: replica.template ?? {},
-    ...(replica.topology === undefined ? {} : { topology: replica.topology }),
+    ...wished(replica.topology),
   };
+}
+
+function defaultPlacement({ topology, ...selection }: SentSpec["placement"] = {}): JobSpec["placement"] {
+  return { clusters: [], clusterSelector: {}, gpuModels: [], ...selection, ...wished(topology) };
+}
+
+/** Keeps an omitted wish omitted, as in older records. */
+function wished(wish: TopologyWish | undefined): { readonly topology?: TopologyWish } {
+  const topology = keptWish(wish);
+  return topology === undefined ? {} : { topology };
 }
 
 /** Keeps omitted members omitted, as in older records. */

@@ -18,6 +18,7 @@ import { managedBy } from "./managed-by.ts";
 import { inTodaysForm } from "./older-form.ts";
 import type { ManifestFacts } from "./read-spec.ts";
 import { readDeadline, readTtl } from "./read-times.ts";
+import { readWish } from "./read-wish.ts";
 import type { SentManifest, SentMetadata } from "./sent-manifest.ts";
 import { SentReader, sentOnly } from "./sent-reader.ts";
 import type { SettingValues } from "./settings.ts";
@@ -291,11 +292,12 @@ function readReplicas(
   for (const [role, inner] of Object.entries(roles)) {
     const at = pathOf(role);
     const spec = reader.object(inner, at) ?? {};
-    reader.onlyKnown(spec, at, ["replicas", "restartPolicy", "template"]);
+    reader.onlyKnown(spec, at, ["replicas", "restartPolicy", "template", "topology"]);
     replicas[role] = sentOnly({
       replicas: reader.wholeNumber(spec["replicas"], `${at}.replicas`, { least: 0, most: 10_000 }),
       restartPolicy: reader.word(spec["restartPolicy"], `${at}.restartPolicy`, RESTART_POLICIES),
       template: reader.object(spec["template"], `${at}.template`),
+      topology: readWish(reader, spec["topology"], `${at}.topology`),
     });
   }
   return replicas;
@@ -380,10 +382,11 @@ function readScheduling(reader: SentReader, policy: JsonObject, at: string): Sen
 }
 
 function readPlacement(reader: SentReader, placement: JsonObject): NonNullable<SentSpec["placement"]> {
-  reader.onlyKnown(placement, "spec.placement", ["clusters", "clusterSelector", "gpuModels"]);
+  reader.onlyKnown(placement, "spec.placement", ["clusters", "clusterSelector", "gpuModels", "topology"]);
   return sentOnly({
     clusters: reader.texts(placement["clusters"], "spec.placement.clusters"),
     clusterSelector: reader.textMap(placement["clusterSelector"], "spec.placement.clusterSelector"),
     gpuModels: reader.texts(placement["gpuModels"], "spec.placement.gpuModels"),
+    topology: readWish(reader, placement["topology"], "spec.placement.topology"),
   });
 }

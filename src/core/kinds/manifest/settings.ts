@@ -72,6 +72,18 @@ export const SETTINGS: readonly Setting[] = [
     help: "GPU models that the job may use, e.g. h100,gpu/a100",
   },
   {
+    name: "required-topology",
+    field: "placement.topology.required",
+    type: { of: "text" },
+    help: "level of which one domain must have room for all pods, e.g. rack",
+  },
+  {
+    name: "preferred-topology",
+    field: "placement.topology.preferred",
+    type: { of: "text" },
+    help: "level of which one domain should have room for all pods, e.g. rack; else a coarser one",
+  },
+  {
     name: "min-available",
     field: `${SCHEDULING}.minAvailable`,
     type: { of: "number", least: 1 },
@@ -265,7 +277,7 @@ export type SettingValues = ReadonlyMap<string, Json>;
 
 /**
  * The spec with these values in place of its own. A priority class replaces a priority, and a priority replaces a
- * class: both together would have to be equal.
+ * class: both together would have to be equal. So do a required and a preferred level: a wish has one of them.
  */
 export function withSettings(spec: SentSpec, values: SettingValues): SentSpec {
   let changed: JsonObject = spec as unknown as JsonObject;
@@ -277,6 +289,8 @@ export function withSettings(spec: SentSpec, values: SettingValues): SentSpec {
 const RIVALS: readonly (readonly [string, string])[] = [
   ["priority", "priority-class"],
   ["priority-class", "priority"],
+  ["required-topology", "preferred-topology"],
+  ["preferred-topology", "required-topology"],
 ];
 
 /** The settings that lose their value because of these: they are not among them. */

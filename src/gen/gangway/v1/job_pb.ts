@@ -553,8 +553,8 @@ export type TopologyWish = Message<"gangway.v1.TopologyWish"> & {
 
   /**
    * Groups of consecutive pods by index that each run within one domain. Several are nested, coarse to fine: each size
-   * divides the size before it, and the first divides the number of replicas. Such a gang has a fixed size: all pods are
-   * admitted together. In placement.topology, slices are those of the job's only replica type.
+   * divides the size before it, and the first divides the number of replicas. Such a gang has a fixed size: all its
+   * pods are admitted together. In placement.topology, slices are those of the job's only replica type.
    *
    * @generated from field: repeated gangway.v1.TopologySlice slices = 3;
    */

@@ -4,7 +4,7 @@ import fc from "fast-check";
 import type { Job } from "../../../../src/core/job/job.ts";
 import type { TopologyWish } from "../../../../src/core/job/placement/topology-wish.ts";
 import type { JobSpec, ReplicaSpec } from "../../../../src/core/job/spec.ts";
-import { type Ask, type AskRole, askOf, podClassOf } from "../../../../src/core/plan/model/ask.ts";
+import { type Ask, type AskRole, askOf, hashedAsk, podClassOf } from "../../../../src/core/plan/model/ask.ts";
 import { gangChange, gangOf } from "../../../../src/core/plan/model/plan-gang.ts";
 import { type NodeFacts, nodeAllows } from "../../../../src/core/pods/node-match.ts";
 import { podRequests } from "../../../../src/core/pods/resources.ts";
@@ -51,6 +51,10 @@ test("an ask has roles in the order of admission, each pod class once, and the f
 });
 
 const slices = [{ level: "rack", size: 2 }];
+test("the hash of an ask without a wish is that of earlier versions", () => {
+  assert.equal(hashedAsk(mixed, OWN_KINDS).hash, "eELO9sbepLEeIyDB18bdsuYHWVGMdM7P4y324ggDn1o");
+});
+
 type Wishes = { readonly job?: TopologyWish; readonly worker?: TopologyWish };
 const wishCases: Record<string, { readonly roles: number; readonly sent: Wishes; readonly asked: Wishes }> = {
   "no wish": { roles: 2, sent: {}, asked: {} },
