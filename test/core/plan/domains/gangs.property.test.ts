@@ -130,7 +130,7 @@ function hasWay(
   );
 }
 
-test("a gang of one type is admitted if and only if there is a way, and every node that may take it is as it wishes", () => {
+test("a gang of one type is admitted if and only if there is a way, and only nodes as it wishes may take it", () => {
   const met = { admitted: 0, refused: 0, full: 0 };
   fc.assert(
     fc.property(someHosts(6), someWorkers, (hosts, workers) => {
