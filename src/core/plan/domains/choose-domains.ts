@@ -50,7 +50,7 @@ class Choice {
     const finest = tree.depth - 1;
     const [outer = { level: finest, size: 1 }] = wish.slices;
     const { level, required } = wish;
-    // Where all pods must be in one domain of a finer level, slices are as well. A preference goes no finer than slices.
+    // All pods in one domain of a finer level: so are slices. A preference goes no finer than slices.
     this.#outer = required ? { ...outer, level: Math.max(outer.level, level ?? 0) } : outer;
     this.#wish = { ...wish, level: level === null ? null : Math.min(level, this.#outer.level) };
     this.#pods = new Float64Array(tree.size);

@@ -1,3 +1,4 @@
+import { maxOf } from "../../../runtime/lists.ts";
 import type { TopologyWish } from "../../job/placement/topology-wish.ts";
 import type { Topology } from "../model/topology.ts";
 import type { DomainWish } from "./choose-domains.ts";
@@ -40,5 +41,5 @@ export function boundLevel(together: Together | null, wish: DomainWish | undefin
     ...(wish?.required === true && wish.level !== null ? [wish.level] : []),
     ...(wish?.slices ?? []).map(({ level }) => level),
   ];
-  return bounds.length === 0 ? null : Math.max(...bounds);
+  return bounds.length === 0 ? null : maxOf(bounds, 0);
 }

@@ -63,7 +63,8 @@ export type ClusterRefusal = {
   readonly cluster: string;
   /**
    * `Cordoned`, `Unreachable`, `NotSelected`, `NoSuchFlavor`, `NoSuchLevel`, `Draining`, `TooLarge` (does not fit the
-   * empty cluster), `NoCapacity`, `DomainFull` (all pods fit, but not as near each other as they must be), `CapacityUnknown`, `Retired`.
+   * empty cluster, or none of its domains), `NoCapacity`, `DomainFull` (all pods fit, but not as near each other as they
+   * must be), `CapacityUnknown`, `Retired`.
    */
   readonly reason: string;
   readonly message: string;
