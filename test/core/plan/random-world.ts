@@ -1,4 +1,5 @@
 import type { Job } from "../../../src/core/job/job.ts";
+import type { TopologyWish } from "../../../src/core/job/placement/topology-wish.ts";
 import { firstMembers } from "../../../src/core/job/roles.ts";
 import type { Admission } from "../../../src/core/job/status.ts";
 import type { PlanGang } from "../../../src/core/plan/model/plan-gang.ts";
@@ -273,6 +274,22 @@ function laterGang(one: Job, of: { readonly more: number; readonly isService: bo
   const ask = isService ? { ...gang.ask, service: true } : gang.ask;
   const askHash = isService ? `service of ${gang.askHash}` : gang.askHash;
   return { ...gang, ask, askHash, lastAdmission: gang.lastAdmission + more, traceParent: `trace of ${gang.name}` };
+}
+
+/** Some jobs wish for levels, which some clusters lack: all pods together, or those of one type, or in slices. */
+export function withWishes(draw: Draw, one: Job): Job {
+  const level = () => draw.of(["rack", "rack", "block", "zone"]);
+  const wish = (): TopologyWish => (draw.chance(0.7) ? { required: level() } : { preferred: level() });
+  const { spec } = one;
+  const replicaSpecs = Object.fromEntries(
+    Object.entries(spec.replicaSpecs).map(([role, replica]) => {
+      const slices = draw.chance(0.3) ? { slices: [{ level: "rack", size: replica.replicas }] } : {};
+      const topology = { ...(draw.chance(0.3) ? wish() : {}), ...slices };
+      return [role, Object.keys(topology).length === 0 ? replica : { ...replica, topology }];
+    }),
+  );
+  const placement = draw.chance(0.4) ? { ...spec.placement, topology: wish() } : spec.placement;
+  return { ...one, spec: { ...spec, replicaSpecs, placement } };
 }
 
 function withSeen(draw: Draw, one: PlanCluster, admitted: readonly Job[]): PlanCluster {

@@ -32,6 +32,7 @@ import {
   randomPool,
   randomQueue,
   withTypes,
+  withWishes,
 } from "./random-world.ts";
 
 const CLUSTERS = ["east", "west"];
@@ -248,7 +249,8 @@ export class Truth {
     this.#made += 1;
     const of = { name: `g${this.#made}`, clusters: CLUSTERS, queues: QUEUES, alike: this.#alike };
     const drawn = randomJob(this.draw, of);
-    const made = this.#ofTypes === null ? drawn : withTypes(this.#ofTypes, drawn);
+    const typed = this.#ofTypes === null ? drawn : withTypes(this.#ofTypes, drawn);
+    const made = this.#ofLevels === null ? typed : withWishes(this.#ofLevels, typed);
     // Young enough to age, or much older.
     const job = this.draw.chance(0.7) ? { ...made, createTimeMs: this.nowMs - this.draw.upTo(3) } : made;
     const gang = gangOf(job, AT.kinds, { generation: 0, lastAdmission: 1 + this.draw.upTo(2) });
