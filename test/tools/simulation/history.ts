@@ -65,6 +65,8 @@ type SharedQueues = {
 export type Met = Readonly<
   Record<
     | "replaced"
+    | "relabelled"
+    | "inRack"
     | "removed"
     | "taken"
     | "onPlan"

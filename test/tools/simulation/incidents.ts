@@ -4,14 +4,14 @@ import { podView } from "../../../src/core/pods/read/pod-view.ts";
 import { kindOf } from "../../simcluster/support.ts";
 import { pick } from "../../support/random.ts";
 import { plannedIn } from "./placement-laws.ts";
-import { GPU, type World } from "./world.ts";
+import { GPU, RACK_LABEL, type World } from "./world.ts";
 
 /** A pod of others runs for so long. */
 const FOREIGN_RUN = "8s";
 
 /** What others do: they replace nodes, take room on them, and remove pods that have ended. */
 export class Incidents {
-  readonly met = { replaced: 0, removed: 0, taken: 0 };
+  readonly met = { replaced: 0, removed: 0, taken: 0, relabelled: 0 };
   #foreign = 0;
   readonly #world: World;
   readonly #random: () => number;
@@ -26,6 +26,7 @@ export class Incidents {
     const { name, model } = pick(this.#random, this.#world.clusters);
     const chance = this.#random();
     if (chance < 0.2) return this.#takeGpu(name, model);
+    if (chance < 0.3) return this.#moveToRack(name, model);
     if (chance < 0.5) {
       const node = pick(this.#random, [...model.store.objects("nodes")]);
       if (node === undefined) return `${name} has no node`;
@@ -42,6 +43,21 @@ export class Incidents {
     for (const { metadata } of ended) model.store.remove("pods", `${metadata.namespace}/${metadata.name}`);
     this.met.removed += ended.length;
     return `${ended.length} pods of ${name} that have ended are removed`;
+  }
+
+  /** A node gets the label of another rack. What runs there stays. */
+  #moveToRack(name: string, model: SimModel): string {
+    const node = pick(this.#random, [...model.store.objects("nodes")]);
+    if (node === undefined) return `${name} has no node`;
+    const { labels = {} } = node.metadata;
+    const rack = labels[RACK_LABEL] === "r0" ? "r1" : "r0";
+    model.store.put(
+      "nodes",
+      { ...node, metadata: { ...node.metadata, labels: { ...labels, [RACK_LABEL]: rack } } },
+      null,
+    );
+    this.met.relabelled += 1;
+    return `node ${node.metadata.name} of ${name} moves to rack ${rack}`;
   }
 
   /** Another scheduler puts a pod on a node, on one on which a pod of ours is planned and not there yet if it can. */

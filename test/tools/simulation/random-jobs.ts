@@ -5,6 +5,8 @@ import { SERVICE_KIND, TASK_ENDS } from "./sim-service.ts";
 import { GPU } from "./world.ts";
 
 const BATCH = "Job.v1.batch";
+/** On pods of jobs that need one rack for all their pods. */
+export const WISH_LABEL = "example.com/needs";
 /** Kinds that are a JobSet once they are submitted. */
 const SETS = ["JobSet", "TrainJob"];
 
@@ -33,7 +35,11 @@ export function randomJob(
     image: "trainer",
     resources,
   };
-  const template = { metadata: { annotations }, spec: { containers: [container] } };
+  const needsRack = random() < 0.3;
+  const template = {
+    metadata: { annotations, ...(needsRack ? { labels: { [WISH_LABEL]: "rack" } } : {}) },
+    spec: { containers: [container] },
+  };
   return {
     namespace: "default",
     name: `job-${at}-${Math.floor(random() * 1e6)}`,
@@ -47,6 +53,7 @@ export function randomJob(
       ...(kind === BATCH ? { kindSpec: batchFields(random, isGangOfFour ? 5 : replicas) } : {}),
       ...(isSet ? { kindSpec: setFields(random, count) } : {}),
       priority: Math.floor(random() * 3),
+      ...(needsRack ? { placement: { topology: { required: "rack" } } } : {}),
       replicaSpecs: {
         ...(kind === "MPIJob" ? { Launcher: { template } } : {}),
         // Members that end long before the others.

@@ -10,6 +10,7 @@ import type { PriorityClassSettings } from "../../../src/core/admin/priority-cla
 import type { QueueSettings } from "../../../src/core/admin/queue.ts";
 import type { Job } from "../../../src/core/job/job.ts";
 import type { SentJob } from "../../../src/core/job/request/sent.ts";
+import { HOSTNAME_LABEL, type Topology } from "../../../src/core/plan/model/topology.ts";
 import type { Counters } from "../../../src/core/quota/counters.ts";
 import { TICK_MS } from "../../../src/core/quota/lease-clock.ts";
 import { UNCHANGED } from "../../../src/core/quota/pools.ts";
@@ -45,6 +46,11 @@ const KINDS = kindsWith(serviceEntry);
 
 export const GPU = "nvidia.com/gpu";
 export const FLAVOR_LABEL = "nvidia.com/gpu.product";
+export const RACK_LABEL = "sim.gangway.dev/rack";
+const LEVELS: Topology = [
+  { name: "rack", label: RACK_LABEL },
+  { name: "host", label: HOSTNAME_LABEL },
+];
 const INSTALLATION = "simulation";
 /** Longer than the longest step of time, so that a member may miss a look without being declared dead. */
 export const LEASE_MS = 12_000;
@@ -216,7 +222,7 @@ export class World {
     const world = new World(options);
     for (const { name, flavor } of options.clusters) {
       const flavors = [{ name: `gpu/${flavor}`, resource: GPU, nodeLabels: { [FLAVOR_LABEL]: flavor } }];
-      await world.store.clusters.simulate({ name, labels: {}, flavors });
+      await world.store.clusters.simulate({ name, labels: {}, flavors, topology: LEVELS });
     }
     for (const queue of options.queues) {
       const { kind } = await world.store.admin.createQueue(queue);
@@ -608,7 +614,7 @@ function workerClusters(views: readonly SimClusterView[], losses: () => Losses) 
 function gpuNodes(of: { flavor: string; nodes: number; gpus: number }): readonly SimNode[] {
   return Array.from({ length: of.nodes }, (_, at) => ({
     name: `${of.flavor}-${at}`,
-    labels: { [FLAVOR_LABEL]: of.flavor },
+    labels: { [FLAVOR_LABEL]: of.flavor, [RACK_LABEL]: `r${at % 2}` },
     allocatable: { cpu: "32", memory: "256Gi", pods: "110", [GPU]: String(of.gpus) },
   }));
 }
