@@ -107,6 +107,7 @@ const CALLS: readonly (readonly [rpc: string, request: JsonValue, ...subjects: r
   ],
   ["JobService/GetJob", { namespace: "nlp", name: "a" }],
   ["JobService/ListJobs", {}],
+  ["JobService/CountJobs", {}],
   ["JobService/WatchJobs", {}],
   ["JobService/ExplainJob", { namespace: "nlp", name: "a" }],
   ["JobService/ListJobEvents", { namespace: "nlp", name: "a" }],

@@ -26,7 +26,12 @@ function annotated(key: string, text: string) {
 async function served(t: Parameters<typeof startFixture>[0]) {
   const fixture = await startFixture(t);
   const topology = ["block", "rack"].map((name) => ({ name, label: `example.com/${name}` }));
-  fixture.store.clusters.set("east", { ...cluster("east", { nodes: nodes(2, "h100") }), ...RECORD, topology });
+  const labels = { gpu: "h100", "example.com/block": "b1", "example.com/rack": "r1" };
+  fixture.store.clusters.set("east", {
+    ...cluster("east", { nodes: nodes(2, "h100", { labels }) }),
+    ...RECORD,
+    topology,
+  });
   return fixture;
 }
 
