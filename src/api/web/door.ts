@@ -14,6 +14,7 @@ import { type OwnNames, turnedAway } from "./guards.ts";
 import { readCookie } from "./login/cookies.ts";
 import { isLoginPath, serveLogin } from "./login/login-paths.ts";
 import type { OpenAnswers } from "./open-answers.ts";
+import { answerFile, asksForDocument, isAsset, type PageFiles } from "./page-files.ts";
 import type { WebRequest } from "./read-request.ts";
 import { type Refused, UNKNOWN_PATH, type WebRefusal, wrongMethod } from "./refused.ts";
 import type { Routes, WebCall } from "./routes.ts";
@@ -32,6 +33,8 @@ export type WebPorts = {
 export type DoorParts = OwnNames & {
   readonly bytesMax: number;
   readonly trustedProxies: TrustedProxies;
+  /** Resolves with the files of the console's page. Null: there is no page. */
+  readonly page: (() => Promise<PageFiles>) | null;
   readonly answers: OpenAnswers;
   readonly stopping: AbortSignal;
   /** True: the listener speaks TLS. */
@@ -44,12 +47,13 @@ const GREETING =
   `This is Gangway ${VERSION}. RPCs are called with POST /gangway.v1.SERVICE/METHOD and a request in JSON; ` +
   "/openapi.json describes them.\n";
 
-/** What is at a path beside RPCs. */
-const PAGES: Readonly<Record<string, () => Promise<{ readonly contentType: string; readonly body: string | Buffer }>>> =
-  {
-    "/": async () => ({ contentType: "text/plain; charset=utf-8", body: GREETING }),
-    "/openapi.json": async () => ({ contentType: "application/json", body: await readFile(OPENAPI) }),
-  };
+/** What is at a path beside RPCs and the console's page. */
+const DOCUMENTS: Readonly<
+  Record<string, () => Promise<{ readonly contentType: string; readonly body: string | Buffer }>>
+> = {
+  "/": async () => ({ contentType: "text/plain; charset=utf-8", body: GREETING }),
+  "/openapi.json": async () => ({ contentType: "application/json", body: await readFile(OPENAPI) }),
+};
 
 export class Door {
   readonly #ports: WebPorts;
@@ -97,10 +101,30 @@ export class Door {
       const login = { ...of, path, search, peer: this.#peerOf(request), hasTls: this.#parts.hasTls };
       return serveLogin(login, this.#ports);
     }
-    const page = Object.hasOwn(PAGES, path) ? PAGES[path] : undefined;
+    if (asksForDocument(request) || isAsset(path)) return await this.#servePage(path, of);
+    const page = Object.hasOwn(DOCUMENTS, path) ? DOCUMENTS[path] : undefined;
     if (page === undefined) return UNKNOWN_PATH;
     if (request.method !== "GET" && request.method !== "HEAD") return wrongMethod(path, "GET, HEAD");
     answer(response, { status: 200, ...(await page()) });
+    return null;
+  }
+
+  async #servePage(path: string, { request, response }: Received): Promise<Refused | null> {
+    const { page } = this.#parts;
+    if (page === null) return UNKNOWN_PATH;
+    if (request.method !== "GET" && request.method !== "HEAD") return wrongMethod(path, "GET, HEAD");
+    let files: PageFiles;
+    try {
+      files = await page();
+    } catch (cause) {
+      const why = cause instanceof Error ? cause.message : String(cause);
+      const body = `The page of the console cannot be shown; RPCs are served as always. The reason: ${why}\n`;
+      answer(response, { status: 503, contentType: "text/plain; charset=utf-8", body });
+      return null;
+    }
+    const file = isAsset(path) ? files.assets.get(path) : files.document;
+    if (file === undefined) return UNKNOWN_PATH;
+    answerFile(request, response, file);
     return null;
   }
 

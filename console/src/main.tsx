@@ -1,0 +1,7 @@
+import { createRoot } from "react-dom/client";
+import "./styles/base.css";
+import "./styles/grid.css";
+import { App } from "./app.tsx";
+
+const place = document.getElementById("page");
+if (place !== null) createRoot(place).render(<App />);

@@ -1,0 +1,169 @@
+/** The models of the console's views, without a browser. */
+import assert from "node:assert/strict";
+import { suite, test } from "node:test";
+import { create } from "@bufbuild/protobuf";
+import { Code, ConnectError } from "@connectrpc/connect";
+import fc from "fast-check";
+import { newestOf, withChanges } from "../../console/src/live/live-jobs.ts";
+import { agoText, exactText } from "../../console/src/parts/time-text.ts";
+import { type ViewState, viewState } from "../../console/src/parts/view-state.ts";
+import { jobPath, type Route, routeOf, withQuery } from "../../console/src/router/path.ts";
+import { callFailed } from "../../console/src/rpc/failure.ts";
+import { NO_ROWS, placed } from "../../console/src/views/jobs/row-order.ts";
+import { type Job, JobPhase, JobSchema } from "../../src/gen/gangway/v1/job_pb.ts";
+import { WatchJobsResponse_Type, WatchJobsResponseSchema } from "../../src/gen/gangway/v1/job_service_pb.ts";
+import { ErrorInfoSchema } from "../../src/gen/google/rpc/error_details_pb.ts";
+
+const routes: Readonly<Record<string, Route>> = {
+  "/": { view: "overview" },
+  "/jobs": { view: "jobs" },
+  "/jobs/": { view: "jobs" },
+  "/jobs/default/llama": { view: "job", namespace: "default", name: "llama" },
+  "/jobs/default": { view: "unknown" },
+  "/jobs/default/": { view: "unknown" },
+  "/jobs/default/llama/pods": { view: "unknown" },
+  "/jobs//llama": { view: "unknown" },
+  "/%": { view: "unknown" },
+  "/queues": { view: "unknown" },
+};
+suite("a path leads to its view", () => {
+  for (const [path, route] of Object.entries(routes)) test(path, () => assert.deepEqual(routeOf(path), route));
+
+  test("the path of a job leads to that job", () => {
+    const text = fc.string({ minLength: 1 });
+    fc.assert(
+      fc.property(text, text, (namespace, name) => {
+        assert.deepEqual(routeOf(jobPath({ namespace, name })), { view: "job", namespace, name });
+      }),
+    );
+  });
+});
+
+test("an address has only what is asked for", () => {
+  assert.equal(withQuery("/jobs", { phase: "waiting", queue: "" }), "/jobs?phase=waiting");
+  assert.equal(withQuery("/jobs", { phase: "" }), "/jobs");
+});
+
+const denied = new ConnectError("ann may not list jobs", Code.PermissionDenied, new Headers({ "x-request-id": "r1" }), [
+  { desc: ErrorInfoSchema, value: { metadata: { permission: "jobs.list", scope: "namespace/a" } } },
+]);
+const away = new TypeError("Failed to fetch");
+const known = { dataUpdatedAt: 5, error: null };
+
+const states: Readonly<Record<string, readonly [ViewState<readonly string[]>, ViewState<readonly string[]>["kind"]]>> =
+  {
+    "no answer yet is loading, not empty": [of({ data: undefined, error: null, dataUpdatedAt: 0 }), "loading"],
+    "nothing there": [of({ ...known, data: [] }), "empty"],
+    data: [of({ ...known, data: ["a"] }), "data"],
+    "a failure without data": [of({ data: undefined, error: away, dataUpdatedAt: 0 }), "failed"],
+    "a failure after data keeps them": [of({ data: ["a"], error: away, dataUpdatedAt: 5 }), "data"],
+    "a failure after an empty answer": [of({ data: [], error: away, dataUpdatedAt: 5 }), "empty"],
+    "no permission": [of({ data: undefined, error: denied, dataUpdatedAt: 0 }), "forbidden"],
+    "a permission that was taken away hides what was shown": [
+      of({ data: ["a"], error: denied, dataUpdatedAt: 5 }),
+      "forbidden",
+    ],
+  };
+suite("a view is in one state", () => {
+  for (const [name, [state, kind]] of Object.entries(states)) test(name, () => assert.equal(state.kind, kind));
+
+  test("data from before a failure say why they are old, and since when", () => {
+    const state = of({ data: ["a"], error: away, dataUpdatedAt: 5 });
+    assert.deepEqual(state.kind === "data" && state.stale, { why: "The service does not answer.", sinceMs: 5 });
+  });
+
+  test("the service itself says that data are old", () => {
+    const state = viewState({ ...known, data: ["a"] }, () => false, "cluster east does not answer");
+    assert.deepEqual(state.kind === "data" && state.stale, { why: "cluster east does not answer", sinceMs: null });
+  });
+});
+
+function of(query: Parameters<typeof viewState<readonly string[]>>[0]): ViewState<readonly string[]> {
+  return viewState(query, (data) => data.length === 0);
+}
+
+test("a refusal has the permission, its scope, the request and the service's sentence", () => {
+  assert.deepEqual(callFailed(denied), {
+    kind: "forbidden",
+    message: "ann may not list jobs",
+    requestId: "r1",
+    permission: "jobs.list",
+    scope: "namespace/a",
+  });
+});
+
+suite("rows stay in their places", () => {
+  const uids = fc.uniqueArray(fc.integer({ min: 0, max: 30 }).map(String), { maxLength: 20 });
+
+  test("law: no list moves a row that is shown, and each of its jobs is shown or counted", () => {
+    fc.assert(
+      fc.property(uids, uids, (first, second) => {
+        const before = placed(NO_ROWS, first);
+        const after = placed(before, second);
+        assert.deepEqual(after.shown.slice(0, before.shown.length), before.shown);
+        assert.equal(new Set(after.shown).size, after.shown.length);
+        assert.equal(second.filter((uid) => !after.shown.includes(uid)).length, after.newer);
+      }),
+    );
+  });
+
+  test("a new job at the top is counted, the next page is appended, a job that left stays", () => {
+    const before = placed(NO_ROWS, ["c", "b", "a"]);
+    assert.deepEqual(placed(before, ["d", "c", "a", "z"]), { shown: ["c", "b", "a", "z"], newer: 1 });
+  });
+});
+
+suite("a watch brings rows up to date", () => {
+  const listed = job("5", JobPhase.RUNNING, 8n);
+
+  test("an older version does not replace a newer one", () => {
+    assert.equal(newestOf(listed, changed(job("4", JobPhase.STARTING, 0n))), listed);
+  });
+
+  test("a newer version does, with the tokens that only lists have", () => {
+    const now = newestOf(listed, changed(job("6", JobPhase.RESTARTING, 0n)));
+    assert.equal(now?.status?.phase, JobPhase.RESTARTING);
+    assert.equal(now.status.admission?.tokens[0]?.amount, 8n);
+  });
+
+  test("a job that has ended holds what the change says", () => {
+    const now = newestOf(listed, changed(job("6", JobPhase.SUCCEEDED, 0n)));
+    assert.deepEqual(now?.status?.admission?.tokens, []);
+  });
+
+  test("a removed record", () => {
+    assert.equal(newestOf(listed, changed(listed, WatchJobsResponse_Type.DELETED)), null);
+  });
+
+  test("a gap forgets everything before it", () => {
+    const gap = create(WatchJobsResponseSchema, { type: WatchJobsResponse_Type.GAP });
+    assert.equal(withChanges(changed(listed), [gap]).size, 0);
+  });
+});
+
+function job(resourceVersion: string, phase: JobPhase, amount: bigint): Job {
+  const tokens = amount === 0n ? [] : [{ pool: "gpu/h100", amount }];
+  return create(JobSchema, {
+    metadata: { uid: "u", resourceVersion },
+    status: { phase, admission: { number: 1, flavors: { "nvidia.com/gpu": "gpu/h100" }, tokens } },
+  });
+}
+
+function changed(job: Job, type: WatchJobsResponse_Type = WatchJobsResponse_Type.MODIFIED) {
+  return withChanges(new Map(), [create(WatchJobsResponseSchema, { type, job })]);
+}
+
+const spans: Readonly<Record<number, string>> = {
+  0: "now",
+  42000: "42 s ago",
+  192000: "3 min ago",
+  7200000: "2 h ago",
+  172800000: "2 d ago",
+  [-120_000]: "in 2 min",
+};
+suite("times in words", () => {
+  for (const [spanMs, text] of Object.entries(spans)) {
+    test(text, () => assert.equal(agoText(1e12, 1e12 + Number(spanMs)), text));
+  }
+  test("exactly", () => assert.equal(exactText(0), "1970-01-01 00:00:00 UTC"));
+});
