@@ -1,6 +1,8 @@
 import { createRoot } from "react-dom/client";
 import "./styles/base.css";
 import "./styles/grid.css";
+import "./styles/job.css";
+import "./styles/table.css";
 import { App } from "./app.tsx";
 
 const place = document.getElementById("page");

@@ -4,14 +4,26 @@ import { suite, test } from "node:test";
 import { create } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
 import fc from "fast-check";
+import { parse } from "yaml";
+import { follow } from "../../console/src/live/follow.ts";
 import { newestOf, withChanges } from "../../console/src/live/live-jobs.ts";
 import { agoText, exactText } from "../../console/src/parts/time-text.ts";
 import { type ViewState, viewState } from "../../console/src/parts/view-state.ts";
 import { jobPath, type Route, routeOf, withQuery } from "../../console/src/router/path.ts";
-import { callFailed } from "../../console/src/rpc/failure.ts";
+import { callFailed, isPassing } from "../../console/src/rpc/failure.ts";
+import { commandsFor } from "../../console/src/views/job/commands.ts";
+import { found, NO_LINES, withLines } from "../../console/src/views/job/log-buffer.ts";
+import { holderOf, whyOf } from "../../console/src/views/job/why.ts";
+import { type Json, yamlText } from "../../console/src/views/job/yaml-text.ts";
 import { NO_ROWS, placed } from "../../console/src/views/jobs/row-order.ts";
 import { type Job, JobPhase, JobSchema } from "../../src/gen/gangway/v1/job_pb.ts";
-import { WatchJobsResponse_Type, WatchJobsResponseSchema } from "../../src/gen/gangway/v1/job_service_pb.ts";
+import {
+  ExplainJobResponseSchema,
+  PodObstacle_Kind,
+  QuotaLevel,
+  WatchJobsResponse_Type,
+  WatchJobsResponseSchema,
+} from "../../src/gen/gangway/v1/job_service_pb.ts";
 import { ErrorInfoSchema } from "../../src/gen/google/rpc/error_details_pb.ts";
 
 const routes: Readonly<Record<string, Route>> = {
@@ -166,4 +178,168 @@ suite("times in words", () => {
     test(text, () => assert.equal(agoText(1e12, 1e12 + Number(spanMs)), text));
   }
   test("exactly", () => assert.equal(exactText(0), "1970-01-01 00:00:00 UTC"));
+});
+
+suite("why a job waits", () => {
+  test("holders lead to their jobs; callers and hidden jobs are words", () => {
+    assert.deepEqual(holderOf("nlp/llama"), { text: "nlp/llama", href: "/jobs/nlp/llama" });
+    assert.equal(holderOf("caller ex:w").href, null);
+    assert.equal(holderOf("another job").href, null);
+  });
+
+  test("the answer becomes rows", () => {
+    const why = whyOf(
+      create(ExplainJobResponseSchema, {
+        summary: "a/b waits",
+        position: 2,
+        quotas: [{ level: QuotaLevel.PROJECT, name: "p", flavor: "gpu/h100", need: 8n, used: 4n, limit: 8n }],
+        clusters: [
+          {
+            cluster: "east",
+            simulated: true,
+            need: 2,
+            have: 1,
+            blockedPod: {
+              node: "n0",
+              nodes: 3,
+              obstacles: [
+                {
+                  kind: PodObstacle_Kind.RESOURCE,
+                  name: "nvidia.com/gpu",
+                  need: "8",
+                  available: "2",
+                  allocatable: "8",
+                },
+                { kind: PodObstacle_Kind.TAINT, name: "k=v:NoSchedule" },
+              ],
+            },
+          },
+        ],
+      }),
+    );
+    assert.equal(why.quotas[0]?.level, "project p");
+    assert.equal(why.clusters[0]?.cluster, "east (simulated)");
+    assert.equal(why.clusters[0]?.nearest, "n0 and 2 like it");
+    assert.deepEqual(why.clusters[0]?.obstacles, [
+      "nvidia.com/gpu: needs 8, has 2 of 8 free",
+      "has the taint k=v:NoSchedule",
+    ]);
+  });
+});
+
+suite("the lines of a log", () => {
+  const lines = (count: number, start = 0) =>
+    Array.from({ length: count }, (_, at) => ({ replica: "Worker/0", text: `step ${start + at}` }));
+
+  test("law: at most so many are kept, the newest, and the others are counted", () => {
+    const batches = fc.array(fc.integer({ min: 0, max: 30 }), { maxLength: 10 });
+    fc.assert(
+      fc.property(batches, fc.integer({ min: 1, max: 40 }), (sizes, keptMax) => {
+        const all = sizes.reduce((buffer, size) => withLines(buffer, lines(size, buffer.next - 1), keptMax), NO_LINES);
+        const total = sizes.reduce((sum, size) => sum + size, 0);
+        assert.equal(all.lines.length, Math.min(keptMax, total));
+        assert.equal(all.dropped + all.lines.length, total);
+        assert.deepEqual(
+          all.lines.map(({ text }) => text),
+          lines(total)
+            .slice(all.dropped)
+            .map(({ text }) => text),
+        );
+        assert.equal(new Set(all.lines.map(({ number }) => number)).size, all.lines.length);
+      }),
+    );
+  });
+
+  test("what is looked for is found in any case; words of the page about the log stay", () => {
+    const buffer = withLines(NO_LINES, [...lines(2), { replica: "", text: "the pod is gone" }]);
+    assert.deepEqual(
+      found(buffer.lines, "STEP 1").map(({ text }) => text),
+      ["step 1", "the pod is gone"],
+    );
+  });
+});
+
+test("law: what is written as YAML is read as what it was", () => {
+  const json = fc.jsonValue({ maxDepth: 4 });
+  const text = fc.oneof(fc.string(), fc.string({ unit: "grapheme" }), fc.constantFrom(...ODD_TEXTS));
+  fc.assert(
+    fc.property(fc.oneof(json, fc.dictionary(text, text), fc.array(text)), (value) => {
+      const plain = JSON.parse(JSON.stringify(value));
+      assert.deepEqual(parse(yamlText(plain as Json), { version: "1.2" }), plain);
+    }),
+    { numRuns: 500 },
+  );
+});
+const ODD_TEXTS = [
+  "yes",
+  "null",
+  "1e3",
+  "- a",
+  "a: b",
+  "# c",
+  "a\nb",
+  "a\nb\n",
+  "a\n\n",
+  " a\nb",
+  "a \nb",
+  "",
+  "\ta\n",
+];
+
+suite("commands say the namespace and fit the job", () => {
+  test("of a job that lives elsewhere than in default", () => {
+    const commands = commandsFor({ namespace: "nlp", name: "llama" }, false).map(({ command }) => command);
+    assert.ok(commands.includes("gangway explain llama -n nlp"));
+    assert.ok(commands.includes("gangway cancel llama -n nlp"));
+  });
+
+  test("of a job that has ended", () => {
+    const commands = commandsFor({ namespace: "default", name: "llama" }, true).map(({ command }) => command);
+    assert.ok(commands.includes("gangway rerun llama"));
+    assert.ok(!commands.includes("gangway cancel llama"));
+  });
+});
+
+suite("a stream that breaks is opened again", () => {
+  test("until it ends, and each state is told once a change", async () => {
+    const told: string[] = [];
+    let opened = 0;
+    await follow<number>(
+      {
+        open: async function* () {
+          opened += 1;
+          yield opened;
+          if (opened < 3) throw away;
+        },
+        onMessage: (message) => told.push(String(message)),
+        onState: (state) => told.push(state),
+        isPassing,
+        random: () => 0.5,
+        sleep: async () => {},
+      },
+      new AbortController().signal,
+    );
+    assert.deepEqual(told, ["connecting", "live", "1", "reconnecting", "live", "2", "reconnecting", "live", "3"]);
+  });
+
+  test("a refusal is not repeated", async () => {
+    let opened = 0;
+    const refused = follow(
+      {
+        // biome-ignore lint/correctness/useYield: it fails before its first message
+        open: async function* () {
+          opened += 1;
+          throw denied;
+        },
+        onMessage: () => {},
+        onState: () => {},
+        isPassing,
+        random: () => 0,
+        sleep: async () => {},
+      },
+      new AbortController().signal,
+    );
+    await assert.rejects(refused, /may not list/);
+    assert.equal(opened, 1);
+  });
 });

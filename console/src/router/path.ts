@@ -19,7 +19,9 @@ export function routeOf(path: string): Route {
 export const OVERVIEW_PATH = "/";
 export const JOBS_PATH = "/jobs";
 
-export function jobPath({ namespace, name }: { readonly namespace: string; readonly name: string }): string {
+export type JobName = { readonly namespace: string; readonly name: string };
+
+export function jobPath({ namespace, name }: JobName): string {
   return `${JOBS_PATH}/${encodeURIComponent(namespace)}/${encodeURIComponent(name)}`;
 }
 

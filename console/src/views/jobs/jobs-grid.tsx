@@ -112,7 +112,7 @@ function Cells({ summary, isGone, showsNamespace }: CellsProps) {
       <Cell of="phase">
         {isGone ? <span className="phase tone-quiet">deleted</span> : <PhaseBadge phase={phase} />}
       </Cell>
-      <Cell of="pods">{pods}</Cell>
+      <Cell of="pods">{summary.hasEnded ? "" : pods}</Cell>
       <Cell of="why">
         {why !== null && (
           <span title={`${why.reason} ${why.message}`}>

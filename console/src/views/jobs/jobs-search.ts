@@ -12,7 +12,7 @@ export type JobsSearch = {
 export const PRESETS = [
   { label: "All", phase: "" },
   { label: "Waiting", phase: "waiting" },
-  { label: "Not running yet", phase: "admitted,starting,restarting" },
+  { label: "Starting", phase: "admitted,starting,restarting" },
   { label: "Running", phase: "running" },
   { label: "Failed", phase: "failed" },
 ] as const;

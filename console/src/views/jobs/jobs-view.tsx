@@ -1,7 +1,7 @@
 /** The list of jobs. Its address is all of its state. */
 import { type FormEvent, useCallback } from "react";
 import { FILTER_ID } from "../../keys/page-keys.tsx";
-import type { LiveState } from "../../live/use-jobs-watch.ts";
+import { LiveMark } from "../../live/live-mark.tsx";
 import { View } from "../../parts/view.tsx";
 import { goTo, Link } from "../../router/location.tsx";
 import { JOBS_PATH, withQuery } from "../../router/path.ts";
@@ -67,22 +67,6 @@ function JobsList({ request, asked }: { readonly request: Request; readonly aske
 
 /** The service counts no further. */
 const COUNTED_MAX = 10_000;
-
-function LiveMark({ state }: { readonly state: LiveState }) {
-  switch (state.kind) {
-    case "live":
-      return <span className="live">live</span>;
-    case "failed":
-      return <span className="not-live">not live: {state.failure.message}</span>;
-    case "paused":
-      return <span className="not-live">paused</span>;
-    case "reconnecting":
-      return <span className="not-live">reconnecting</span>;
-    case "connecting":
-    case "idle":
-      return <span className="not-live">connecting</span>;
-  }
-}
 
 function Presets({ asked }: { readonly asked: JobsSearch }) {
   return (
