@@ -3,7 +3,8 @@ import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import type { Browser, Page } from "playwright-core";
 import { waitUntil } from "../../support/bounded.ts";
-import { installedBrowser, startBrowser } from "./browser.ts";
+import { startBrowser } from "./browser.ts";
+import { installedBrowser } from "./installed-browser.ts";
 import { type ConsoleService, jobRequest, startConsoleService } from "./service.ts";
 
 /** A busy machine needs long; no step of a journey takes so long. */

@@ -1,5 +1,4 @@
 /** One job: why it is as it is, then its pods, logs, events, and all of it as text. */
-import type { ReactNode } from "react";
 import type { Job } from "../../../../src/gen/gangway/v1/job_pb.ts";
 import { LiveMark } from "../../live/live-mark.tsx";
 import { PhaseBadge } from "../../parts/job-badge.tsx";
@@ -32,42 +31,38 @@ export function JobView({ namespace, name, search }: JobViewProps) {
   const { query, job, isGone, live } = useJob({ namespace, name });
   return (
     <main className="view job">
+      <div className="job-head">
+        <h1>
+          <Link href={withQuery(JOBS_PATH, { namespace })} className="muted">
+            {namespace}
+          </Link>
+          <span className="muted"> / </span>
+          {name}
+        </h1>
+        {job !== undefined && (
+          <>
+            <Standing job={job} />
+            <LiveMark state={live} />
+          </>
+        )}
+      </div>
+      {isGone && <p className="note warning">The record of this job was removed.</p>}
       <View query={query} what="the job">
-        {() =>
-          job === undefined ? null : (
-            <>
-              {isGone && <p className="note warning">The record of this job was removed.</p>}
-              <JobHead job={job}>
-                <LiveMark state={live} />
-              </JobHead>
-              <JobBody name={{ namespace, name }} job={job} search={search} />
-            </>
-          )
-        }
+        {() => job !== undefined && <JobBody name={{ namespace, name }} job={job} search={search} />}
       </View>
     </main>
   );
 }
 
-function JobHead({ job, children }: { readonly job: Job; readonly children: ReactNode }) {
-  const { name, namespace, kind, phase, pods, isSimulated, isDraining } = summaryOf(job);
+function Standing({ job }: { readonly job: Job }) {
+  const { kind, phase, pods, hasEnded, isSimulated, isDraining } = summaryOf(job);
   return (
-    <div className="job-head">
-      <h1>
-        <Link href={withQuery(JOBS_PATH, { namespace })} className="muted">
-          {namespace}
-        </Link>
-        <span className="muted"> / </span>
-        {name}
-      </h1>
+    <>
       <PhaseBadge phase={phase} />
-      <span>
-        {pods} pods · {kind}
-      </span>
+      <span>{hasEnded || pods === "-" ? kind : `${pods} pods · ${kind}`}</span>
       {isDraining && <span className="phase tone-wait">draining</span>}
       {isSimulated && <span className="phase tone-wait">simulated: no program runs</span>}
-      {children}
-    </div>
+    </>
   );
 }
 
