@@ -3,12 +3,13 @@ import { useCallback, useEffect, useRef } from "react";
 import { HelpDialog } from "./keys/help-dialog.tsx";
 import { usePageKeys } from "./keys/page-keys.tsx";
 import { Link, useLocation } from "./router/location.tsx";
-import { JOBS_PATH, type Route, routeOf } from "./router/path.ts";
+import { JOBS_PATH, OVERVIEW_PATH, type Route, routeOf } from "./router/path.ts";
 import { isPassing } from "./rpc/failure.ts";
 import { useSession } from "./rpc/session.ts";
 import { JobView } from "./views/job/job-view.tsx";
 import { JobsView } from "./views/jobs/jobs-view.tsx";
 import { LoginView } from "./views/login-view.tsx";
+import { OverviewView } from "./views/overview/overview-view.tsx";
 
 /** A call that failed because the service is away is repeated so often before a view says so. */
 const RETRIES = 2;
@@ -37,10 +38,13 @@ export function App() {
   return (
     <QueryClientProvider client={client}>
       <header className="top">
-        <Link href="/" className="brand">
+        <Link href={OVERVIEW_PATH} className="brand">
           Gangway
         </Link>
         <nav aria-label="Views">
+          <Link href={OVERVIEW_PATH} aria-current={route.view === "overview" ? "page" : undefined}>
+            Overview
+          </Link>
           <Link href={JOBS_PATH} aria-current={route.view === "jobs" || route.view === "job" ? "page" : undefined}>
             Jobs
           </Link>
@@ -63,6 +67,7 @@ export function App() {
 function Shown({ route, search }: { readonly route: Route; readonly search: URLSearchParams }) {
   switch (route.view) {
     case "overview":
+      return <OverviewView />;
     case "jobs":
       return <JobsView search={search} />;
     case "job":
@@ -84,7 +89,7 @@ function Shown({ route, search }: { readonly route: Route; readonly search: URLS
 function titleOf(route: Route): string {
   switch (route.view) {
     case "overview":
-      return "Gangway";
+      return "Overview · Gangway";
     case "jobs":
       return "Jobs · Gangway";
     case "job":

@@ -33,7 +33,7 @@ export function JobView({ namespace, name, search }: JobViewProps) {
     <main className="view job">
       <div className="job-head">
         <h1>
-          <Link href={withQuery(JOBS_PATH, { namespace })} className="muted">
+          <Link href={withQuery(JOBS_PATH, { q: `namespace:${namespace}` })} className="muted">
             {namespace}
           </Link>
           <span className="muted"> / </span>
@@ -132,7 +132,7 @@ function Facts({ job }: { readonly job: Job }) {
   return (
     <dl className="facts">
       <Fact name="Queue">
-        <Link href={withQuery(JOBS_PATH, { queue: summary.queue })}>{summary.queue}</Link>
+        <Link href={withQuery(JOBS_PATH, { q: `queue:${summary.queue}` })}>{summary.queue}</Link>
       </Fact>
       <Fact name="Priority">{summary.priority}</Fact>
       <Fact name="Pods at once">

@@ -67,7 +67,7 @@ const CLUSTERS: readonly TableColumn<WhyCluster>[] = [
   { title: "Flavor", cell: ({ flavor }) => flavor },
   { title: "Reason", cell: ({ reason }) => <b>{reason}</b> },
   { title: "Pods that fit", kind: "number", cell: ({ have, need }) => `${have} of ${need}` },
-  { title: "What is in the way", kind: "long", cell: obstaclesText },
+  { title: "In the way", kind: "long", cell: obstaclesText },
 ];
 
 function obstaclesText({ nearest, obstacles, message }: WhyCluster): string {

@@ -1,17 +1,30 @@
 /** The list of jobs. Its address is all of its state. */
-import { type FormEvent, useCallback } from "react";
+import { type FormEvent, useCallback, useMemo, useState } from "react";
 import { FILTER_ID } from "../../keys/page-keys.tsx";
 import { LiveMark } from "../../live/live-mark.tsx";
 import { View } from "../../parts/view.tsx";
 import { goTo, Link } from "../../router/location.tsx";
 import { JOBS_PATH, withQuery } from "../../router/path.ts";
+import { useOwnName } from "../../rpc/use-own-name.ts";
+import { completedFilters } from "./complete-filter.ts";
 import { JobsGrid } from "./jobs-grid.tsx";
-import { type JobsSearch, ORDERS, PRESETS, readSearch, requestOf } from "./jobs-search.ts";
+import {
+  type JobsRequest,
+  type JobsSearch,
+  needsOwnName,
+  ORDERS,
+  PRESETS,
+  readSearch,
+  requestOf,
+} from "./jobs-search.ts";
 import { useJobs } from "./use-jobs.ts";
 
 export function JobsView({ search }: { readonly search: URLSearchParams }) {
-  const asked = readSearch(search);
-  const request = tried(() => requestOf(asked));
+  const { q, sort } = readSearch(search);
+  const asked = useMemo(() => ({ q, sort }), [q, sort]);
+  const me = useOwnName({ enabled: needsOwnName(asked) });
+  // Spans of the filter count from now, that is from when the reader asks.
+  const request = useMemo(() => requestOf(asked, Date.now(), me.data ?? ""), [asked, me.data]);
   return (
     <main className="view jobs">
       <div className="toolbar">
@@ -24,28 +37,29 @@ export function JobsView({ search }: { readonly search: URLSearchParams }) {
         <p className="note warning" role="alert">
           {request}
         </p>
+      ) : needsOwnName(asked) && me.data === undefined ? (
+        <View query={me} what="your name">
+          {() => null}
+        </View>
       ) : (
-        <JobsList request={request} asked={asked} />
+        <JobsList key={`${q} ${sort}`} request={request} asked={asked} />
       )}
     </main>
   );
 }
 
-type Request = ReturnType<typeof requestOf>;
-
-function JobsList({ request, asked }: { readonly request: Request; readonly asked: JobsSearch }) {
-  const { query, rows, live, newer, total, showNewer } = useJobs(request);
+function JobsList({ request, asked }: { readonly request: JobsRequest; readonly asked: JobsSearch }) {
+  const { query, rows, live, newer, total, showNewer } = useJobs(JSON.stringify(asked), request);
   const { hasNextPage, isFetchingNextPage, fetchNextPage } = query;
   const fetchMore = useCallback(() => {
     if (hasNextPage && !isFetchingNextPage) void fetchNextPage();
   }, [hasNextPage, isFetchingNextPage, fetchNextPage]);
-  const isFiltered = Object.values({ ...asked, sort: "" }).some((value) => value !== "");
   return (
     <View
       query={query}
       what="the jobs"
       isEmpty={({ pages }) => (pages[0]?.jobs.length ?? 0) === 0}
-      empty={isFiltered ? <NoMatch /> : <NoJobs />}
+      empty={asked.q !== "" ? <NoMatch /> : <NoJobs />}
     >
       {() => (
         <>
@@ -58,7 +72,7 @@ function JobsList({ request, asked }: { readonly request: Request; readonly aske
             )}
             <LiveMark state={live} />
           </div>
-          <JobsGrid rows={rows} total={total} showsNamespace={asked.namespace === ""} fetchMore={fetchMore} />
+          <JobsGrid rows={rows} total={total} showsNamespace={request.namespace === ""} fetchMore={fetchMore} />
         </>
       )}
     </View>
@@ -71,11 +85,11 @@ const COUNTED_MAX = 10_000;
 function Presets({ asked }: { readonly asked: JobsSearch }) {
   return (
     <nav className="presets" aria-label="Presets">
-      {PRESETS.map(({ label, phase }) => (
+      {PRESETS.map(({ label, q, sort }) => (
         <Link
           key={label}
-          href={withQuery(JOBS_PATH, { ...asked, phase })}
-          aria-current={asked.phase === phase ? "page" : undefined}
+          href={withQuery(JOBS_PATH, { q, sort })}
+          aria-current={asked.q === q && asked.sort === sort ? "page" : undefined}
         >
           {label}
         </Link>
@@ -84,27 +98,34 @@ function Presets({ asked }: { readonly asked: JobsSearch }) {
   );
 }
 
-const FIELDS = ["namespace", "queue", "name"] as const;
-
 function Filter({ asked }: { readonly asked: JobsSearch }) {
-  const apply = (event: FormEvent<HTMLFormElement>) => {
+  const [text, setText] = useState(asked.q);
+  const [before, setBefore] = useState(asked.q);
+  // Back, and links, change the address without the input.
+  if (before !== asked.q) {
+    setBefore(asked.q);
+    setText(asked.q);
+  }
+  const apply = (event: FormEvent) => {
     event.preventDefault();
-    const form = new FormData(event.currentTarget);
-    const given = Object.fromEntries(FIELDS.map((field) => [field, String(form.get(field) ?? "").trim()]));
-    goTo(withQuery(JOBS_PATH, { ...asked, ...given }));
+    goTo(withQuery(JOBS_PATH, { ...asked, q: text.trim() }));
   };
   return (
-    <form className="filter" onSubmit={apply} key={JSON.stringify(asked)}>
-      {FIELDS.map((field, at) => (
-        <input
-          key={field}
-          id={at === 0 ? FILTER_ID : undefined}
-          name={field}
-          defaultValue={asked[field]}
-          placeholder={field}
-          aria-label={field}
-        />
-      ))}
+    <form className="filter" onSubmit={apply}>
+      <input
+        id={FILTER_ID}
+        type="search"
+        list="filters"
+        aria-label="Filter"
+        placeholder="phase:waiting queue:nlp+ owner:me age:>1d, or the beginning of a name"
+        value={text}
+        onChange={({ target }) => setText(target.value)}
+      />
+      <datalist id="filters">
+        {completedFilters(text).map((one) => (
+          <option key={one} value={one} />
+        ))}
+      </datalist>
       <button type="submit">Filter</button>
     </form>
   );
@@ -146,12 +167,4 @@ function NoJobs() {
       </p>
     </>
   );
-}
-
-function tried<T>(make: () => T): T | string {
-  try {
-    return make();
-  } catch (error) {
-    return error instanceof Error ? error.message : String(error);
-  }
 }

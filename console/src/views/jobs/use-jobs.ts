@@ -5,7 +5,7 @@ import type { Job } from "../../../../src/gen/gangway/v1/job_pb.ts";
 import { newestOf } from "../../live/live-jobs.ts";
 import { useJobsWatch } from "../../live/use-jobs-watch.ts";
 import { bounded, jobs } from "../../rpc/clients.ts";
-import type { requestOf } from "./jobs-search.ts";
+import type { JobsRequest } from "./jobs-search.ts";
 import { NO_ROWS, placed, type RowOrder } from "./row-order.ts";
 
 const PAGE_SIZE = 100;
@@ -15,13 +15,13 @@ const LIST_AGAIN_MS = 15_000;
 /** A row. `isGone`: its record was removed. */
 export type JobRow = { readonly job: Job; readonly isGone: boolean };
 
-export function useJobs(request: ReturnType<typeof requestOf>) {
-  const key = JSON.stringify(request);
+/** `key` names the search: another one begins anew. */
+export function useJobs(key: string, { filter, orderBy, namespace }: JobsRequest) {
   const query = useInfiniteQuery({
     queryKey: ["jobs", key],
     initialPageParam: "",
     queryFn: ({ pageParam, signal }) =>
-      jobs.listJobs({ ...request, pageSize: PAGE_SIZE, pageToken: pageParam }, bounded(signal)),
+      jobs.listJobs({ filter, orderBy, pageSize: PAGE_SIZE, pageToken: pageParam }, bounded(signal)),
     getNextPageParam: ({ nextPageToken }) => (nextPageToken === "" ? undefined : nextPageToken),
     refetchInterval: ({ state }) => LIST_AGAIN_MS * Math.max(1, state.data?.pages.length ?? 1),
   });
@@ -41,7 +41,7 @@ export function useJobs(request: ReturnType<typeof requestOf>) {
   }, [data, byUid, key]);
   const { order, jobs: listed } = kept.key === key ? kept : { order: NO_ROWS, jobs: new Map<string, Job>() };
   const names = useMemo(() => [...listed.values()].map(({ metadata }) => metadata?.name ?? ""), [listed]);
-  const { live, state } = useJobsWatch(names, request.filter.namespace);
+  const { live, state } = useJobsWatch(names, namespace);
   const rows = useMemo(() => {
     return [...listed.values()].map((job): JobRow => {
       const now = newestOf(job, live);
