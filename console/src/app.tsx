@@ -6,6 +6,7 @@ import { Link, useLocation } from "./router/location.tsx";
 import { JOBS_PATH, OVERVIEW_PATH, type Route, routeOf } from "./router/path.ts";
 import { isPassing } from "./rpc/failure.ts";
 import { useSession } from "./rpc/session.ts";
+import { Caller } from "./views/caller.tsx";
 import { JobView } from "./views/job/job-view.tsx";
 import { JobsView } from "./views/jobs/jobs-view.tsx";
 import { LoginView } from "./views/login-view.tsx";
@@ -54,6 +55,7 @@ export function App() {
             Gangway {otherVersion} runs now: reload
           </button>
         )}
+        <Caller />
         <button type="button" className="help-button" aria-label="Keys" onClick={() => help.current?.showModal()}>
           ?
         </button>
