@@ -6,7 +6,7 @@ import { Code, ConnectError } from "@connectrpc/connect";
 import fc from "fast-check";
 import { parse } from "yaml";
 import { follow } from "../../console/src/live/follow.ts";
-import { newestOf, withChanges } from "../../console/src/live/live-jobs.ts";
+import { isListedBefore, newestOf, withChanges } from "../../console/src/live/live-jobs.ts";
 import { agoText, exactText } from "../../console/src/parts/time-text.ts";
 import { type ViewState, viewState } from "../../console/src/parts/view-state.ts";
 import { jobPath, type Route, routeOf, withQuery } from "../../console/src/router/path.ts";
@@ -15,7 +15,11 @@ import { commandsFor } from "../../console/src/views/job/commands.ts";
 import { found, NO_LINES, withLines } from "../../console/src/views/job/log-buffer.ts";
 import { holderOf, whyOf } from "../../console/src/views/job/why.ts";
 import { type Json, yamlText } from "../../console/src/views/job/yaml-text.ts";
+import { completedFilters } from "../../console/src/views/jobs/complete-filter.ts";
+import { ORDERS, PRESETS, requestOf } from "../../console/src/views/jobs/jobs-search.ts";
 import { NO_ROWS, placed } from "../../console/src/views/jobs/row-order.ts";
+import { clusterRows, queueRows } from "../../console/src/views/overview/overview-rows.ts";
+import { ClusterSchema, ClusterState } from "../../src/gen/gangway/v1/cluster_service_pb.ts";
 import { type Job, JobPhase, JobSchema } from "../../src/gen/gangway/v1/job_pb.ts";
 import {
   ExplainJobResponseSchema,
@@ -24,6 +28,7 @@ import {
   WatchJobsResponse_Type,
   WatchJobsResponseSchema,
 } from "../../src/gen/gangway/v1/job_service_pb.ts";
+import { QueueSchema } from "../../src/gen/gangway/v1/queue_service_pb.ts";
 import { ErrorInfoSchema } from "../../src/gen/google/rpc/error_details_pb.ts";
 
 const routes: Readonly<Record<string, Route>> = {
@@ -141,6 +146,11 @@ suite("a watch brings rows up to date", () => {
   test("a job that has ended holds what the change says", () => {
     const now = newestOf(listed, changed(job("6", JobPhase.SUCCEEDED, 0n)));
     assert.deepEqual(now?.status?.admission?.tokens, []);
+  });
+
+  test("the list lacks the tokens of a job that was admitted after it", () => {
+    assert.equal(isListedBefore(listed, job("6", JobPhase.RESTARTING, 0n)), false);
+    assert.equal(isListedBefore(create(JobSchema, { status: { phase: JobPhase.WAITING } }), listed), true);
   });
 
   test("a removed record", () => {
@@ -341,5 +351,78 @@ suite("a stream that breaks is opened again", () => {
     );
     await assert.rejects(refused, /may not list/);
     assert.equal(opened, 1);
+  });
+});
+
+suite("the filter of the list", () => {
+  test("each preset is a request", () => {
+    for (const preset of PRESETS) assert.equal(typeof requestOf(preset, 1e12, "ann"), "object", preset.label);
+    assert.ok(PRESETS.every(({ sort }) => Object.hasOwn(ORDERS, sort)));
+  });
+
+  test("the caller's own name, one namespace, and an order", () => {
+    const request = requestOf({ q: "owner:me namespace:nlp phase:failed", sort: "name" }, 1e12, "ann");
+    assert.ok(typeof request === "object");
+    assert.deepEqual(request.filter.createdBy, ["ann"]);
+    assert.deepEqual(request.filter.phases, [JobPhase.FAILED]);
+    assert.deepEqual([request.namespace, request.orderBy], ["nlp", "name"]);
+  });
+
+  test("what is wrong is named, with what is allowed", () => {
+    assert.match(String(requestOf({ q: "fase:x", sort: "" }, 0, "")), /no key "fase".*phase/);
+    assert.match(String(requestOf({ q: "", sort: "best" }, 0, "")), /no order best: use one of oldest, /);
+    assert.match(String(requestOf({ q: "", sort: "constructor" }, 0, "")), /no order constructor/);
+  });
+
+  const completions: Readonly<Record<string, readonly string[]>> = {
+    qu: ["queue:"],
+    "queue:a na": ["queue:a namespace:", "queue:a name:"],
+    "phase:s": ["phase:starting", "phase:suspended", "phase:succeeded"],
+    "owner:me": [],
+    "constructor:": [],
+  };
+  for (const [text, expected] of Object.entries(completions)) {
+    test(`"${text}" is completed`, () => assert.deepEqual(completedFilters(text), expected));
+  }
+});
+
+suite("the overview", () => {
+  const cluster = (members: object) =>
+    create(ClusterSchema, {
+      ...{ name: "east", reachable: true, state: ClusterState.ACTIVE },
+      flavors: [{ name: "gpu/h100", nodes: 2, allocatable: "16", free: "6" }],
+      ...members,
+    });
+
+  test("a cluster's flavors, what is held of them, and what is wrong", () => {
+    const [row] = clusterRows([cluster({})]);
+    assert.deepEqual([row?.flavor, row?.use, row?.problems], ["h100", { held: 10, all: 16 }, []]);
+    assert.deepEqual(clusterRows([cluster({ cordoned: true })])[0]?.problems, ["cordoned"]);
+    const silent = cluster({ reachable: false, state: ClusterState.UNREACHABLE });
+    assert.deepEqual(clusterRows([silent])[0]?.problems, ["unreachable"]);
+  });
+
+  test("a cluster that was not observed yet has no zeros", () => {
+    const flavors = [{ name: "gpu/h100", nodes: 0, allocatable: "", free: "" }];
+    assert.equal(clusterRows([cluster({ flavors })])[0]?.use, null);
+  });
+
+  test("queues that starve stand before those that borrow, and these before quiet ones", () => {
+    const quotas = [{ flavor: "gpu/h100", nominal: 8n }];
+    const queue = (name: string, use: object) => create(QueueSchema, { name, quotas, use });
+    const rows = queueRows([
+      queue("quiet", { used: { "gpu/h100": 2n } }),
+      queue("borrows", { used: { "gpu/h100": 10n }, borrowed: { "gpu/h100": 2n }, waitingJobs: 1 }),
+      queue("starves", { used: { "gpu/h100": 4n }, lent: { "gpu/h100": 2n }, waitingJobs: 3 }),
+    ]);
+    assert.deepEqual(
+      rows.map(({ queue, marks }) => [queue, ...marks]),
+      [["starves", "waits below its quota", "lends"], ["borrows", "borrows"], ["quiet"]],
+    );
+  });
+
+  test("what is granted for a time is part of the quota", () => {
+    const quotas = [{ flavor: "gpu/h100", nominal: 8n, granted: 4n }];
+    assert.equal(queueRows([create(QueueSchema, { name: "q", quotas })])[0]?.quota, 12);
   });
 });

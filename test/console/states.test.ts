@@ -86,7 +86,7 @@ describe("states of a view", { skip: program === null }, () => {
   test("no permission: which one, and in which scope", async (t) => {
     const access = memoryAccess({ enforces: true });
     const [page, url] = await serve(t, { ports: { authorization: access.authorization } });
-    await page.goto(`${url}/jobs?namespace=secret`);
+    await page.goto(`${url}/jobs?q=namespace:secret`);
     await page.getByRole("heading", { name: "You may not see the jobs" }).waitFor();
     await page.getByText("jobs.get", { exact: true }).last().waitFor();
   });

@@ -34,6 +34,11 @@ function completed(seen: Job, listed: Job): Job {
   return { ...seen, status: { ...now, admission: { ...now.admission, tokens: before.admission.tokens } } };
 }
 
+/** True if the list is from before the job's admission, so that it lacks the tokens which the job holds now. */
+export function isListedBefore(listed: Job, now: Job): boolean {
+  return listed.status?.admission?.number !== now.status?.admission?.number;
+}
+
 function versionOf({ metadata }: Job): number {
   return Number(metadata?.resourceVersion ?? 0);
 }

@@ -35,7 +35,7 @@ describe("journeys in a browser", { skip: program === null }, () => {
     page.getByRole("row").filter({ has: page.getByRole("link", { name, exact: true }) });
 
   test("a newcomer sees the examples move, without loading the page again", async () => {
-    const page = await open("/");
+    const page = await open("/jobs");
     const loads: string[] = [];
     page.on("load", () => loads.push(page.url()));
     await row(page, "hotfix-finetune")
@@ -57,10 +57,10 @@ describe("journeys in a browser", { skip: program === null }, () => {
   test("a researcher finds the waiting job, reads why, and goes to the job that holds the quota", async () => {
     await service.call("JobService/CreateJob", jobRequest("holder"));
     await service.call("JobService/CreateJob", jobRequest("holder-too"));
-    const page = await open("/jobs?phase=running");
+    const page = await open("/jobs?q=phase:running");
     await row(page, "holder").getByText("running").waitFor();
     await service.call("JobService/CreateJob", jobRequest("waits", { pods: 2 }));
-    await page.getByRole("link", { name: "Waiting" }).click();
+    await page.getByRole("link", { name: "Waiting longest" }).click();
     const waiting = row(page, "waits");
     await waiting.getByText("QuotaExhausted").or(waiting.getByText("AboveQuota")).waitFor();
     await waiting.getByRole("link", { name: "waits" }).click();
@@ -105,7 +105,7 @@ describe("journeys in a browser", { skip: program === null }, () => {
   test("the address has the filter: another person sees the same list, and Back undoes it", async () => {
     const page = await open("/jobs");
     await row(page, "holder").waitFor();
-    await page.getByRole("textbox", { name: "queue" }).fill("research");
+    await page.getByRole("combobox", { name: "Filter" }).fill("queue:research owner:me");
     await page.getByRole("button", { name: "Filter" }).click();
     await row(page, "llama-pretrain").waitFor();
     assert.equal(await row(page, "holder").count(), 0);
@@ -140,14 +140,37 @@ describe("journeys in a browser", { skip: program === null }, () => {
     await page.goBack();
     await row(page, "waits").waitFor();
     await page.keyboard.press("/");
-    await page.keyboard.type("default");
+    await page.keyboard.type("namespace:default hold");
     await page.keyboard.press("Enter");
-    await waitUntil("the filter is in the address", async () => page.url().includes("namespace=default"));
+    await waitUntil("the filter is in the address", async () => page.url().includes("q=namespace%3Adefault+hold"));
+    await row(page, "holder-too").waitFor();
+    assert.equal(await row(page, "waits").count(), 0);
     await page.keyboard.press("Escape");
     await page.keyboard.press("?");
     await page.getByRole("dialog").getByText("Next row").waitFor();
     await page.keyboard.press("Escape");
     await waitUntil("help is closed", async () => (await page.getByRole("dialog").count()) === 0);
+    await page.close();
+  });
+
+  test("an operator sees what is full and why jobs wait, and goes from a reason to its jobs", async () => {
+    const page = await open("/");
+    const clusters = page.getByRole("region", { name: "Clusters" });
+    await clusters.getByRole("row").filter({ hasText: "h100-east" }).getByText("8 of 16").waitFor();
+    await clusters.getByText("All clusters are simulated: no program runs.").waitFor();
+    const queues = page.getByRole("region", { name: "Queues" });
+    await queues
+      .getByRole("row")
+      .filter({ hasText: /default.*h100/ })
+      .getByText("8 of 8")
+      .waitFor();
+    const failed = page.getByRole("region", { name: "Failed within a day" });
+    await failed.getByRole("link", { name: "default/bad-config" }).waitFor();
+    const reasons = page.getByRole("region", { name: "Why jobs wait" });
+    await reasons.getByRole("link").first().click();
+    await page.getByRole("heading", { name: "Jobs" }).waitFor();
+    assert.match(new URL(page.url()).searchParams.get("q") ?? "", /^phase:waiting reason:[A-Z]/);
+    await page.getByRole("row").nth(1).waitFor();
     await page.close();
   });
 

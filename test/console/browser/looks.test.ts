@@ -19,8 +19,9 @@ const SIZES = [
 /** A text that each view has once it has its data. */
 const VIEWS: Readonly<Record<string, { readonly path: string; readonly shows: string | RegExp }>> = {
   jobs: { path: "/jobs", shows: "a-job-with-a-name-as-long-as-names-may-be-0123456789" },
-  "no job": { path: "/jobs?name=no-such-job", shows: "No job matches" },
-  "a wrong filter": { path: "/jobs?phase=no-such", shows: /there is no phase/ },
+  overview: { path: "/", shows: "waits below its quota" },
+  "no job": { path: "/jobs?q=no-such-job", shows: "No job matches" },
+  "a wrong filter": { path: "/jobs?q=phase:no-such", shows: /there is no phase/ },
   "a job that waits": { path: "/jobs/default/waits", shows: "Quotas in the way" },
   pods: { path: "/jobs/default/holder", shows: "holder-worker-0" },
   logs: { path: "/jobs/default/holder?tab=logs", shows: /step \d/ },

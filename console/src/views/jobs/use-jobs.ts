@@ -2,7 +2,7 @@
 import { useInfiniteQuery } from "@tanstack/react-query";
 import { useEffect, useMemo, useState } from "react";
 import type { Job } from "../../../../src/gen/gangway/v1/job_pb.ts";
-import { newestOf } from "../../live/live-jobs.ts";
+import { isListedBefore, newestOf } from "../../live/live-jobs.ts";
 import { useJobsWatch } from "../../live/use-jobs-watch.ts";
 import { bounded, jobs } from "../../rpc/clients.ts";
 import type { JobsRequest } from "./jobs-search.ts";
@@ -12,10 +12,13 @@ const PAGE_SIZE = 100;
 /** How often the loaded pages are listed again, for each of them. */
 const LIST_AGAIN_MS = 15_000;
 
+/** Several jobs are often admitted together. */
+const LIST_SOON_MS = 2_000;
+
 /** A row. `isGone`: its record was removed. */
 export type JobRow = { readonly job: Job; readonly isGone: boolean };
 
-/** `key` names the search: another one begins anew. */
+/** `key` names the search. Another search needs a component of its own, so that its rows begin anew. */
 export function useJobs(key: string, { filter, orderBy, namespace }: JobsRequest) {
   const query = useInfiniteQuery({
     queryKey: ["jobs", key],
@@ -30,16 +33,14 @@ export function useJobs(key: string, { filter, orderBy, namespace }: JobsRequest
     const listed = data?.pages.flatMap((page) => page.jobs) ?? [];
     return new Map(listed.map((job) => [job.metadata?.uid ?? "", job]));
   }, [data]);
-  const [kept, setKept] = useState<Kept>({ key, order: NO_ROWS, jobs: new Map() });
+  const [{ order, jobs: listed }, setKept] = useState<Kept>({ order: NO_ROWS, jobs: new Map() });
   useEffect(() => {
     if (data === undefined) return;
     setKept((before) => {
-      const known = before.key === key ? before : { key, order: NO_ROWS, jobs: new Map<string, Job>() };
-      const order = placed(known.order, [...byUid.keys()]);
-      return { key, order, jobs: new Map(order.shown.flatMap((uid) => jobOf(uid, byUid, known.jobs))) };
+      const order = placed(before.order, [...byUid.keys()]);
+      return { order, jobs: new Map(order.shown.flatMap((uid) => jobOf(uid, byUid, before.jobs))) };
     });
-  }, [data, byUid, key]);
-  const { order, jobs: listed } = kept.key === key ? kept : { order: NO_ROWS, jobs: new Map<string, Job>() };
+  }, [data, byUid]);
   const names = useMemo(() => [...listed.values()].map(({ metadata }) => metadata?.name ?? ""), [listed]);
   const { live, state } = useJobsWatch(names, namespace);
   const rows = useMemo(() => {
@@ -48,18 +49,31 @@ export function useJobs(key: string, { filter, orderBy, namespace }: JobsRequest
       return { job: now ?? job, isGone: now === null };
     });
   }, [listed, live]);
+  useListSoon(
+    rows.some(({ job }) => isListedBefore(listed.get(job.metadata?.uid ?? "") ?? job, job)),
+    query.refetch,
+  );
   return {
     query,
     rows,
     live: state,
     newer: order.newer,
     total: data?.pages[0]?.totalEstimate ?? 0,
-    showNewer: () => setKept({ key, order: placed(NO_ROWS, [...byUid.keys()]), jobs: byUid }),
+    showNewer: () => setKept({ order: placed(NO_ROWS, [...byUid.keys()]), jobs: byUid }),
   };
 }
 
-/** What is shown of the pages for one request. */
-type Kept = { readonly key: string; readonly order: RowOrder; readonly jobs: ReadonlyMap<string, Job> };
+/** Lists again a moment after jobs were admitted: a watch does not say what they hold. */
+function useListSoon(isDue: boolean, list: () => unknown): void {
+  useEffect(() => {
+    if (!isDue) return;
+    const timer = setInterval(() => void list(), LIST_SOON_MS);
+    return () => clearInterval(timer);
+  }, [isDue, list]);
+}
+
+/** What is shown of the pages. */
+type Kept = { readonly order: RowOrder; readonly jobs: ReadonlyMap<string, Job> };
 
 function jobOf(uid: string, ...sources: readonly ReadonlyMap<string, Job>[]): readonly (readonly [string, Job])[] {
   const job = sources.map((source) => source.get(uid)).find((one) => one !== undefined);
