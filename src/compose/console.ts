@@ -3,7 +3,7 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import type { WebListen, WebOutcome } from "../api/web/open-web.ts";
-import { type PageFiles, readPageFiles } from "../api/web/page-files.ts";
+import { type LoadPage, type PageFiles, readPageFiles } from "../api/web/page-files.ts";
 import type { ConsoleConfig } from "../config/config-console.ts";
 import { DEFAULT_CONSOLE_ADDRESS } from "../config/variables.ts";
 
@@ -14,7 +14,7 @@ export function consoleOf({ listen, ...console }: ConsoleConfig, command: "up" |
 }
 
 /** The page is read with the first request for it. If that fails, the next request tries again. */
-function pageOnce(): () => Promise<PageFiles> {
+function pageOnce(): LoadPage {
   let page: Promise<PageFiles> | null = null;
   return () => {
     page ??= pageFolder()

@@ -40,7 +40,7 @@ describe("logins in a browser", { skip: program === null }, () => {
     return page;
   }
 
-  test("a token that is not known is refused with the service's sentence; one of a robot lets in and out", async (t) => {
+  test("a token that is not known is refused with a sentence; one of a robot lets in, and out", async (t) => {
     const { url, robotToken } = await serve(t);
     const page = await open(t, `${url}/jobs?q=phase:waiting`);
     await page.getByRole("heading", { name: "Sign in" }).waitFor();

@@ -14,7 +14,7 @@ import { type OwnNames, turnedAway } from "./guards.ts";
 import { readCookie } from "./login/cookies.ts";
 import { isLoginPath, serveLogin } from "./login/login-paths.ts";
 import type { OpenAnswers } from "./open-answers.ts";
-import { answerFile, asksForDocument, isAsset, type PageFiles } from "./page-files.ts";
+import { isOfPage, type LoadPage, servePage } from "./page-files.ts";
 import type { WebRequest } from "./read-request.ts";
 import { type Refused, UNKNOWN_PATH, type WebRefusal, wrongMethod } from "./refused.ts";
 import type { Routes, WebCall } from "./routes.ts";
@@ -33,8 +33,8 @@ export type WebPorts = {
 export type DoorParts = OwnNames & {
   readonly bytesMax: number;
   readonly trustedProxies: TrustedProxies;
-  /** Resolves with the files of the console's page. Null: there is no page. */
-  readonly page: (() => Promise<PageFiles>) | null;
+  /** Null: there is no page. */
+  readonly page: LoadPage | null;
   readonly answers: OpenAnswers;
   readonly stopping: AbortSignal;
   /** True: the listener speaks TLS. */
@@ -101,30 +101,11 @@ export class Door {
       const login = { ...of, path, search, peer: this.#peerOf(request), hasTls: this.#parts.hasTls };
       return serveLogin(login, this.#ports);
     }
-    if (asksForDocument(request) || isAsset(path)) return await this.#servePage(path, of);
+    if (isOfPage(path, request)) return await servePage({ ...of, path }, this.#parts.page);
     const page = Object.hasOwn(DOCUMENTS, path) ? DOCUMENTS[path] : undefined;
     if (page === undefined) return UNKNOWN_PATH;
     if (request.method !== "GET" && request.method !== "HEAD") return wrongMethod(path, "GET, HEAD");
     answer(response, { status: 200, ...(await page()) });
-    return null;
-  }
-
-  async #servePage(path: string, { request, response }: Received): Promise<Refused | null> {
-    const { page } = this.#parts;
-    if (page === null) return UNKNOWN_PATH;
-    if (request.method !== "GET" && request.method !== "HEAD") return wrongMethod(path, "GET, HEAD");
-    let files: PageFiles;
-    try {
-      files = await page();
-    } catch (cause) {
-      const why = cause instanceof Error ? cause.message : String(cause);
-      const body = `The page of the console cannot be shown; RPCs are served as always. The reason: ${why}\n`;
-      answer(response, { status: 503, contentType: "text/plain; charset=utf-8", body });
-      return null;
-    }
-    const file = isAsset(path) ? files.assets.get(path) : files.document;
-    if (file === undefined) return UNKNOWN_PATH;
-    answerFile(request, response, file);
     return null;
   }
 
