@@ -34,6 +34,15 @@ describe("journeys in a browser", { skip: program === null }, () => {
   const row = (page: Page, name: string) =>
     page.getByRole("row").filter({ has: page.getByRole("link", { name, exact: true }) });
 
+  /** Waits for a row. Shows new rows as a reader does: they are counted until then. */
+  async function listed(page: Page, name: string): Promise<void> {
+    const newer = page.getByRole("button", { name: /new$/ });
+    await waitUntil(`${name} is listed`, async () => {
+      if (await newer.isVisible()) await newer.click();
+      return await row(page, name).isVisible();
+    });
+  }
+
   test("a newcomer sees the examples move, without loading the page again", async () => {
     const page = await open("/jobs");
     const loads: string[] = [];
@@ -58,9 +67,11 @@ describe("journeys in a browser", { skip: program === null }, () => {
     await service.call("JobService/CreateJob", jobRequest("holder"));
     await service.call("JobService/CreateJob", jobRequest("holder-too"));
     const page = await open("/jobs?q=phase:running");
+    await listed(page, "holder");
     await row(page, "holder").getByText("running").waitFor();
     await service.call("JobService/CreateJob", jobRequest("waits", { pods: 2 }));
     await page.getByRole("link", { name: "Waiting longest" }).click();
+    await listed(page, "waits");
     const waiting = row(page, "waits");
     await waiting.getByText("QuotaExhausted").or(waiting.getByText("AboveQuota")).waitFor();
     await waiting.getByRole("link", { name: "waits" }).click();
