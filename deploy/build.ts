@@ -1,10 +1,11 @@
 /**
  * Compiles `src` to `dist`, which npm packs. Copies the other files that run time needs: descriptors and Lua scripts.
- * Bundles the command line, which would else load hundreds of files for each call.
+ * Bundles the command line, which would else load hundreds of files for each call, and the page of the console.
  */
 import { spawnSync } from "node:child_process";
 import { cpSync, rmSync } from "node:fs";
 import { extname, join } from "node:path";
+import { buildConsole } from "./build-console.ts";
 import { bundleCli } from "./bundle-cli.ts";
 
 const root = join(import.meta.dirname, "..");
@@ -18,3 +19,4 @@ const { status } = spawnSync(tsc, ["-p", "tsconfig.build.json"], { cwd: root, st
 if (status !== 0) process.exit(status ?? 1);
 cpSync(source, target, { recursive: true, filter: (path) => ![".ts", ".md"].includes(extname(path)) });
 await bundleCli(join(target, "bundle"));
+await buildConsole(join(target, "console"));

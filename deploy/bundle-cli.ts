@@ -1,22 +1,22 @@
 /** Makes one file of the command line and the packages that it uses, without the service. */
 import { createHash } from "node:crypto";
-import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { readdirSync, readFileSync, rmSync } from "node:fs";
 import { basename, dirname, join, relative } from "node:path";
 import { type BuildOptions, build, type OutputFile, type Plugin, stop } from "esbuild";
+import { type Inputs, inputsOf, writeWhole } from "./made-files.ts";
 import { plainDescriptors } from "./plain-descriptors.ts";
 
-/** `inputs`: the files that the bundle was made from, by their path in the clone, with their mtime and size. */
-export type BundleManifest = {
-  readonly file: string;
-  readonly inputs: Readonly<Record<string, readonly [mtimeMs: number, size: number]>>;
-};
+export type BundleManifest = { readonly file: string; readonly inputs: Inputs };
 
 const root = join(import.meta.dirname, "..");
 
 /** The imports of src/main.ts that are parts of the service. bin/gangway.js does not run their commands from here. */
 const SERVICE = /^\.\/(compose\/|config\.ts|adapters\/store\/)/;
 /** Files beside the sources that the bundle depends on. */
-const SETTINGS = ["package.json", "package-lock.json", "deploy/bundle-cli.ts", "deploy/plain-descriptors.ts"];
+const SETTINGS = [
+  ...["package.json", "package-lock.json"],
+  ...["deploy/bundle-cli.ts", "deploy/made-files.ts", "deploy/plain-descriptors.ts"],
+];
 
 const COMMON: BuildOptions & { readonly write: false } = {
   absWorkingDir: root,
@@ -55,7 +55,7 @@ export async function bundleCli(folder: string): Promise<BundleManifest> {
   const text = joined.outputFiles[0]?.text ?? "";
   const file = `gangway-${createHash("sha256").update(text).digest("hex").slice(0, 16)}.cjs`;
   const sources = Object.keys(split.metafile.inputs).filter((path) => path.startsWith("src/"));
-  const inputs = Object.fromEntries([...SETTINGS, ...sources].map((path) => [path, stamp(path, startedMs)]));
+  const inputs = inputsOf([...SETTINGS, ...sources], startedMs);
   writeWhole(join(folder, file), text);
   writeWhole(join(folder, "manifest.json"), JSON.stringify({ file, inputs }));
   for (const name of readdirSync(folder)) {
@@ -105,16 +105,4 @@ function inMemory(files: readonly OutputFile[]): Plugin {
       onLoad({ filter: /./, namespace: "split" }, ({ path }) => ({ contents: texts.get(path) ?? "", loader: "js" }));
     },
   };
-}
-
-/** A file that changed while the bundle was made gets a stamp that never fits, so that the next call makes it again. */
-function stamp(path: string, startedMs: number): readonly [number, number] {
-  const { mtimeMs, size } = statSync(join(root, path));
-  return [mtimeMs < startedMs ? mtimeMs : 0, size];
-}
-
-function writeWhole(path: string, text: string): void {
-  mkdirSync(dirname(path), { recursive: true });
-  writeFileSync(`${path}.${process.pid}`, text);
-  renameSync(`${path}.${process.pid}`, path);
 }

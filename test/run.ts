@@ -9,6 +9,7 @@ import { dirname, join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 import { bringDeveloperPackages } from "../deploy/developer-packages.ts";
+import { installedBrowser } from "./console/browser/installed-browser.ts";
 import {
   hasMypy,
   hasProtoc,
@@ -131,6 +132,11 @@ const conditional: readonly { readonly name: string; readonly available: () => b
     enable: "put python3 on the PATH",
   },
   {
+    name: "the console in a browser: journeys, states, axe, layout",
+    available: () => installedBrowser() !== null,
+    enable: "put chromium on the PATH (Debian's package is chromium)",
+  },
+  {
     name: "the client in Python of docs/api.md",
     available: () => pythonWithGrpc() !== null,
     enable: "install grpcio and protobuf for python3 (on Debian: python3-grpcio)",
@@ -156,6 +162,7 @@ const STARTED_FIRST = [
   "test/processes/conserve.test.ts",
   "test/processes/quota-faults.test.ts",
   "test/docs/commands.test.ts",
+  "test/console/browser/looks.test.ts",
   "test/api/web/through-http.test.ts",
   "test/kube/policies.test.ts",
   "test/counters/redis-histories.property.test.ts",

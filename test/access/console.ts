@@ -6,6 +6,7 @@ import type { TestContext } from "node:test";
 import { createClient } from "@connectrpc/connect";
 import { createConnectTransport } from "@connectrpc/connect-node";
 import type { Db } from "../../src/adapters/store/db/db.ts";
+import type { WebListen } from "../../src/api/web/open-web.ts";
 import { connectAuthentication } from "../../src/compose/access.ts";
 import { connectSessions } from "../../src/compose/sessions.ts";
 import { readConfig } from "../../src/config/config.ts";
@@ -28,11 +29,13 @@ type ConsoleParts = {
   /** Processes that renew sessions. One of them serves. */
   readonly processes?: number;
   readonly console?: object | null;
+  /** The page of the console. Omitted: there is none. */
+  readonly page?: NonNullable<WebListen["page"]>;
 };
 
 /** `passes`: moves the wall clock of the service. Loops look again at once. */
 export async function startConsole(t: TestContext, db: Db, of: ConsoleParts = {}) {
-  const { key = Buffer.alloc(32, 7), processes = 1, console: more = {} } = of;
+  const { key = Buffer.alloc(32, 7), processes = 1, console: more = {}, page = null } = of;
   const origin = `http://127.0.0.1:${await freePort()}`;
   const provider = await startLoginProvider(t, origin);
   const folder = mkdtempSync(join(tmpdir(), "gangway-console-"));
@@ -85,7 +88,7 @@ export async function startConsole(t: TestContext, db: Db, of: ConsoleParts = {}
     judged.push(answer.kind);
     return answer;
   };
-  const web = { listen: new URL(origin).host };
+  const web = { listen: new URL(origin).host, page };
   const { url } = await startWebFixture(t, { ports: { authenticate, logins: first.logins, clock }, web });
   const made = await robots.make({ ...ROBOT, ttlMs: 3_600_000 });
   if (made.kind !== "made") throw new Error(made.kind);

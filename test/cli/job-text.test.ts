@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
-import { podsCell, reasonCell, tokensText } from "../../src/cli/output/job-text.ts";
+import { podsCell, reasonCell, tokensText } from "../../src/cli/output/job-words.ts";
 import {
   type AdmissionSchema,
   CleanPodPolicy,

@@ -47,9 +47,14 @@ test("the package has every other file of src beside the compiled ones, all migr
   assert.ok(read("src").includes("gen/gangway.binpb"));
 });
 
+/** A script that browsers run. */
+function isOfPage(file: string): boolean {
+  return file.startsWith("console/");
+}
+
 test("every compiled file has its declarations", () => {
   const files = new Set(filesOf(join(installed, "dist")));
-  const compiled = [...files].filter((file) => file.endsWith(".js"));
+  const compiled = [...files].filter((file) => file.endsWith(".js") && !isOfPage(file));
   assert.ok(compiled.length > 200);
   assert.deepEqual(
     compiled.filter((file) => !files.has(file.replace(/\.js$/, ".d.ts"))),
@@ -61,7 +66,7 @@ test("compiled files import only files of the package, Node's own modules and de
   const { dependencies } = manifest();
   const allowed = (name: string) => name.startsWith("node:") || builtinModules.includes(name) || name in dependencies;
   const dist = join(installed, "dist");
-  for (const file of filesOf(dist).filter((name) => name.endsWith(".js"))) {
+  for (const file of filesOf(dist).filter((name) => name.endsWith(".js") && !isOfPage(name))) {
     const text = readFileSync(join(dist, file), "utf8");
     for (const [, from, dynamic] of text.matchAll(
       /^(?:import|export)\b[^"';]*?from "([^"]+)"|\bimport\("([^"]+)"\)/gm,
@@ -95,10 +100,11 @@ test("the installed command line needs one file, under the Node of a shell and u
   }
 });
 
-test("the installed command serves, and ends without an error when interrupted", async () => {
+test("the installed command serves, with its console, and ends without an error when interrupted", async () => {
   const bin = join(installed, manifest().bin["gangway"] ?? "");
   const args = [bin, "up", "--no-examples", "--listen", "127.0.0.1:0", "--data", join(directory, "data")];
-  const child = spawn(process.execPath, args, { cwd: directory, stdio: ["ignore", "pipe", "pipe"] });
+  const env = { ...process.env, GANGWAY_CONSOLE_LISTEN: "127.0.0.1:0" };
+  const child = spawn(process.execPath, args, { cwd: directory, env, stdio: ["ignore", "pipe", "pipe"] });
   let output = "";
   const ended = once(child, "close");
   const listening = new Promise<boolean>((resolve) => {
@@ -111,6 +117,10 @@ test("the installed command serves, and ends without an error when interrupted",
     void ended.then(() => resolve(false));
   });
   assert.ok(await listening, output);
+  const console = /· console (\S+)/.exec(output)?.[1] ?? "";
+  const page = await fetch(`${console}/jobs`, { headers: { accept: "text/html" } });
+  const script = / src="([^"]+)"/.exec(await page.text())?.[1] ?? "";
+  assert.equal((await fetch(`${console}${script}`)).headers.get("content-type"), "text/javascript; charset=utf-8");
   child.kill("SIGINT");
   const [code] = await ended;
   assert.equal(code, 0, output);

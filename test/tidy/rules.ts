@@ -58,6 +58,23 @@ export function brokenRules(file: SourceFile): readonly string[] {
   return [...fileRules(file), ...importsOf(file).flatMap((target) => importRules(file.path, target))];
 }
 
+/** The folders of `src` whose code also runs in a browser. The build refuses what needs Node. */
+const CONSOLE_MAY_IMPORT = /^(console\/|src\/(core|gen|cli\/output)\/|src\/cli\/jobs\/filter-fields\.ts$)/;
+
+/** Lists every rule that one file of the console breaks. Paths are like `console/src/app.tsx`. */
+export function brokenConsoleRules({ path, text }: SourceFile): readonly string[] {
+  const broken: string[] = [];
+  if (!/^([a-z0-9]+(-[a-z0-9]+)*\/)*[a-z0-9]+(-[a-z0-9]+)*(\.d)?\.(tsx?|css)$/.test(path))
+    broken.push(`${path}: the name is not kebab-case`);
+  if (/dangerouslySetInnerHTML|\.innerHTML\b/.test(text)) broken.push(`${path}: texts of others are text nodes only`);
+  for (const target of importsOf({ path, text })) {
+    if (target.endsWith(".ts") && !CONSOLE_MAY_IMPORT.test(target)) {
+      broken.push(`${path} imports ${target}: of src, the console imports what runs in browsers`);
+    }
+  }
+  return broken;
+}
+
 /**
  * Lists every name that two files export as a type or a class, such as `Lease: api/x.ts, tokens/x.ts`. A search for a
  * type must find one meaning.

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { readdirSync, readFileSync } from "node:fs";
 import { test } from "node:test";
 import {
+  brokenConsoleRules,
   brokenRules,
   circlesOf,
   declares,
@@ -35,8 +36,10 @@ function sourceFiles(): readonly SourceFile[] {
 
 /** Code of the folders beside src, with paths such as `test/run.ts`. Protos of others are in `proto/vendor`. */
 function otherCode(): readonly SourceFile[] {
-  return ["test", "proto", "deploy"].flatMap((folder) => {
-    const files = filesOf(folder, /\.(ts|js|go|proto)$/).filter(({ path }) => !/^vendor\/|node_modules\//.test(path));
+  return ["test", "proto", "deploy", "console"].flatMap((folder) => {
+    const files = filesOf(folder, /\.(tsx?|css|js|go|proto)$/).filter(
+      ({ path }) => !/^vendor\/|node_modules\//.test(path),
+    );
     assert.ok(files.length > 0, `${folder} was found`);
     return files.map(({ path, text }) => ({ path: `${folder}/${path}`, text }));
   });
@@ -86,6 +89,29 @@ test("the planner's page links functions that exist: where a gang class is refus
   assert.equal(declares("export function refused(): void {}\n", "refuse"), false);
 });
 
+/** All files of the console. */
+function consoleFiles(): readonly SourceFile[] {
+  return otherCode().filter(({ path }) => path.startsWith("console/"));
+}
+
+test("files of the console keep its rules", () => {
+  assert.deepEqual(consoleFiles().flatMap(brokenConsoleRules), []);
+  assert.deepEqual(longFiles(consoleFiles()), []);
+  assert.deepEqual(circlesOf(consoleFiles()), []);
+});
+
+const consoleViolations: Record<string, SourceFile> = {
+  "the console may not import the service": {
+    path: "console/src/x.ts",
+    text: 'import { x } from "../../src/api/web/door.ts";',
+  },
+  "no markup of others": { path: "console/src/x.tsx", text: "<p dangerouslySetInnerHTML={html} />" },
+  "files of the console are kebab-case": { path: "console/src/JobView.tsx", text: "" },
+};
+for (const [name, file] of Object.entries(consoleViolations)) {
+  test(`the tidy check notices: ${name}`, () => assert.equal(brokenConsoleRules(file).length, 1));
+}
+
 test("no files of src import each other in a circle, types included", () => {
   assert.deepEqual(circlesOf(sourceFiles()), []);
 });
@@ -123,7 +149,7 @@ test("the tidy check notices: folders import each other in a circle, although no
   assert.deepEqual(folderCirclesOf([...files, file("a/face.ts", "./x/one.ts")]), ["a/x, a/y"]);
 });
 
-test("lines of test, proto and deploy end at 120 columns", () => {
+test("lines of test, proto, deploy and console end at 120 columns", () => {
   assert.deepEqual(otherCode().flatMap(wideLines), []);
 });
 

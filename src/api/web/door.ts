@@ -14,6 +14,7 @@ import { type OwnNames, turnedAway } from "./guards.ts";
 import { readCookie } from "./login/cookies.ts";
 import { isLoginPath, serveLogin } from "./login/login-paths.ts";
 import type { OpenAnswers } from "./open-answers.ts";
+import { isOfPage, type LoadPage, servePage } from "./page-files.ts";
 import type { WebRequest } from "./read-request.ts";
 import { type Refused, UNKNOWN_PATH, type WebRefusal, wrongMethod } from "./refused.ts";
 import type { Routes, WebCall } from "./routes.ts";
@@ -32,6 +33,8 @@ export type WebPorts = {
 export type DoorParts = OwnNames & {
   readonly bytesMax: number;
   readonly trustedProxies: TrustedProxies;
+  /** Null: there is no page. */
+  readonly page: LoadPage | null;
   readonly answers: OpenAnswers;
   readonly stopping: AbortSignal;
   /** True: the listener speaks TLS. */
@@ -44,12 +47,13 @@ const GREETING =
   `This is Gangway ${VERSION}. RPCs are called with POST /gangway.v1.SERVICE/METHOD and a request in JSON; ` +
   "/openapi.json describes them.\n";
 
-/** What is at a path beside RPCs. */
-const PAGES: Readonly<Record<string, () => Promise<{ readonly contentType: string; readonly body: string | Buffer }>>> =
-  {
-    "/": async () => ({ contentType: "text/plain; charset=utf-8", body: GREETING }),
-    "/openapi.json": async () => ({ contentType: "application/json", body: await readFile(OPENAPI) }),
-  };
+/** What is at a path beside RPCs and the console's page. */
+const DOCUMENTS: Readonly<
+  Record<string, () => Promise<{ readonly contentType: string; readonly body: string | Buffer }>>
+> = {
+  "/": async () => ({ contentType: "text/plain; charset=utf-8", body: GREETING }),
+  "/openapi.json": async () => ({ contentType: "application/json", body: await readFile(OPENAPI) }),
+};
 
 export class Door {
   readonly #ports: WebPorts;
@@ -97,7 +101,8 @@ export class Door {
       const login = { ...of, path, search, peer: this.#peerOf(request), hasTls: this.#parts.hasTls };
       return serveLogin(login, this.#ports);
     }
-    const page = Object.hasOwn(PAGES, path) ? PAGES[path] : undefined;
+    if (isOfPage(path, request)) return await servePage({ ...of, path }, this.#parts.page);
+    const page = Object.hasOwn(DOCUMENTS, path) ? DOCUMENTS[path] : undefined;
     if (page === undefined) return UNKNOWN_PATH;
     if (request.method !== "GET" && request.method !== "HEAD") return wrongMethod(path, "GET, HEAD");
     answer(response, { status: 200, ...(await page()) });

@@ -5,7 +5,7 @@ import { allowedAddress, type Exposure } from "../exposure.ts";
 import type { WebPorts } from "./door.ts";
 import { startWeb, WEB_SETTING, type WebDoor, type WebOptions } from "./web-server.ts";
 
-export type WebListen = Pick<WebOptions, "hosts" | "trustedProxies"> & {
+export type WebListen = Pick<WebOptions, "hosts" | "trustedProxies" | "page"> & {
   /** HOST:PORT. */
   readonly listen: string;
   /** True: if the address cannot be had, the API is served without this listener. */

@@ -10,7 +10,7 @@ import { OpenAnswers } from "./open-answers.ts";
 import type { WebRequest } from "./read-request.ts";
 
 export type WebOptions = ListenAddress &
-  Pick<DoorParts, "hosts" | "bytesMax" | "trustedProxies"> & {
+  Pick<DoorParts, "hosts" | "bytesMax" | "trustedProxies" | "page"> & {
     readonly tls: ServerTls | null;
     readonly bounds: ConnectionBounds;
   };

@@ -1,6 +1,7 @@
 import { JobService } from "../../gen/gangway/v1/job_service_pb.ts";
 import { addJobSelection, changeJobs, type JobSelectionOptions, selectJobs } from "../jobs/select-jobs.ts";
-import { NOT_ENDED, qualifiedName } from "../output/job-text.ts";
+import { qualifiedName } from "../output/job-text.ts";
+import { NOT_ENDED } from "../output/job-words.ts";
 import { printLines } from "../output/print.ts";
 import { examples, onRun, type Registrar } from "../run/run-command.ts";
 

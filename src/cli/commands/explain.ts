@@ -16,7 +16,8 @@ import {
   selectionGiven,
 } from "../jobs/select-jobs.ts";
 import { formatSpan } from "../output/duration.ts";
-import { ageCell, clusterText, phaseWord, returnedCount, tokensText } from "../output/job-text.ts";
+import { ageCell, clusterText } from "../output/job-text.ts";
+import { phaseWord, returnedCount, tokensText } from "../output/job-words.ts";
 import { keptHeading } from "../output/kept-log.ts";
 import { printEncoded, printLines, printTable } from "../output/print.ts";
 import { oneLine } from "../output/table.ts";

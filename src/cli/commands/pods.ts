@@ -10,7 +10,8 @@ import { JOBS_ARGUMENT, type JobRef, refOf, resolveJobName, resolveJobNames } fr
 import { podTarget } from "../jobs/log-targets.ts";
 import { listSelected } from "../jobs/select-jobs.ts";
 import { streamJobs } from "../jobs/stream-jobs.ts";
-import { ageCell, NOT_ENDED, podSentence } from "../output/job-text.ts";
+import { ageCell } from "../output/job-text.ts";
+import { NOT_ENDED, podSentence } from "../output/job-words.ts";
 import { printPainted, printResponse, tableWidth } from "../output/print.ts";
 import { type Column, columnsOfWatch, renderTable } from "../output/table.ts";
 import { isNotFound } from "../rpc/call-error.ts";

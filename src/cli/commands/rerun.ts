@@ -8,7 +8,8 @@ import { addJobSelection, changeJobs, type JobSelectionOptions, selectJobs } fro
 import { waitForDeletion } from "../jobs/wait-for-deletion.ts";
 import { waitForEnd } from "../jobs/wait-for-end.ts";
 import { addSettingOptions, setSettings, settingValues } from "../manifest/setting-options.ts";
-import { phaseWord, qualifiedName, TERMINAL } from "../output/job-text.ts";
+import { qualifiedName } from "../output/job-text.ts";
+import { phaseWord, TERMINAL } from "../output/job-words.ts";
 import { printLines } from "../output/print.ts";
 import { examples, onRun, type Registrar, type Run } from "../run/run-command.ts";
 import { CommandFailure, EXIT, usageFailure } from "../shell/exit.ts";

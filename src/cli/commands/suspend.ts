@@ -2,7 +2,7 @@ import type { Job } from "../../gen/gangway/v1/job_pb.ts";
 import type { JobRef } from "../jobs/job-name.ts";
 import { addJobSelection, changeJobs, type JobSelectionOptions, selectJobs } from "../jobs/select-jobs.ts";
 import { partialSpec, updateJob } from "../jobs/update-job.ts";
-import { NOT_ENDED } from "../output/job-text.ts";
+import { NOT_ENDED } from "../output/job-words.ts";
 import { examples, onRun, type Registrar } from "../run/run-command.ts";
 
 /** `gangway suspend` and `gangway resume`. */

@@ -5,7 +5,7 @@ import { readTemplates, type TemplateFiles } from "../jobs/read-templates.ts";
 import { addJobSelection, changeJobs, type JobSelectionOptions, selectJobs } from "../jobs/select-jobs.ts";
 import { partialSpec, updateJob } from "../jobs/update-job.ts";
 import { checkNoFixedSettings, refuseFixedSettings } from "../manifest/setting-options.ts";
-import { NOT_ENDED } from "../output/job-text.ts";
+import { NOT_ENDED } from "../output/job-words.ts";
 import { examples, onRun, type Registrar, type Run } from "../run/run-command.ts";
 import { usageFailure } from "../shell/exit.ts";
 import { parseInt32, repeated } from "../shell/options.ts";

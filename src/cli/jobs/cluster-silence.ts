@@ -7,7 +7,7 @@ import { type Job, type JobConcern, JobSchema } from "../../gen/gangway/v1/job_p
 import { JobService, JobView } from "../../gen/gangway/v1/job_service_pb.ts";
 import { getOrCreate } from "../../runtime/get-or-create.ts";
 import { append } from "../../runtime/lists.ts";
-import { TERMINAL } from "../output/job-text.ts";
+import { TERMINAL } from "../output/job-words.ts";
 import { CallError } from "../rpc/call-error.ts";
 import type { Run } from "../run/run-command.ts";
 

@@ -3,7 +3,7 @@ import { timestampMs } from "@bufbuild/protobuf/wkt";
 import { type Job, JobSpecSchema } from "../../gen/gangway/v1/job_pb.ts";
 import { JobService, JobView } from "../../gen/gangway/v1/job_service_pb.ts";
 import { formatSpan } from "../output/duration.ts";
-import { phaseWord, TERMINAL } from "../output/job-text.ts";
+import { phaseWord, TERMINAL } from "../output/job-words.ts";
 import type { Run } from "../run/run-command.ts";
 import { namespaceFlag } from "./namespace-flag.ts";
 

@@ -1,13 +1,12 @@
 /** `--filter` and `--since`: filters as people write them, for commands that read jobs. */
 import type { MessageInitShape } from "@bufbuild/protobuf";
-import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import type { Command } from "commander";
 import { OWNER_ME, readFilterText, type TextFilter } from "../../core/job/request/filter-text.ts";
-import { JobPhase } from "../../gen/gangway/v1/job_pb.ts";
 import type { JobFilterSchema } from "../../gen/gangway/v1/job_service_pb.ts";
 import type { Run } from "../run/run-command.ts";
 import { usageFailure } from "../shell/exit.ts";
 import { durationOption } from "../shell/options.ts";
+import { filterFields } from "./filter-fields.ts";
 import { kindOfOption } from "./kind-words.ts";
 import { ownName } from "./own-name.ts";
 
@@ -34,36 +33,9 @@ export function textFilterOf({ deps }: Pick<Run, "deps">, { filter, since }: Fil
 }
 
 /** The fields of the API's filter that a text sets. */
-export async function fieldsOf(
-  run: Run,
-  { createdSinceMs, createdBeforeMs, endedSinceMs, phases, createdBy, kinds, ...text }: TextFilter,
-): Promise<MessageInitShape<typeof JobFilterSchema>> {
-  const { names, namespaces, reasons, queues, labels, ...single } = text;
-  const named: string[] = [];
-  for (const kind of kinds ?? []) named.push(await kindOfOption(run, kind));
-  const me = createdBy?.includes(OWNER_ME) ? await ownName(run) : "";
-  return {
-    ...single,
-    ...(names === undefined ? {} : { names: [...names] }),
-    ...(namespaces === undefined ? {} : { namespaces: [...namespaces] }),
-    ...(reasons === undefined ? {} : { reasons: [...reasons] }),
-    ...(queues === undefined ? {} : { queues: [...queues] }),
-    ...(labels === undefined ? {} : { labels }),
-    ...(kinds === undefined ? {} : { kinds: named }),
-    ...(phases === undefined ? {} : { phases: phases.map((phase) => JobPhase[phase]) }),
-    ...(createdBy === undefined ? {} : { createdBy: createdBy.map((owner) => (owner === OWNER_ME ? me : owner)) }),
-    ...timesOf({ createdSinceMs, createdBeforeMs, endedSinceMs }),
-  };
-}
-
-function timesOf({
-  createdSinceMs,
-  createdBeforeMs,
-  endedSinceMs,
-}: { readonly [Key in "createdSinceMs" | "createdBeforeMs" | "endedSinceMs"]: number | undefined }) {
-  return {
-    ...(createdSinceMs === undefined ? {} : { createdSince: timestampFromMs(createdSinceMs) }),
-    ...(createdBeforeMs === undefined ? {} : { createdBefore: timestampFromMs(createdBeforeMs) }),
-    ...(endedSinceMs === undefined ? {} : { endedSince: timestampFromMs(endedSinceMs) }),
-  };
+export async function fieldsOf(run: Run, text: TextFilter): Promise<MessageInitShape<typeof JobFilterSchema>> {
+  const kinds: string[] = [];
+  for (const kind of text.kinds ?? []) kinds.push(await kindOfOption(run, kind));
+  const me = text.createdBy?.includes(OWNER_ME) ? await ownName(run) : "";
+  return filterFields({ ...text, ...(text.kinds === undefined ? {} : { kinds }) }, me);
 }

@@ -3,15 +3,8 @@ import { abortAfter } from "../../runtime/abort-after.ts";
 import { getOrCreate } from "../../runtime/get-or-create.ts";
 import { linkedController } from "../../runtime/linked-controller.ts";
 import { formatSpan } from "../output/duration.ts";
-import {
-  clusterCell,
-  paintPhase,
-  phaseWord,
-  podsCell,
-  qualifiedName,
-  reasonCell,
-  TERMINAL,
-} from "../output/job-text.ts";
+import { clusterCell, paintPhase, qualifiedName } from "../output/job-text.ts";
+import { phaseWord, podsCell, reasonCell, TERMINAL } from "../output/job-words.ts";
 import { oneLine } from "../output/table.ts";
 import type { Run } from "../run/run-command.ts";
 import { EXIT, timeoutFailure } from "../shell/exit.ts";

@@ -3,7 +3,8 @@
 import { type Job, JobPhase } from "../../gen/gangway/v1/job_pb.ts";
 import { abortAfter } from "../../runtime/abort-after.ts";
 import { linkedController } from "../../runtime/linked-controller.ts";
-import { parsePhase, phaseWord, qualifiedName, TERMINAL } from "../output/job-text.ts";
+import { parsePhase, qualifiedName } from "../output/job-text.ts";
+import { phaseWord, TERMINAL } from "../output/job-words.ts";
 import type { Run } from "../run/run-command.ts";
 import { CommandFailure, EXIT, timeoutFailure, usageFailure } from "../shell/exit.ts";
 import { filterOfJobs } from "./job-filter.ts";

@@ -1,6 +1,7 @@
 import { EXPECT_ANNOTATION } from "../../core/kinds/manifest/foreign-settings.ts";
 import { type Job, JobPhase, JobPhaseSchema } from "../../gen/gangway/v1/job_pb.ts";
-import { clusterCell, podsCell, qualifiedName, reasonCell } from "../output/job-text.ts";
+import { clusterCell, qualifiedName } from "../output/job-text.ts";
+import { podsCell, reasonCell } from "../output/job-words.ts";
 import { type Column, renderTable, type TableOptions } from "../output/table.ts";
 
 /** Few columns: they and the reason fit 80 characters. `gangway list` shows the others. */

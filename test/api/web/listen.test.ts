@@ -61,7 +61,7 @@ test("a default address that is taken leaves the API without HTTP, and the line 
   await checkAddresses({ listen: "127.0.0.1:0", insecure: false, tls: null, authenticates: false, web });
   const { api } = await startFixture(t, {}, undefined, null, web);
   assert.equal(api.web.kind, "missing");
-  assert.match(consoleText(api), /^ \(not for HTTP: cannot listen on .* in use .*GANGWAY_CONSOLE_LISTEN\)$/);
+  assert.match(consoleText(api), /^ · no console: cannot listen on .* in use .*GANGWAY_CONSOLE_LISTEN$/);
 });
 
 test("an address that was asked for and is taken is an error, before anything is started and later", async (t) => {
@@ -83,6 +83,6 @@ test("other machines get nothing in the clear, and nothing without credentials",
 
 test("the line that says where it listens has the URL after the address of gRPC", async (t) => {
   const { api, url } = await startWebFixture(t);
-  assert.equal(consoleText(api), ` and, for HTTP, ${url}`);
+  assert.equal(consoleText(api), ` · console ${url}`);
   assert.equal(consoleText(null), "");
 });

@@ -7,4 +7,5 @@ export const ANY_WEB: WebListen = {
   hosts: [],
   trustedProxies: new BlockList(),
   isOptional: false,
+  page: null,
 };

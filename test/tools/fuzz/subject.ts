@@ -120,7 +120,7 @@ export class Subject {
 
   /** Where it serves HTTP. */
   get url(): string {
-    return /for HTTP, (\S+)/.exec(this.#output)?.[1] ?? "";
+    return /· console (\S+)/.exec(this.#output)?.[1] ?? "";
   }
 
   get hasEnded(): boolean {

@@ -5,7 +5,8 @@ import { JobView, ListJobsResponseSchema } from "../../../gen/gangway/v1/job_ser
 import { compareText } from "../../../runtime/compare-text.ts";
 import { addJobFilterOptions, type JobFilterOptions } from "../../jobs/job-filter.ts";
 import { listJobs } from "../../jobs/list-jobs.ts";
-import { ageCell, clusterCell, heldText, parsePhase, qualifiedName, queueOf } from "../../output/job-text.ts";
+import { ageCell, clusterCell, heldText, parsePhase, qualifiedName } from "../../output/job-text.ts";
+import { queueOf } from "../../output/job-words.ts";
 import { printResponse } from "../../output/print.ts";
 import type { Column } from "../../output/table.ts";
 import { examples, onRun, type Registrar, type Run } from "../../run/run-command.ts";
