@@ -189,10 +189,11 @@ export class FreeCapacity {
     return this.#levels.of(fit);
   }
 
-  /** Runs something for which only some slots take pods. What it places stays. */
-  within<T>(slots: Iterable<number>, run: () => T): T {
+  /** Runs something for which only some slots take pods, of those that do now. What it places stays. */
+  within<T>(slots: readonly number[], run: () => T): T {
     const before = this.#only;
-    this.#only = { slots: new Set(slots), classes: new Map() };
+    const open = before === null ? slots : slots.filter((slot) => before.slots.has(slot));
+    this.#only = { slots: new Set(open), classes: new Map() };
     try {
       return run();
     } finally {
