@@ -51,10 +51,22 @@ export type StartedLogin =
   | { readonly kind: "started"; readonly url: string; readonly cookie: string }
   | { readonly kind: "off" | "noKey" | "wrongTarget" };
 
-/** `why` shows nothing of a token. */
+/** A browser that comes back from the issuer. */
+export type ReturnedLogin = {
+  /** The query with which it came. */
+  readonly search: string;
+  /** What it was given. Null: it has none. */
+  readonly cookie: string | null;
+  /** From where it came. Hosts take turns at the issuer. */
+  readonly host: string;
+  /** Aborted once the browser has left. */
+  readonly left: AbortSignal;
+};
+
+/** `why` shows nothing of a token. `left`: the browser left before its turn. */
 export type FinishedLogin =
   | { readonly kind: "finished"; readonly tokens: SessionTokens; readonly target: string }
-  | { readonly kind: "off" }
+  | { readonly kind: "off" | "left" }
   | { readonly kind: "refused"; readonly why: string };
 
 /** How long a person has at the issuer. */

@@ -4,7 +4,7 @@ import { visibleText } from "../../../runtime/visible-text.ts";
 import type { EnteringOptions } from "../../rpc/authentication.ts";
 import { errorInfo } from "../../rpc/error-details.ts";
 import { failedPrecondition, invalidFields, RpcError } from "../../rpc/rpc-error.ts";
-import { beginSession, lacksKey } from "./begin-session.ts";
+import { beginSession, hasLeft, lacksKey } from "./begin-session.ts";
 import { loginCookie, noCookie, readCookie } from "./cookies.ts";
 import type { LoginAnswer, LoginRequest } from "./login-request.ts";
 
@@ -26,18 +26,26 @@ export async function startLogin({ logins, search, isSecure }: LoginRequest): Pr
 }
 
 export async function finishLogin(of: LoginRequest, entering: EnteringOptions): Promise<LoginAnswer> {
-  const { logins, request, search, isSecure } = of;
-  const finished = await logins.finish(search, readCookie(request, "login", isSecure));
+  const { logins, request, search, peer, left, isSecure } = of;
+  const cookie = readCookie(request, "login", isSecure);
+  const finished = await logins.finish({ search, cookie, host: withoutPort(peer), left });
   switch (finished.kind) {
     case "off":
       throw noIssuer();
+    case "left":
+      throw hasLeft();
     case "refused":
       throw refused(finished.why);
     case "finished": {
-      const { cookie } = await beginSession(of, finished.tokens, entering);
-      return sentTo(finished.target, [cookie, noCookie("login", isSecure)]);
+      const begun = await beginSession(of, finished.tokens, entering);
+      return sentTo(finished.target, [begun.cookie, noCookie("login", isSecure)]);
     }
   }
+}
+
+/** Behind trusted proxies, a peer has no port. */
+function withoutPort(peer: string): string {
+  return /^(\[[^\]]*\]|[^:]*):\d+$/.exec(peer)?.[1] ?? peer;
 }
 
 function sentTo(location: string, cookies: readonly string[]): LoginAnswer {

@@ -3,7 +3,7 @@ import { status } from "@grpc/grpc-js";
 import type { Logins } from "../../ports.ts";
 import type { EnteringOptions } from "../../rpc/authentication.ts";
 import { failedPrecondition, type OnInternalError, toStatus } from "../../rpc/rpc-error.ts";
-import { answer, skipBody } from "../answers.ts";
+import { answer, skipBody, type WebResponse } from "../answers.ts";
 import { type Refused, UNKNOWN_PATH, wrongMethod } from "../refused.ts";
 import { noCookie, readCookie } from "./cookies.ts";
 import { finishLogin, startLogin } from "./issuer-login.ts";
@@ -17,7 +17,7 @@ export type LoginPathPorts = {
   readonly onInternalError: OnInternalError;
 };
 
-export type ReceivedLogin = Omit<LoginRequest, "logins" | "isSecure"> & {
+export type ReceivedLogin = Omit<LoginRequest, "logins" | "isSecure" | "left"> & {
   /** True: the listener speaks TLS. */
   readonly hasTls: boolean;
   /** True: the client waits for "100 Continue" before it sends the body. */
@@ -51,7 +51,7 @@ export async function serveLogin(received: ReceivedLogin, ports: LoginPathPorts)
   const { logins } = ports;
   const isSecure = hasTls || logins?.offered().isSecure === true;
   try {
-    const of = logins === null ? null : { ...received, isSecure, logins };
+    const of = logins === null ? null : { ...received, isSecure, logins, left: untilLeft(response) };
     send(received, of === null ? withoutLogins(path) : await served.answer(of, ports.entering));
   } catch (cause) {
     const { code = status.INTERNAL, details = "" } = toStatus(cause, ports.onInternalError);
@@ -59,6 +59,14 @@ export async function serveLogin(received: ReceivedLogin, ports: LoginPathPorts)
     send(received, { status: STATUSES[code] ?? 500, body: served.method === "GET" ? `${details}\n` : error });
   }
   return null;
+}
+
+/** Call it before anything is waited for: a response that has closed says so no more. */
+function untilLeft(response: WebResponse): AbortSignal {
+  const left = new AbortController();
+  // Without a reason it would make an error with a stack.
+  response.once("close", () => left.abort("left"));
+  return left.signal;
 }
 
 const STATUSES: Readonly<Partial<Record<status, number>>> = {

@@ -12,6 +12,8 @@ export type LoginRequest = {
   readonly search: string;
   /** The other end of the call. */
   readonly peer: string;
+  /** Aborted once the browser has left, or has its answer. */
+  readonly left: AbortSignal;
   /** True: the browser uses https. */
   readonly isSecure: boolean;
 };
