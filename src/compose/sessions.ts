@@ -63,7 +63,7 @@ export function connectSessions(
       isSecure: settings().console?.origin.startsWith("https:") === true,
     }),
     async begin(caller, tokens, peer) {
-      const lifeMs = (settings().console?.sessionHours ?? SESSION_HOURS) * HOUR_MS;
+      const lifeMs = Math.ceil((settings().console?.sessionHours ?? SESSION_HOURS) * HOUR_MS);
       const begun = await sessions.begin(caller, tokens, lifeMs);
       if (begun.kind === "begun") telemetry.sessionBegun({ subject: caller.subject, method: caller.method, peer });
       return begun;

@@ -5,12 +5,14 @@ import { join } from "node:path";
 import type { TestContext } from "node:test";
 import { createClient } from "@connectrpc/connect";
 import { createConnectTransport } from "@connectrpc/connect-node";
+import { openTokens } from "../../src/access/sessions.ts";
 import type { Db } from "../../src/adapters/store/db/db.ts";
 import type { WebListen } from "../../src/api/web/open-web.ts";
 import { connectAuthentication } from "../../src/compose/access.ts";
 import { connectSessions } from "../../src/compose/sessions.ts";
 import { readConfig } from "../../src/config/config.ts";
 import { type LimitCalls, NO_CALL_LIMITS } from "../../src/core/access/call-limits.ts";
+import type { SessionRecord } from "../../src/core/access/console-session.ts";
 import type { Authenticate } from "../../src/core/access/identity.ts";
 import { onlyDefault } from "../../src/core/admin/credential-keys.ts";
 import { JobService } from "../../src/gen/gangway/v1/job_service_pb.ts";
@@ -111,6 +113,11 @@ export async function startConsole(t: TestContext, db: Db, of: ConsoleParts = {}
       const text = await response?.text();
       if (response?.status !== 200 || text === undefined) throw new Error(`${response?.status}: ${text}`);
       return browser;
+    },
+    /** The token that the only session has now. */
+    tokenOf: async () => {
+      const [row] = await db.query<SessionRecord>(`select id_hash as "idHash", tokens from console_sessions`);
+      return (row && openTokens(row, onlyDefault(key))?.token) ?? "";
     },
     /** Begins a login, and returns the address at which the browser comes back from the issuer. */
     goToIssuer: async (browser: TestBrowser, to = "/") => {

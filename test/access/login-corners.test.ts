@@ -1,6 +1,6 @@
 /** Browsers that leave, come back twice or by another name, and tokens at the end of their time. */
 import assert from "node:assert/strict";
-import { request as httpRequest } from "node:http";
+import { request as httpRequest, type ServerResponse } from "node:http";
 import { after, before, test } from "node:test";
 import type { Db } from "../../src/adapters/store/db/db.ts";
 import { type LimitCalls, NO_CALL_LIMITS, UNLIMITED_CALL } from "../../src/core/access/call-limits.ts";
@@ -9,6 +9,7 @@ import { TestBrowser } from "../support/browser.ts";
 import { openMemoryDb } from "../support/databases.ts";
 import { startConsole } from "./console.ts";
 
+const HOUR_MS = 3_600_000;
 let db: Db;
 before(async () => {
   db = await openMemoryDb();
@@ -56,4 +57,48 @@ test("a browser that leaves while the issuer is asked takes no place, and gets n
   await waitUntil("all places are given back", () => count.open === 0);
   assert.equal(log.length, sessions + 1, `a login of the browser that stayed: ${log}`);
   assert.equal((await db.query("select 1 from console_sessions")).length, 2);
+});
+
+const WRONG_ANSWERS: Readonly<Record<string, (response: ServerResponse) => void>> = {
+  "a page": (response) => response.writeHead(200, { "content-type": "text/html" }).end("<p>secret of the proxy</p>"),
+  "an error of a proxy": (response) => response.writeHead(502).end("secret of the proxy"),
+  "too many requests": (response) => sendJson(response, 429, { error: "too_many_requests" }),
+  "a wrong secret": (response) => sendJson(response, 401, { error: "invalid_client" }),
+};
+
+function sendJson(response: ServerResponse, status: number, body: object) {
+  response.writeHead(status, { "content-type": "application/json" }).end(JSON.stringify(body));
+}
+
+test("a login is UNAVAILABLE while the issuer gives no answer about its code, and the log says why", async (t) => {
+  const { url, provider, log, ...service } = await startConsole(t, db);
+  for (const [name, answer] of Object.entries(WRONG_ANSWERS)) {
+    provider.state.onToken = answer;
+    const before = log.length;
+    const browser = new TestBrowser();
+    const back = await browser.send(await service.goToIssuer(browser));
+    assert.deepEqual([back.status, browser.cookies(url).has("gangway")], [503, false], name);
+    assert.equal(await back.text(), `the issuer ${provider.issuer} does not answer as it should; try again later\n`);
+    assert.match(log.slice(before).join(), /^logins at the issuer: /, name);
+  }
+});
+
+test("a token that counts only because clocks differ begins no session", async (t) => {
+  const { passes, postToken, whoAmI, tokenOf, ...service } = await startConsole(t, db);
+  await service.logIn();
+  const token = await tokenOf();
+  passes(HOUR_MS + 20_000);
+  assert.equal((await whoAmI(new TestBrowser(), { authorization: `Bearer ${token}` })).status, 200);
+  const answer = await postToken(new TestBrowser(), token);
+  assert.equal(answer.status, 401, await answer.clone().text());
+  assert.match(await answer.text(), /"message":"the caller is not known: the token has expired"/);
+});
+
+test("sessions may live for parts of a millisecond", async (t) => {
+  for (const sessionHours of [0.3333333, 1e-9]) {
+    const service = await startConsole(t, db, { console: { sessionHours } });
+    await service.logIn();
+    const answer = await service.postToken(new TestBrowser(), service.robotToken);
+    assert.equal(answer.status, 200, await answer.text());
+  }
 });

@@ -3,7 +3,9 @@ import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import { test } from "node:test";
 import { setImmediate } from "node:timers/promises";
+import fc from "fast-check";
 import { createLogin } from "../../src/access/login.ts";
+import { loginCookie } from "../../src/api/web/login/cookies.ts";
 import { onlyDefault } from "../../src/core/admin/credential-keys.ts";
 
 const SETTINGS = {
@@ -85,4 +87,18 @@ test("the issuer is not asked for browsers that left before their turn", async (
     "refused",
   ]);
   assert.ok(codes().includes("stays") && !codes().includes("left"), `${codes()}`);
+});
+
+test("law: the cookie of a login stays below 4 KiB, whatever target is taken", async () => {
+  const { logins } = await hangingLogins();
+  const any = fc.string({ minLength: 1_023, maxLength: 1_023, unit: "grapheme-ascii" });
+  const one = fc.string({ minLength: 1, maxLength: 1, unit: "grapheme-ascii" }).map((unit) => unit.repeat(1_023));
+  await fc.assert(
+    fc.asyncProperty(fc.oneof(any, one), async (rest) => {
+      const outcome = await logins.start(`/${rest}`);
+      if (outcome.kind !== "started") return assert.equal(outcome.kind, "wrongTarget");
+      assert.ok(loginCookie(outcome.cookie, true).length < 4_096);
+    }),
+    { numRuns: 500, examples: [['"'.repeat(1_023)], ["a".repeat(1_023)]] },
+  );
 });

@@ -29,10 +29,13 @@ export type LoginRenewal = {
 /** `full`: there are as many sessions as there may be. */
 export type NewSessionOutcome = "made" | "full";
 
-/** The secret of a new session is known at this moment alone. `noKey`: there is no key to encrypt its tokens with. */
+/**
+ * The secret of a new session is known at this moment alone. `noKey`: there is no key to encrypt its tokens with.
+ * `expired`: its token still counts for calls, because clocks differ, but for no session.
+ */
 export type BegunSession =
   | { readonly kind: "begun"; readonly secret: string; readonly expiresAtMs: number; readonly lifeMs: number }
-  | { readonly kind: "full" | "noKey" };
+  | { readonly kind: "full" | "noKey" | "expired" };
 
 /** How browsers can log in. */
 export type OfferedLogins = {
@@ -84,19 +87,26 @@ export const SESSION_HOURS = 12;
 /** A token is renewed this long before it expires. */
 const RENEW_BEFORE_MS = 60_000;
 
-/** When a token is renewed that expires then: a minute before, or after half of a shorter life. */
+/** An issuer whose tokens live for seconds, or whose clock is behind, is not asked without a pause. */
+const RENEW_AFTER_MS_MIN = 5_000;
+
+/**
+ * When a token is renewed that expires then: a minute before, or after half of a shorter life, but in five seconds at
+ * the earliest. In whole milliseconds.
+ */
 export function renewalMs(expiresAtMs: number, nowMs: number): number {
   const leftMs = Math.max(expiresAtMs - nowMs, 0);
-  return nowMs + Math.max(leftMs - RENEW_BEFORE_MS, Math.floor(leftMs / 2));
+  return Math.floor(nowMs + Math.max(leftMs - RENEW_BEFORE_MS, leftMs / 2, RENEW_AFTER_MS_MIN));
 }
 
-/** More than an address of the console has. With it, the cookie of a login stays below 4 KiB. */
+/** More than an address of the console has. The cookie of a login stays below 4 KiB with it: none of it is escaped. */
 const TARGET_CHARS_MAX = 1_024;
 
 /**
  * True if a browser may be sent to this target after its login: a path of this service, with one slash at its
- * beginning. A second slash, or a backslash that browsers take for one, would begin the name of another host.
+ * beginning. A second slash, or a backslash that browsers take for one, would begin the name of another host. Browsers
+ * write a quotation mark as %22.
  */
 export function isOwnTarget(to: string): boolean {
-  return to.length <= TARGET_CHARS_MAX && /^\/[!-[\]-~]*$/.test(to) && !to.startsWith("//");
+  return to.length <= TARGET_CHARS_MAX && /^\/[!#-[\]-~]*$/.test(to) && !to.startsWith("//");
 }

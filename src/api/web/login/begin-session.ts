@@ -2,7 +2,7 @@
 import { Metadata, status } from "@grpc/grpc-js";
 import type { SessionTokens } from "../../../core/access/console-session.ts";
 import { callerOf, type EnteringOptions, enterCall, heldPlace } from "../../rpc/authentication.ts";
-import { failedPrecondition, RpcError, tooMany } from "../../rpc/rpc-error.ts";
+import { failedPrecondition, RpcError, tooMany, unauthenticated } from "../../rpc/rpc-error.ts";
 import { readCookie, sessionCookie } from "./cookies.ts";
 import type { LoginRequest } from "./login-request.ts";
 
@@ -27,7 +27,7 @@ export async function beginSession(
   if (left.aborted) throw hasLeft();
   const { identity } = callerOf(metadata);
   const begun = await logins.begin(identity, tokens, peer);
-  if (begun.kind !== "begun") throw begun.kind === "full" ? tooManySessions() : lacksKey();
+  if (begun.kind !== "begun") throw REFUSALS[begun.kind]();
   if (left.aborted) {
     await logins.end(begun.secret, "its browser left before it got the cookie");
     throw hasLeft();
@@ -42,6 +42,12 @@ export async function beginSession(
 export function hasLeft(): RpcError {
   return new RpcError(status.CANCELLED, "the browser has left");
 }
+
+const REFUSALS = {
+  full: tooManySessions,
+  noKey: lacksKey,
+  expired: () => unauthenticated("the token has expired"),
+} as const;
 
 function tooManySessions(): RpcError {
   const description = "has as many sessions of browsers as it keeps: log in again once others have ended";
