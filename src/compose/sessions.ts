@@ -41,9 +41,11 @@ export function connectSessions(
     const at = settings().console;
     return at?.issuer === issuer ? provider(at) : null;
   };
+  const revoke = async (of: LoginRenewal) => (await providerOf(of))?.revoke(of.refreshToken);
   const renewal = createRenewal({
     ...common,
     authenticate: judge,
+    revoke,
     renew: async (of) => {
       const known = await providerOf(of);
       return (await known?.renew(of.refreshToken)) ?? { kind: "refused", why: "nobody logs in at its issuer any more" };
@@ -54,7 +56,6 @@ export function connectSessions(
   runLoops(parts, renewal.run);
   const lacksKey = () => settings().console !== null && currentKey(keys()) === null;
   warnings.push(() => (lacksKey() ? [LACKS_KEY] : []));
-  const revoke = async (of: LoginRenewal) => (await providerOf(of))?.revoke(of.refreshToken);
   const logins: Logins = {
     offered: () => ({
       token: settings().robots || settings().kubernetes !== null || settings().issuers.length > 0,

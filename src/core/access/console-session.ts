@@ -13,6 +13,9 @@ export type SessionRecord = {
   readonly renewAtMs: number | null;
 };
 
+/** A session that one process renews. `claimMs`: until when nobody else does, by the database's clock. */
+export type ClaimedSession = SessionRecord & { readonly claimMs: number };
+
 /** The tokens of a session. */
 export type SessionTokens = {
   /** What its calls show. */
