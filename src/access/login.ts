@@ -44,8 +44,11 @@ export type IssuerLoginPorts = {
 };
 
 export type IssuerLogins = {
-  /** `target`: the path to which the browser goes once it has logged in. */
-  readonly start: (target: string) => Promise<StartedLogin>;
+  /**
+   * `target`: the path to which the browser goes once it has logged in. `host`: where the browser says that it is. Null:
+   * that does not matter.
+   */
+  readonly start: (target: string, host: string | null) => Promise<StartedLogin>;
   /** Throws an `IssuerUnavailableError` if the issuer is away, or if too many logins wait for it. */
   readonly finish: (back: ReturnedLogin) => Promise<FinishedLogin>;
 };
@@ -66,10 +69,11 @@ export function createLogin({ clock, keys, randomBytes, settings, provider }: Is
   const turns = new Semaphore(AT_A_TIME, undefined, { max: WAITING_MAX, error });
   const random = () => Buffer.from(randomBytes(CHECK_BYTES)).toString("base64url");
   return {
-    async start(target) {
+    async start(target, host) {
       const at = settings();
       if (at === null) return { kind: "off" };
       if (!isOwnTarget(target)) return { kind: "wrongTarget" };
+      if (host !== null && !isHostOf(at.origin, host)) return { kind: "elsewhere", origin: at.origin };
       const checks = { state: random(), nonce: random(), verifier: random() };
       const sealed = sealValue({ ...checks, target, untilMs: clock.nowMs() + LOGIN_MS }, USE, keys());
       if (sealed === null) return { kind: "noKey" };
@@ -81,9 +85,9 @@ export function createLogin({ clock, keys, randomBytes, settings, provider }: Is
       const at = settings();
       if (at === null) return { kind: "off" };
       const kept = cookie === null ? null : openLogin(cookie, keys());
-      if (kept === null) return { kind: "refused", why: NO_LOGIN };
+      if (kept === null) return { kind: "otherLogin", why: NO_LOGIN };
       const why = whyWrong(search, kept, clock.nowMs());
-      if (why !== null) return { kind: "refused", why };
+      if (why !== null) return { kind: "otherLogin", why };
       const { target } = kept;
       return turns.run(async () => {
         if (left.aborted) return { kind: "left" };
@@ -92,6 +96,12 @@ export function createLogin({ clock, keys, randomBytes, settings, provider }: Is
       }, host);
     },
   };
+}
+
+/** The port of the scheme may be left out. */
+function isHostOf(origin: string, host: string): boolean {
+  const own = new URL(origin);
+  return URL.parse(`${own.protocol}//${host}`)?.host === own.host;
 }
 
 const NO_LOGIN = "this browser has begun no login in the last ten minutes";

@@ -316,8 +316,11 @@ export type Logins = {
   readonly offered: () => OfferedLogins;
   /** Begins a session of a caller whose token was verified. `peer`: the other end of the call. */
   readonly begin: (caller: Identity, tokens: SessionTokens, peer: string) => Promise<BegunSession>;
-  /** Sends a person to the issuer. `target`: the path to which the browser goes once the person has logged in. */
-  readonly start: (target: string) => Promise<StartedLogin>;
+  /**
+   * Sends a person to the issuer. `target`: the path to which the browser goes once the person has logged in. `host`:
+   * where the browser says that it is. Null: that does not matter.
+   */
+  readonly start: (target: string, host: string | null) => Promise<StartedLogin>;
   readonly finish: (back: ReturnedLogin) => Promise<FinishedLogin>;
   /** Ends the session of a secret, if there is one. */
   readonly end: (secret: string, why: string) => Promise<void>;

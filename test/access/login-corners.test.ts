@@ -4,6 +4,7 @@ import { request as httpRequest, type ServerResponse } from "node:http";
 import { after, before, test } from "node:test";
 import type { Db } from "../../src/adapters/store/db/db.ts";
 import { type LimitCalls, NO_CALL_LIMITS, UNLIMITED_CALL } from "../../src/core/access/call-limits.ts";
+import { openRaw } from "../api/web/http.ts";
 import { waitUntil } from "../support/bounded.ts";
 import { TestBrowser } from "../support/browser.ts";
 import { openMemoryDb } from "../support/databases.ts";
@@ -102,3 +103,50 @@ test("sessions may live for parts of a millisecond", async (t) => {
     assert.equal(answer.status, 200, await answer.text());
   }
 });
+
+test("of two tabs that log in, the second one comes back to a browser that is logged in", async (t) => {
+  const { url, logIn, goToIssuer } = await startConsole(t, db);
+  const browser = new TestBrowser();
+  const first = await goToIssuer(browser, "/a");
+  assert.equal((await browser.send(first.replace(/state=[^&]+/, "state=x"))).status, 401, "it has no session yet");
+  await logIn(browser);
+  const back = await browser.send(first);
+  assert.deepEqual([back.status, back.headers.get("location")], [303, "/"]);
+  browser.cookies(url).set("gangway", "x".repeat(43));
+  assert.equal((await browser.send(first)).status, 401, "a session that does not count");
+});
+
+test("a login that begins at another name goes on at the name of the console", async (t) => {
+  const { url, origin, whoAmI } = await startConsole(t, db);
+  const browser = new TestBrowser();
+  const start = `${url.replace("127.0.0.1", "localhost")}/auth/login?to=%2Fopenapi.json%3Fa%3Db`;
+  const sent = await browser.send(start);
+  const location = `${origin}/auth/login?to=%2Fopenapi.json%3Fa%3Db&moved=1`;
+  assert.deepEqual([sent.status, sent.headers.get("location"), sent.headers.getSetCookie()], [303, location, []]);
+  const { response } = await browser.open(start);
+  assert.deepEqual([response?.status, response?.url], [200, `${origin}/openapi.json?a=b`]);
+  assert.equal((await whoAmI(browser)).status, 200);
+  const moved = await browser.send(`${url.replace("127.0.0.1", "localhost")}/auth/login?moved=1`);
+  assert.match(moved.headers.get("location") ?? "", /^http.*\/auth\?/, "a browser is sent on once");
+});
+
+const WAITING: Readonly<Record<string, readonly [readonly string[], RegExp]>> = {
+  "a wrong content type": [["POST /auth/token", "content-type: text/plain", "content-length: 9"], /^HTTP\/1.1 400 /],
+  "a long body": [["POST /auth/token", "content-type: application/json", "content-length: 40000"], /^HTTP\/1.1 429 /],
+  "a path without a body": [["GET /auth/methods", "content-length: 9"], /^HTTP\/1.1 200 /],
+  "what a token may have": [
+    ["POST /auth/token", "content-type: application/json", "content-length: 9"],
+    /^HTTP\/1.1 100 /,
+  ],
+};
+for (const [name, [[start, ...headers], answer]] of Object.entries(WAITING)) {
+  test(`a client that waits before it sends its body is answered for ${name}`, async (t) => {
+    const { url } = await startConsole(t, db, { console: null });
+    const { socket, text } = openRaw(t, url);
+    const lines = [`${start} HTTP/1.1`, `host: ${new URL(url).host}`, ...headers, "expect: 100-continue"];
+    socket.write(`${lines.join("\r\n")}\r\n\r\n`);
+    await waitUntil("there is an answer", () => text().includes("\r\n\r\n"));
+    assert.match(text(), answer);
+    socket.destroy();
+  });
+}

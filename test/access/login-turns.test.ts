@@ -35,7 +35,7 @@ async function hangingLogins() {
       revoke: () => Promise.reject(new Error("not in this test")),
     }),
   });
-  const started = await logins.start("/");
+  const started = await logins.start("/", null);
   assert.ok(started.kind === "started");
   const { url: state, cookie } = started;
   const finish = (code: string, host: string, left = new AbortController().signal) => {
@@ -61,7 +61,7 @@ test("a login begins while others wait for the issuer, and a host with many wait
   const flood = Array.from({ length: AT_A_TIME + WAITING_MAX }, (_, at) => finish(`flood-${at}`, "192.0.2.1"));
   await setImmediate();
   assert.equal(codes().length, AT_A_TIME);
-  assert.equal((await logins.start("/")).kind, "started");
+  assert.equal((await logins.start("/", null)).kind, "started");
   assert.match(await finish("one more", "192.0.2.1"), /^IssuerUnavailableError: too many logins wait for the issuer/);
   const other = finish("other", "192.0.2.2");
   assert.match((await flood.at(-1)) ?? "", /^IssuerUnavailableError: too many/, "the newest of the flood gives way");
@@ -95,7 +95,7 @@ test("law: the cookie of a login stays below 4 KiB, whatever target is taken", a
   const one = fc.string({ minLength: 1, maxLength: 1, unit: "grapheme-ascii" }).map((unit) => unit.repeat(1_023));
   await fc.assert(
     fc.asyncProperty(fc.oneof(any, one), async (rest) => {
-      const outcome = await logins.start(`/${rest}`);
+      const outcome = await logins.start(`/${rest}`, null);
       if (outcome.kind !== "started") return assert.equal(outcome.kind, "wrongTarget");
       assert.ok(loginCookie(outcome.cookie, true).length < 4_096);
     }),

@@ -52,8 +52,12 @@ export type OfferedLogins = {
   readonly isSecure: boolean;
 };
 
-/** `cookie`: what the browser keeps until it comes back from the issuer. `off`: nobody logs in at an issuer. */
+/**
+ * `cookie`: what the browser keeps until it comes back from the issuer. `off`: nobody logs in at an issuer. `elsewhere`:
+ * the issuer would send the browser back to another host, which does not get the cookie.
+ */
 export type StartedLogin =
+  | { readonly kind: "elsewhere"; readonly origin: string }
   | { readonly kind: "started"; readonly url: string; readonly cookie: string }
   | { readonly kind: "off" | "noKey" | "wrongTarget" };
 
@@ -69,11 +73,14 @@ export type ReturnedLogin = {
   readonly left: AbortSignal;
 };
 
-/** `why` shows nothing of a token. `left`: the browser left before its turn. */
+/**
+ * `why` shows nothing of a token. `left`: the browser left before its turn. `otherLogin`: this browser has no such login
+ * under way; the issuer was not asked.
+ */
 export type FinishedLogin =
   | { readonly kind: "finished"; readonly tokens: SessionTokens; readonly target: string }
   | { readonly kind: "off" | "left" }
-  | { readonly kind: "refused"; readonly why: string };
+  | { readonly kind: "refused" | "otherLogin"; readonly why: string };
 
 /** How long a person has at the issuer. */
 export const LOGIN_MS = 600_000;

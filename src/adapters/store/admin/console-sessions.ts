@@ -30,8 +30,12 @@ export function makeSession(db: Db, session: SessionRecord, nowMs: number): Prom
 const LOCK_SESSIONS = "select 1 from installation for no key update";
 
 const DELETE_OLDEST = `
-delete from console_sessions where id_hash in (
-  select id_hash from console_sessions where subject = $1 order by create_ms desc, id_hash offset $2::int)`;
+with oldest as (
+  select id_hash from console_sessions where subject = $1 order by create_ms desc, id_hash offset $2::int
+), locked as (
+  select s.id_hash from console_sessions s join oldest using (id_hash) order by s.id_hash for update of s
+)
+delete from console_sessions s using locked where s.id_hash = locked.id_hash`;
 
 const COUNT = "select count(*)::int as sessions from console_sessions";
 

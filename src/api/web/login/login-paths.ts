@@ -20,8 +20,6 @@ export type LoginPathPorts = {
 export type ReceivedLogin = Omit<LoginRequest, "logins" | "isSecure" | "left"> & {
   /** True: the listener speaks TLS. */
   readonly hasTls: boolean;
-  /** True: the client waits for "100 Continue" before it sends the body. */
-  readonly continues: boolean;
 };
 
 type Served = {
@@ -43,11 +41,10 @@ export function isLoginPath(path: string): boolean {
 
 /** Answers a request below `/auth`, or says why it is turned away. */
 export async function serveLogin(received: ReceivedLogin, ports: LoginPathPorts): Promise<Refused | null> {
-  const { request, response, path, hasTls, continues } = received;
+  const { request, response, path, hasTls } = received;
   const served = Object.hasOwn(PATHS, path) ? PATHS[path] : undefined;
   if (served === undefined) return UNKNOWN_PATH;
   if (request.method !== served.method) return wrongMethod(path, served.method);
-  if (continues) response.writeContinue();
   const { logins } = ports;
   const isSecure = hasTls || logins?.offered().isSecure === true;
   try {
