@@ -45,8 +45,8 @@ export type IssuerLoginPorts = {
 
 export type IssuerLogins = {
   /**
-   * `target`: the path to which the browser goes once it has logged in. `host`: where the browser says that it is. Null:
-   * that does not matter.
+   * `target`: the path to which the browser goes once it has logged in. `host`: where the browser says that it is.
+   * Null: that does not matter.
    */
   readonly start: (target: string, host: string | null) => Promise<StartedLogin>;
   /** Throws an `IssuerUnavailableError` if the issuer is away, or if too many logins wait for it. */

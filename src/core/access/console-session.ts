@@ -53,8 +53,8 @@ export type OfferedLogins = {
 };
 
 /**
- * `cookie`: what the browser keeps until it comes back from the issuer. `off`: nobody logs in at an issuer. `elsewhere`:
- * the issuer would send the browser back to another host, which does not get the cookie.
+ * `cookie`: what the browser keeps until it comes back from the issuer. `off`: nobody logs in at an issuer.
+ * `elsewhere`: the issuer would send the browser back to another host, which does not get the cookie.
  */
 export type StartedLogin =
   | { readonly kind: "elsewhere"; readonly origin: string }

@@ -77,8 +77,8 @@ with expired as (
 delete from console_sessions s using expired where s.id_hash = expired.id_hash`;
 
 /**
- * Returns at most `max` sessions that are due to be renewed. No other process gets them for `claimMs`, by the database's
- * clock. Whether they are due is a matter of the machine's clock, as their tokens are.
+ * Returns at most `max` sessions that are due to be renewed. No other process gets them for `claimMs`, by the
+ * database's clock. Whether they are due is a matter of the machine's clock, as their tokens are.
  */
 export function claimDueSessions(
   executor: Executor,
