@@ -74,8 +74,8 @@ export type ReturnedLogin = {
 };
 
 /**
- * `why` shows nothing of a token. `left`: the browser left before its turn. `otherLogin`: this browser has no such login
- * under way; the issuer was not asked.
+ * `why` shows nothing of a token. `left`: the browser left before its turn. `otherLogin`: this browser has no such
+ * login under way; the issuer was not asked.
  */
 export type FinishedLogin =
   | { readonly kind: "finished"; readonly tokens: SessionTokens; readonly target: string }
