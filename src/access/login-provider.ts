@@ -15,8 +15,15 @@ const DOCUMENT_MS = 600_000;
 const AWAY_MS = 5_000;
 /** As the longest token. A longer one is not kept, and its session ends with the first ID token. */
 const REFRESH_CHARS_MAX = 16_384;
-/** These say that the client, or the issuer itself, is at fault: the same refresh token may count later. */
-const NOT_THE_TOKEN: readonly unknown[] = ["invalid_client", "temporarily_unavailable", "server_error", "slow_down"];
+/** RFC 6749, 4.1.2.1: these say that the issuer itself is at fault. */
+const ISSUER_AT_FAULT: readonly unknown[] = ["temporarily_unavailable", "server_error"];
+/** What the browser brought, or the ID token that it got, is not what this login asked for. */
+const WRONG_ANSWER: readonly unknown[] = [
+  "OAUTH_INVALID_RESPONSE",
+  "OAUTH_JWT_CLAIM_COMPARISON_FAILED",
+  "OAUTH_JWT_TIMESTAMP_CHECK_FAILED",
+  "OAUTH_JSON_ATTRIBUTE_COMPARISON_FAILED",
+];
 
 export type ProviderPorts = {
   readonly clock: Pick<Clock, "monotonicMs">;
@@ -54,7 +61,7 @@ export function createProvider(
         const answer = await client.authorizationCodeGrant(config, new URL(redirectUri + search), checks);
         return tokensOf(answer, issuer, null);
       } catch (error) {
-        const why = whyRefused(error) ?? (error instanceof client.ClientError ? foreignText(error.message) : null);
+        const why = whyDeclined(error) ?? whyInvalid(error);
         if (why === null) throw away(error);
         return { kind: "refused", why };
       }
@@ -64,7 +71,7 @@ export function createProvider(
       try {
         return tokensOf(await client.refreshTokenGrant(config, refreshToken), issuer, refreshToken);
       } catch (error) {
-        const why = error instanceof client.AuthorizationResponseError ? null : whyRefused(error);
+        const why = whyInvalid(error);
         if (why === null) throw away(error);
         return { kind: "refused", why };
       }
@@ -143,12 +150,19 @@ function tokensOf(
   return { kind: "tokens", tokens };
 }
 
-/** What the issuer says. Null: it has not judged the code or the token. */
-function whyRefused(error: unknown): string | null {
-  if (!(error instanceof client.ResponseBodyError || error instanceof client.AuthorizationResponseError)) return null;
-  if (NOT_THE_TOKEN.includes(error.error)) return null;
-  if (error instanceof client.ResponseBodyError && error.status >= 500) return null;
-  return foreignText(error.error_description ?? error.error);
+/** Why the issuer does not take this code or refresh token any more (RFC 6749, 5.2). Null: it has not judged it. */
+function whyInvalid(error: unknown): string | null {
+  const isJudged = error instanceof client.ResponseBodyError && error.error === "invalid_grant" && error.status < 500;
+  return isJudged ? foreignText(error.error_description ?? error.error) : null;
+}
+
+/** Why a browser came back from the issuer without a login that counts. Null: the issuer is at fault. */
+function whyDeclined(error: unknown): string | null {
+  if (error instanceof client.AuthorizationResponseError) {
+    return ISSUER_AT_FAULT.includes(error.error) ? null : foreignText(error.error_description ?? error.error);
+  }
+  const isWrong = error instanceof client.ClientError && WRONG_ANSWER.includes(error.code);
+  return isWrong ? foreignText(error.message) : null;
 }
 
 function awayWith(cause: unknown, issuer: string, { onError }: ProviderPorts): IssuerUnavailableError {

@@ -3,6 +3,7 @@ import {
   type FinishedLogin,
   isOwnTarget,
   LOGIN_MS,
+  type ReturnedLogin,
   type SessionTokens,
   type StartedLogin,
 } from "../core/access/console-session.ts";
@@ -11,6 +12,7 @@ import type { CredentialKeys } from "../core/admin/credential-keys.ts";
 import type { Clock } from "../runtime/clock.ts";
 import { isJsonObject, type Json, type JsonObject, stringAt } from "../runtime/json.ts";
 import { Semaphore } from "../runtime/semaphore.ts";
+import { IssuerUnavailableError } from "../runtime/unavailable-error.ts";
 import { openValue, sealValue } from "./sealed-values.ts";
 
 /** What ties an answer of the issuer to the browser that asked for it. Each is a random text. */
@@ -42,45 +44,64 @@ export type IssuerLoginPorts = {
 };
 
 export type IssuerLogins = {
-  /** `target`: the path to which the browser goes once it has logged in. */
-  readonly start: (target: string) => Promise<StartedLogin>;
-  /** `cookie` null: the browser has none. */
-  readonly finish: (search: string, cookie: string | null) => Promise<FinishedLogin>;
+  /**
+   * `target`: the path to which the browser goes once it has logged in. `host`: where the browser says that it is.
+   * Null: that does not matter.
+   */
+  readonly start: (target: string, host: string | null) => Promise<StartedLogin>;
+  /** Throws an `IssuerUnavailableError` if the issuer is away, or if too many logins wait for it. */
+  readonly finish: (back: ReturnedLogin) => Promise<FinishedLogin>;
 };
 
 /** More than the answer of any issuer has. */
 const SEARCH_CHARS_MAX = 8_192;
 const CHECK_BYTES = 32;
-/** Anybody may ask for logins. An issuer gets no more requests at a time. */
+/** Anybody may come with a code. An issuer gets no more codes at a time. */
 const AT_A_TIME = 8;
+/** Beyond this, the host with the most waiting logins loses its newest one. */
+const WAITING_MAX = 64;
+const CROWDED = "too many logins wait for the issuer; begin again later";
 
 const USE = { use: "login of a browser", of: "" } as const;
 
 export function createLogin({ clock, keys, randomBytes, settings, provider }: IssuerLoginPorts): IssuerLogins {
-  const turns = new Semaphore(AT_A_TIME);
+  const error = () => new IssuerUnavailableError(CROWDED);
+  const turns = new Semaphore(AT_A_TIME, undefined, { max: WAITING_MAX, error });
   const random = () => Buffer.from(randomBytes(CHECK_BYTES)).toString("base64url");
   return {
-    async start(target) {
+    async start(target, host) {
       const at = settings();
       if (at === null) return { kind: "off" };
       if (!isOwnTarget(target)) return { kind: "wrongTarget" };
+      if (host !== null && !isHostOf(at.origin, host)) return { kind: "elsewhere", origin: at.origin };
       const checks = { state: random(), nonce: random(), verifier: random() };
       const sealed = sealValue({ ...checks, target, untilMs: clock.nowMs() + LOGIN_MS }, USE, keys());
       if (sealed === null) return { kind: "noKey" };
-      const url = await turns.run(async () => (await provider(at)).loginUrl(checks));
+      // The issuer's document is known, or read once for all: this needs no turn.
+      const url = await (await provider(at)).loginUrl(checks);
       return { kind: "started", url, cookie: Buffer.from(JSON.stringify(sealed)).toString("base64url") };
     },
-    async finish(search, cookie) {
+    async finish({ search, cookie, host, left }) {
       const at = settings();
       if (at === null) return { kind: "off" };
       const kept = cookie === null ? null : openLogin(cookie, keys());
-      const why = kept === null ? NO_LOGIN : whyWrong(search, kept, clock.nowMs());
-      if (kept === null || why !== null) return { kind: "refused", why: why ?? NO_LOGIN };
+      if (kept === null) return { kind: "otherLogin", why: NO_LOGIN };
+      const why = whyWrong(search, kept, clock.nowMs());
+      if (why !== null) return { kind: "otherLogin", why };
       const { target } = kept;
-      const answer = await turns.run(async () => (await provider(at)).tokensFor(search, kept));
-      return answer.kind === "refused" ? answer : { kind: "finished", tokens: answer.tokens, target };
+      return turns.run(async () => {
+        if (left.aborted) return { kind: "left" };
+        const answer = await (await provider(at)).tokensFor(search, kept);
+        return answer.kind === "refused" ? answer : { kind: "finished", tokens: answer.tokens, target };
+      }, host);
     },
   };
+}
+
+/** The port of the scheme may be left out. */
+function isHostOf(origin: string, host: string): boolean {
+  const own = new URL(origin);
+  return URL.parse(`${own.protocol}//${host}`)?.host === own.host;
 }
 
 const NO_LOGIN = "this browser has begun no login in the last ten minutes";

@@ -9,7 +9,7 @@ import type {
   NewRoleOutcome,
   RoleRecord,
 } from "../core/access/binding.ts";
-import type { NewSessionOutcome, SessionRecord } from "../core/access/console-session.ts";
+import type { ClaimedSession, NewSessionOutcome, SessionRecord } from "../core/access/console-session.ts";
 import type {
   NewRobot,
   RobotBounds,
@@ -38,13 +38,16 @@ export type SessionStore = {
   /** Null: there was none. */
   readonly delete: (idHash: string) => Promise<SessionRecord | null>;
   readonly deleteExpired: (nowMs: number) => Promise<void>;
-  /** Sessions that are due to be renewed. No other process gets them before `againAtMs`. */
-  readonly claimDue: (times: {
+  /** False: it is gone, or another process has claimed it since. */
+  readonly deleteClaimed: (session: Pick<ClaimedSession, "idHash" | "claimMs">) => Promise<boolean>;
+  /** At most `max` sessions that are due to be renewed. No other process gets them for `claimMs`. */
+  readonly claimDue: (due: {
     readonly nowMs: number;
-    readonly againAtMs: number;
-  }) => Promise<readonly SessionRecord[]>;
-  /** Keeps renewed tokens, unless another process has claimed the session since. */
-  readonly renew: (renewed: Omit<SessionRecord, "subject">, claimedUntilMs: number) => Promise<void>;
+    readonly claimMs: number;
+    readonly max: number;
+  }) => Promise<readonly ClaimedSession[]>;
+  /** Keeps renewed tokens, and gives the claim back. False: it is gone, or another process has claimed it since. */
+  readonly renew: (renewed: Omit<SessionRecord, "subject">, claimMs: number) => Promise<boolean>;
 };
 
 export type AccessStore = {

@@ -66,6 +66,7 @@ export function createSessions({ clock, store, keys, randomBytes, authenticate }
       if (sealed === null) return { kind: "noKey" };
       const nowMs = clock.nowMs();
       const expiresAtMs = sessionEndMs(identity, tokens, nowMs + lifeMs);
+      if (expiresAtMs <= nowMs) return { kind: "expired" };
       const session = { idHash, subject: identity.subject, tokens: sealed, expiresAtMs };
       const renewAtMs = renewAt(identity, tokens, nowMs);
       const outcome = await store.make({ ...session, renewAtMs }, nowMs);
@@ -81,9 +82,9 @@ export function createSessions({ clock, store, keys, randomBytes, authenticate }
   };
 }
 
-/** A session whose token nothing renews ends with its token. */
+/** A session whose token nothing renews ends with its token. In whole milliseconds: issuers may give fractions. */
 export function sessionEndMs({ expiresAtMs }: Identity, { renewal }: SessionTokens, latestMs: number): number {
-  return renewal !== null || expiresAtMs === null ? latestMs : Math.min(expiresAtMs, latestMs);
+  return Math.floor(renewal !== null || expiresAtMs === null ? latestMs : Math.min(expiresAtMs, latestMs));
 }
 
 /** When the tokens are renewed. Null: never. */

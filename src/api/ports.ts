@@ -12,6 +12,7 @@ import type {
   BegunSession,
   FinishedLogin,
   OfferedLogins,
+  ReturnedLogin,
   SessionTokens,
   StartedLogin,
 } from "../core/access/console-session.ts";
@@ -315,10 +316,12 @@ export type Logins = {
   readonly offered: () => OfferedLogins;
   /** Begins a session of a caller whose token was verified. `peer`: the other end of the call. */
   readonly begin: (caller: Identity, tokens: SessionTokens, peer: string) => Promise<BegunSession>;
-  /** Sends a person to the issuer. `target`: the path to which the browser goes once the person has logged in. */
-  readonly start: (target: string) => Promise<StartedLogin>;
-  /** `search`: the query with which the browser came back. `cookie`: what it was given. Null: it has none. */
-  readonly finish: (search: string, cookie: string | null) => Promise<FinishedLogin>;
+  /**
+   * Sends a person to the issuer. `target`: the path to which the browser goes once the person has logged in. `host`:
+   * where the browser says that it is. Null: that does not matter.
+   */
+  readonly start: (target: string, host: string | null) => Promise<StartedLogin>;
+  readonly finish: (back: ReturnedLogin) => Promise<FinishedLogin>;
   /** Ends the session of a secret, if there is one. */
   readonly end: (secret: string, why: string) => Promise<void>;
 };

@@ -41,9 +41,11 @@ export function connectSessions(
     const at = settings().console;
     return at?.issuer === issuer ? provider(at) : null;
   };
+  const revoke = async (of: LoginRenewal) => (await providerOf(of))?.revoke(of.refreshToken);
   const renewal = createRenewal({
     ...common,
     authenticate: judge,
+    revoke,
     renew: async (of) => {
       const known = await providerOf(of);
       return (await known?.renew(of.refreshToken)) ?? { kind: "refused", why: "nobody logs in at its issuer any more" };
@@ -54,7 +56,6 @@ export function connectSessions(
   runLoops(parts, renewal.run);
   const lacksKey = () => settings().console !== null && currentKey(keys()) === null;
   warnings.push(() => (lacksKey() ? [LACKS_KEY] : []));
-  const revoke = async (of: LoginRenewal) => (await providerOf(of))?.revoke(of.refreshToken);
   const logins: Logins = {
     offered: () => ({
       token: settings().robots || settings().kubernetes !== null || settings().issuers.length > 0,
@@ -63,7 +64,7 @@ export function connectSessions(
       isSecure: settings().console?.origin.startsWith("https:") === true,
     }),
     async begin(caller, tokens, peer) {
-      const lifeMs = (settings().console?.sessionHours ?? SESSION_HOURS) * HOUR_MS;
+      const lifeMs = Math.ceil((settings().console?.sessionHours ?? SESSION_HOURS) * HOUR_MS);
       const begun = await sessions.begin(caller, tokens, lifeMs);
       if (begun.kind === "begun") telemetry.sessionBegun({ subject: caller.subject, method: caller.method, peer });
       return begun;

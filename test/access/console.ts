@@ -5,11 +5,14 @@ import { join } from "node:path";
 import type { TestContext } from "node:test";
 import { createClient } from "@connectrpc/connect";
 import { createConnectTransport } from "@connectrpc/connect-node";
+import { openTokens } from "../../src/access/sessions.ts";
 import type { Db } from "../../src/adapters/store/db/db.ts";
 import type { WebListen } from "../../src/api/web/open-web.ts";
 import { connectAuthentication } from "../../src/compose/access.ts";
 import { connectSessions } from "../../src/compose/sessions.ts";
 import { readConfig } from "../../src/config/config.ts";
+import { type LimitCalls, NO_CALL_LIMITS } from "../../src/core/access/call-limits.ts";
+import type { SessionRecord } from "../../src/core/access/console-session.ts";
 import type { Authenticate } from "../../src/core/access/identity.ts";
 import { onlyDefault } from "../../src/core/admin/credential-keys.ts";
 import { JobService } from "../../src/gen/gangway/v1/job_service_pb.ts";
@@ -31,11 +34,12 @@ type ConsoleParts = {
   readonly console?: object | null;
   /** The page of the console. Omitted: there is none. */
   readonly page?: NonNullable<WebListen["page"]>;
+  readonly limits?: LimitCalls;
 };
 
 /** `passes`: moves the wall clock of the service. Loops look again at once. */
 export async function startConsole(t: TestContext, db: Db, of: ConsoleParts = {}) {
-  const { key = Buffer.alloc(32, 7), processes = 1, console: more = {}, page = null } = of;
+  const { key = Buffer.alloc(32, 7), processes = 1, console: more = {}, page = null, limits = NO_CALL_LIMITS } = of;
   const origin = `http://127.0.0.1:${await freePort()}`;
   const provider = await startLoginProvider(t, origin);
   const folder = mkdtempSync(join(tmpdir(), "gangway-console-"));
@@ -89,7 +93,7 @@ export async function startConsole(t: TestContext, db: Db, of: ConsoleParts = {}
     return answer;
   };
   const web = { listen: new URL(origin).host, page };
-  const { url } = await startWebFixture(t, { ports: { authenticate, logins: first.logins, clock }, web });
+  const { url } = await startWebFixture(t, { ports: { authenticate, logins: first.logins, clock, limits }, web });
   const made = await robots.make({ ...ROBOT, ttlMs: 3_600_000 });
   if (made.kind !== "made") throw new Error(made.kind);
   return {
@@ -109,6 +113,16 @@ export async function startConsole(t: TestContext, db: Db, of: ConsoleParts = {}
       const text = await response?.text();
       if (response?.status !== 200 || text === undefined) throw new Error(`${response?.status}: ${text}`);
       return browser;
+    },
+    /** The token that the only session has now. */
+    tokenOf: async () => {
+      const [row] = await db.query<SessionRecord>(`select id_hash as "idHash", tokens from console_sessions`);
+      return (row && openTokens(row, onlyDefault(key))?.token) ?? "";
+    },
+    /** Begins a login, and returns the address at which the browser comes back from the issuer. */
+    goToIssuer: async (browser: TestBrowser, to = "/") => {
+      const isCallback = (at: string) => at.startsWith(`${url}/auth/callback?`);
+      return (await browser.open(`${url}/auth/login?to=${encodeURIComponent(to)}`, isCallback)).url;
     },
     whoAmI: (browser: TestBrowser, headers: Readonly<Record<string, string>> = {}) => {
       const cookie = [...browser.cookies(url)].map(([name, value]) => `${name}=${value}`).join("; ");

@@ -369,9 +369,9 @@ export async function everyTransaction(db: Db, random: () => number): Promise<Re
       const session = { idHash, subject: pick(["ann", "bob"]), tokens: {}, expiresAtMs: NOW + 500, renewAtMs: NOW };
       if (others.length > 3) await store.sessions.delete(pick(others).id_hash);
       await store.sessions.make(session, NOW);
-      const againAtMs = NOW + 100;
-      for (const { idHash: due } of await store.sessions.claimDue({ nowMs: NOW, againAtMs }))
-        await store.sessions.renew({ ...session, idHash: due, renewAtMs: NOW }, againAtMs);
+      for (const { idHash: due, claimMs } of await store.sessions.claimDue({ nowMs: NOW, claimMs: 100, max: 3 }))
+        if (pick([true, false])) await store.sessions.renew({ ...session, idHash: due, renewAtMs: NOW }, claimMs);
+        else await store.sessions.deleteClaimed({ idHash: due, claimMs });
       await store.sessions.deleteExpired(NOW + pick([0, 500]));
     },
     robots: async () => {

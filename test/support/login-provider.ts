@@ -22,7 +22,14 @@ export async function startLoginProvider(t: Pick<TestContext, "after">, origin: 
   });
   const issuer = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   const people: People = new Map([["ann", []]]);
-  const state = { person: "ann" as string | null, asked: [] as string[], idTokenSeconds: 3_600, isThere: true };
+  const state = {
+    person: "ann" as string | null,
+    asked: [] as string[],
+    idTokenSeconds: 3_600,
+    isThere: true,
+    /** Answers requests for tokens, or lets the issuer answer with `go`. Null: the issuer answers. */
+    onToken: null as ((response: ServerResponse, go: () => void) => void) | null,
+  };
   const provider = new Provider(issuer, {
     clients: [
       {
@@ -60,6 +67,7 @@ export async function startLoginProvider(t: Pick<TestContext, "after">, origin: 
     state.asked.push(`${request.method} ${path}`);
     if (!state.isThere) response.writeHead(502).end("<p>secret of the proxy</p>");
     else if (path.startsWith("/interaction/")) void finish(request, response);
+    else if (path === "/token" && state.onToken !== null) state.onToken(response, () => void handle(request, response));
     else void handle(request, response);
   });
   const asked = (what: string) => state.asked.filter((one) => one === what).length;

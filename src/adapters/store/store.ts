@@ -3,7 +3,7 @@
  * and shapes; the functions themselves have a file each.
  */
 
-import type { SessionRecord } from "../../core/access/console-session.ts";
+import type { ClaimedSession, SessionRecord } from "../../core/access/console-session.ts";
 import type { RobotBounds } from "../../core/access/robot.ts";
 import type { AuditEntry, AuditNote } from "../../core/admin/audit.ts";
 import { NAMESPACES_MAX } from "../../core/admin/bounds.ts";
@@ -451,9 +451,11 @@ function sessionStore(db: Db) {
     make: (session: SessionRecord, nowMs: number) => sessions.makeSession(db, session, nowMs),
     find: (idHash: string, nowMs: number) => sessions.findSession(db, idHash, nowMs),
     delete: (idHash: string) => sessions.deleteSession(db, idHash),
+    deleteClaimed: async ({ idHash, claimMs }: Pick<ClaimedSession, "idHash" | "claimMs">) =>
+      (await sessions.deleteSession(db, idHash, claimMs)) !== null,
     deleteExpired: (nowMs: number) => sessions.deleteExpiredSessions(db, nowMs),
-    claimDue: (times: { readonly nowMs: number; readonly againAtMs: number }) => sessions.claimDueSessions(db, times),
-    renew: (renewed: Renewed, claimedUntilMs: number) => sessions.renewSession(db, renewed, claimedUntilMs),
+    claimDue: (due: Parameters<typeof sessions.claimDueSessions>[1]) => sessions.claimDueSessions(db, due),
+    renew: (renewed: Renewed, claimMs: number) => sessions.renewSession(db, renewed, claimMs),
   };
 }
 

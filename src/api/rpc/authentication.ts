@@ -1,6 +1,6 @@
 /**
- * The one place where calls are authenticated: before their messages are read, and again while their streams run. Calls
- * beyond the limits of their caller end here too.
+ * The one place where calls are authenticated before their messages are read. Calls beyond the limits of their caller
+ * end here too. `until-refused.ts` judges callers again while their streams run.
  */
 import {
   type Metadata,
@@ -47,8 +47,6 @@ export type AuthenticationOptions = {
 };
 
 const HEADER = "authorization";
-/** A stream whose credential was withdrawn ends at most this much later than a new call is refused. */
-const LOOK_AGAIN_MS = 5_000;
 const NO_CREDENTIALS: Credentials = { authorization: [], certificate: null };
 
 /** Callers by the metadata of their calls, which handlers get as well. */
@@ -266,32 +264,4 @@ export function heldPlace(): HeldPlace {
     return left.signal;
   };
   return { hold, keep, end, untilEnded };
-}
-
-/**
- * Resolves with the reason once the caller's credential does not count any more, or with null when the signal is
- * aborted. If an identity provider is unreachable, open streams continue: their callers were verified before.
- */
-export async function untilRefused(
-  { identity, credentials }: Caller,
-  { authenticate, clock }: { readonly authenticate: Authenticate; readonly clock: Pick<Clock, "sleep"> },
-  signal: AbortSignal,
-): Promise<string | null> {
-  if (identity.method === "anonymous") return null;
-  while (!signal.aborted) {
-    await clock.sleep(LOOK_AGAIN_MS, signal);
-    if (signal.aborted) break;
-    const answer = await again(credentials, authenticate);
-    if (answer?.kind === "refused") return answer.why;
-  }
-  return null;
-}
-
-/** Null: a part that is needed for the answer is away. */
-async function again(credentials: Credentials, authenticate: Authenticate): Promise<Authentication | null> {
-  try {
-    return await authenticate(credentials);
-  } catch {
-    return null;
-  }
 }

@@ -9,11 +9,12 @@ import type { Clock } from "../../runtime/clock.ts";
 import { linkedController } from "../../runtime/linked-controller.ts";
 import { type ServedCall, serving } from "../../runtime/served-call.ts";
 import type { Authorization } from "../ports.ts";
-import { type Caller, callerOf, untilRefused } from "./authentication.ts";
+import { type Caller, callerOf } from "./authentication.ts";
 import { CallAccess } from "./call-access.ts";
 import { limitedCall } from "./limited-call.ts";
 import { CALL_ENDED, credentialEnded, type OnInternalError, serverStopping, stalled, toStatus } from "./rpc-error.ts";
 import { type Decoded, type Encoded, encode } from "./service-definition.ts";
+import { untilRefused } from "./until-refused.ts";
 
 /** The context of a call, which its handler gets with the request. */
 export type CallContext = {

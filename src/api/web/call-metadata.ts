@@ -36,3 +36,9 @@ function credentialsOf({ rawHeaders }: WebRequest): readonly string[] {
 function isMetadata(name: string, value: string): boolean {
   return NAME.test(name) && !name.endsWith("-bin") && VALUE.test(value);
 }
+
+/** The header `Host`, or `:authority` in HTTP/2. Null: the request has none. */
+export function hostOf(request: WebRequest): string | null {
+  const { authority } = request as { readonly authority?: string };
+  return (authority === undefined || authority === "" ? headerOf(request, "host") : authority) ?? null;
+}

@@ -7,7 +7,7 @@ import { type EnteringOptions, enterCall, heldPlace } from "../rpc/authenticatio
 import type { ServedService } from "../rpc/handler.ts";
 import type { OnInternalError } from "../rpc/rpc-error.ts";
 import { answer, answerError, protect, type WebResponse } from "./answers.ts";
-import { headerOf, metadataOf } from "./call-metadata.ts";
+import { headerOf, hostOf, metadataOf } from "./call-metadata.ts";
 import { clientAddress, type TrustedProxies } from "./client-address.ts";
 import { BODY_MS } from "./connections.ts";
 import { type OwnNames, turnedAway } from "./guards.ts";
@@ -151,10 +151,9 @@ export class Door {
 type Received = { readonly request: WebRequest; readonly response: WebResponse; readonly continues: boolean };
 
 function guarded(request: WebRequest) {
-  const { authority } = request as { readonly authority?: string };
   return {
     method: request.method ?? "",
-    host: authority === undefined || authority === "" ? headerOf(request, "host") : authority,
+    host: hostOf(request) ?? undefined,
     localAddress: request.socket.localAddress,
     origin: headerOf(request, "origin"),
     fetchSite: headerOf(request, "sec-fetch-site"),

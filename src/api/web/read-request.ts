@@ -58,13 +58,18 @@ function withoutEnvelope(body: Buffer): Buffer | null {
   return isOne ? body.subarray(HEAD_BYTES) : null;
 }
 
+/** Throws an `RpcError` if the request says that its body is too large. */
+export function checkLength(request: WebRequest, bytesMax: number): void {
+  if (Number(request.headers["content-length"] ?? 0) > bytesMax) throw tooLarge(bytesMax);
+}
+
 /** Throws an `RpcError` if the body is too large or too slow. */
 export async function readBody(
   request: WebRequest,
   { bytesMax, arrivesMs }: BodyBounds,
   clock: Pick<Clock, "sleep">,
 ): Promise<Buffer> {
-  if (Number(request.headers["content-length"] ?? 0) > bytesMax) throw tooLarge(bytesMax);
+  checkLength(request, bytesMax);
   const chunks: Buffer[] = [];
   let bytes = 0;
   const over = new AbortController();

@@ -52,6 +52,7 @@ const TARGETS: Readonly<Record<string, boolean>> = {
   "javascript:alert(1)": false,
   "/jobs\r\nset-cookie: a=b": false,
   "/jöbs": false,
+  '/jobs?q="a"': false,
   [`/${"a".repeat(1_024)}`]: false,
 };
 
@@ -64,7 +65,18 @@ for (const [to, isOwn] of Object.entries(TARGETS)) {
 test("a token is renewed a minute before it expires, and one with a short life after half of it", () => {
   assert.equal(renewalMs(3_600_000, 0), 3_540_000);
   assert.equal(renewalMs(100_000, 0), 50_000);
-  assert.equal(renewalMs(1_000, 5_000), 5_000);
+  assert.equal(renewalMs(100_001.5, 0), 50_000);
+});
+
+test("law: a token is renewed in five seconds at the earliest, in whole milliseconds, and before its end", () => {
+  const times = fc.record({ nowMs: fc.nat(), leftMs: fc.double({ min: -1e6, max: 1e9, noNaN: true }) });
+  fc.assert(
+    fc.property(times, ({ nowMs, leftMs }) => {
+      const atMs = renewalMs(nowMs + leftMs, nowMs);
+      assert.ok(Number.isInteger(atMs) && atMs >= nowMs + 5_000);
+      assert.ok(leftMs < 10_000 || atMs <= nowMs + leftMs - 5_000);
+    }),
+  );
 });
 
 const CONSOLE = { url: OWN, issuer: "https://login.example", clientId: "gangway" };

@@ -84,24 +84,43 @@ onEachDatabase((openDb) => {
     for (let at = 0; at < 10; at++) await store.make(sessionOf(`s${at}`, { renewAtMs: 500 }), 100);
     await store.make(sessionOf("later", { renewAtMs: 501 }), 100);
     await store.make(sessionOf("never"), 100);
-    const times = { nowMs: 500, againAtMs: 600 };
-    const claims = (await Promise.all([store.claimDue(times), store.claimDue(times)])).flat();
+    const due = { nowMs: 500, claimMs: 30_000, max: 100 };
+    const claims = (await Promise.all([store.claimDue(due), store.claimDue(due)])).flat();
     const wanted = Array.from({ length: 10 }, (_, at) => hashOf(`s${at}`));
     assert.deepEqual(claims.map(({ idHash }) => idHash).sort(), wanted.sort());
-    assert.deepEqual(await store.claimDue(times), []);
-    assert.equal((await store.claimDue({ nowMs: 600, againAtMs: 700 })).length, 11);
-    assert.deepEqual(await store.claimDue({ nowMs: 1_000, againAtMs: 1_100 }), [], "they have expired");
+    assert.deepEqual(await store.claimDue(due), []);
+    const later = await store.claimDue({ ...due, nowMs: 999 });
+    assert.deepEqual(
+      later.map(({ idHash }) => idHash),
+      [hashOf("later")],
+      "a machine whose clock is ahead gets no session that another one renews",
+    );
+    await db.query("update console_sessions set claim_ms = claim_ms - 30000");
+    assert.equal((await store.claimDue({ ...due, nowMs: 600, max: 7 })).length, 7);
+    assert.equal((await store.claimDue({ ...due, nowMs: 600 })).length, 4);
+    await db.query("update console_sessions set claim_ms = claim_ms - 30000");
+    assert.deepEqual(await store.claimDue({ ...due, nowMs: 1_000 }), [], "they have expired");
   });
 
   test("renewed tokens are kept, unless another process has claimed the session since", async () => {
     const session = sessionOf("a", { renewAtMs: 500 });
     await store.make(session, 100);
-    await store.claimDue({ nowMs: 500, againAtMs: 600 });
-    await store.claimDue({ nowMs: 600, againAtMs: 700 });
-    const renewed = { idHash: session.idHash, tokens: { text: "new" }, expiresAtMs: 900, renewAtMs: 800 };
-    await store.renew(renewed, 600);
+    const claim = async () => {
+      const [claimed] = await store.claimDue({ nowMs: 500, claimMs: 30_000, max: 20 });
+      assert.ok(claimed !== undefined);
+      return claimed;
+    };
+    const first = await claim();
+    await db.query("update console_sessions set claim_ms = claim_ms - 60000");
+    const second = await claim();
+    const renewed = { idHash: session.idHash, tokens: { text: "new" }, expiresAtMs: 900, renewAtMs: 500 };
+    assert.equal(await store.renew(renewed, first.claimMs), false);
+    assert.equal(await store.deleteClaimed(first), false);
     assert.deepEqual((await store.find(session.idHash, 650))?.tokens, session.tokens);
-    await store.renew(renewed, 700);
+    assert.equal(await store.renew(renewed, second.claimMs), true);
     assert.deepEqual(await store.find(session.idHash, 650), { ...renewed, subject: session.subject });
+    assert.equal(await store.deleteClaimed(second), false, "the claim was given back");
+    assert.equal(await store.deleteClaimed(await claim()), true);
+    assert.equal(await store.find(session.idHash, 650), null);
   });
 });

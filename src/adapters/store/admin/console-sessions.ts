@@ -1,5 +1,6 @@
 /** Logins of browsers. Each is found by the hash of its cookie's secret alone. */
 import {
+  type ClaimedSession,
   type NewSessionOutcome,
   SESSIONS_MAX,
   SESSIONS_OF_SUBJECT_MAX,
@@ -29,8 +30,12 @@ export function makeSession(db: Db, session: SessionRecord, nowMs: number): Prom
 const LOCK_SESSIONS = "select 1 from installation for no key update";
 
 const DELETE_OLDEST = `
-delete from console_sessions where id_hash in (
-  select id_hash from console_sessions where subject = $1 order by create_ms desc, id_hash offset $2::int)`;
+with oldest as (
+  select id_hash from console_sessions where subject = $1 order by create_ms desc, id_hash offset $2::int
+), locked as (
+  select s.id_hash from console_sessions s join oldest using (id_hash) order by s.id_hash for update of s
+)
+delete from console_sessions s using locked where s.id_hash = locked.id_hash`;
 
 const COUNT = "select count(*)::int as sessions from console_sessions";
 
@@ -46,13 +51,19 @@ export async function findSession(executor: Executor, idHash: string, nowMs: num
 
 const FIND = `select ${COLUMNS} from console_sessions where id_hash = $1 and expires_ms > $2::bigint`;
 
-/** Returns the session that was deleted. Null: there is none. */
-export async function deleteSession(executor: Executor, idHash: string): Promise<SessionRecord | null> {
-  const [session] = await executor.query<SessionRecord>(DELETE, [idHash]);
+/** Returns the session that was deleted. Null: there is none, or none with this claim. `claimMs` null: any. */
+export async function deleteSession(
+  executor: Executor,
+  idHash: string,
+  claimMs: number | null = null,
+): Promise<SessionRecord | null> {
+  const [session] = await executor.query<SessionRecord>(DELETE, [idHash, claimMs]);
   return session ?? null;
 }
 
-const DELETE = `delete from console_sessions where id_hash = $1 returning ${COLUMNS}`;
+const DELETE = `
+delete from console_sessions where id_hash = $1 and ($2::bigint is null or claim_ms = $2::bigint)
+returning ${COLUMNS}`;
 
 /** Deletes sessions that have expired, but leaves those that another process deletes or renews at this moment. */
 export async function deleteExpiredSessions(executor: Executor, nowMs: number): Promise<void> {
@@ -65,35 +76,40 @@ with expired as (
 )
 delete from console_sessions s using expired where s.id_hash = expired.id_hash`;
 
-/** Sessions whose tokens one process renews at a time. */
-const DUE_MAX = 20;
-
-/** Returns sessions that are due to be renewed. No other process gets them before `againAtMs`. */
+/**
+ * Returns at most `max` sessions that are due to be renewed. No other process gets them for `claimMs`, by the
+ * database's clock. Whether they are due is a matter of the machine's clock, as their tokens are.
+ */
 export function claimDueSessions(
   executor: Executor,
-  { nowMs, againAtMs }: { readonly nowMs: number; readonly againAtMs: number },
-): Promise<readonly SessionRecord[]> {
-  return executor.query<SessionRecord>(CLAIM, [nowMs, againAtMs, DUE_MAX]);
+  { nowMs, claimMs, max }: { readonly nowMs: number; readonly claimMs: number; readonly max: number },
+): Promise<readonly ClaimedSession[]> {
+  return executor.query<ClaimedSession>(CLAIM, [nowMs, claimMs, max]);
 }
 
 const CLAIM = `
-with due as (
-  select id_hash from console_sessions
-   where renew_ms <= $1::bigint and expires_ms > $1::bigint
-   order by id_hash limit $3 for update skip locked
+with clock as (
+  select (extract(epoch from clock_timestamp()) * 1000)::bigint as ms
+), due as (
+  select id_hash from console_sessions, clock
+   where renew_ms <= $1::bigint and expires_ms > $1::bigint and (claim_ms is null or claim_ms <= clock.ms)
+   order by id_hash limit $3 for update of console_sessions skip locked
 )
-update console_sessions s set renew_ms = $2::bigint from due where s.id_hash = due.id_hash
-returning s.id_hash as "idHash", s.subject, s.tokens, s.expires_ms as "expiresAtMs", s.renew_ms as "renewAtMs"`;
+update console_sessions s set claim_ms = clock.ms + $2::bigint from due, clock where s.id_hash = due.id_hash
+returning s.id_hash as "idHash", s.subject, s.tokens, s.expires_ms as "expiresAtMs", s.renew_ms as "renewAtMs",
+  s.claim_ms as "claimMs"`;
 
-/** Keeps renewed tokens, if the session is still there and no other process has claimed it since. */
+/** Keeps renewed tokens, and gives the claim back. False: the session is gone, or another process has claimed it. */
 export async function renewSession(
   executor: Executor,
   { idHash, tokens, expiresAtMs, renewAtMs }: Omit<SessionRecord, "subject">,
-  claimedUntilMs: number,
-): Promise<void> {
-  await executor.query(RENEW, [idHash, json(tokens), expiresAtMs, renewAtMs, claimedUntilMs]);
+  claimMs: number,
+): Promise<boolean> {
+  const rows = await executor.query(RENEW, [idHash, json(tokens), expiresAtMs, renewAtMs, claimMs]);
+  return rows.length > 0;
 }
 
 const RENEW = `
-update console_sessions set tokens = $2::json, expires_ms = $3::bigint, renew_ms = $4::bigint
- where id_hash = $1 and renew_ms = $5::bigint`;
+update console_sessions set tokens = $2::json, expires_ms = $3::bigint, renew_ms = $4::bigint, claim_ms = null
+ where id_hash = $1 and claim_ms = $5::bigint
+returning 1`;

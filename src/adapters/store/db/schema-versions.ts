@@ -78,6 +78,7 @@ export const SCHEMA_VERSIONS: SchemaVersions = [
     "0046_training-runtimes",
     "0047_job-filters",
     "0048_console-sessions",
+    "0049_session-claims",
   ],
 ];
 

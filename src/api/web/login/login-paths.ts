@@ -3,7 +3,7 @@ import { status } from "@grpc/grpc-js";
 import type { Logins } from "../../ports.ts";
 import type { EnteringOptions } from "../../rpc/authentication.ts";
 import { failedPrecondition, type OnInternalError, toStatus } from "../../rpc/rpc-error.ts";
-import { answer, skipBody } from "../answers.ts";
+import { answer, skipBody, type WebResponse } from "../answers.ts";
 import { type Refused, UNKNOWN_PATH, wrongMethod } from "../refused.ts";
 import { noCookie, readCookie } from "./cookies.ts";
 import { finishLogin, startLogin } from "./issuer-login.ts";
@@ -17,11 +17,9 @@ export type LoginPathPorts = {
   readonly onInternalError: OnInternalError;
 };
 
-export type ReceivedLogin = Omit<LoginRequest, "logins" | "isSecure"> & {
+export type ReceivedLogin = Omit<LoginRequest, "logins" | "isSecure" | "left"> & {
   /** True: the listener speaks TLS. */
   readonly hasTls: boolean;
-  /** True: the client waits for "100 Continue" before it sends the body. */
-  readonly continues: boolean;
 };
 
 type Served = {
@@ -43,15 +41,14 @@ export function isLoginPath(path: string): boolean {
 
 /** Answers a request below `/auth`, or says why it is turned away. */
 export async function serveLogin(received: ReceivedLogin, ports: LoginPathPorts): Promise<Refused | null> {
-  const { request, response, path, hasTls, continues } = received;
+  const { request, response, path, hasTls } = received;
   const served = Object.hasOwn(PATHS, path) ? PATHS[path] : undefined;
   if (served === undefined) return UNKNOWN_PATH;
   if (request.method !== served.method) return wrongMethod(path, served.method);
-  if (continues) response.writeContinue();
   const { logins } = ports;
   const isSecure = hasTls || logins?.offered().isSecure === true;
   try {
-    const of = logins === null ? null : { ...received, isSecure, logins };
+    const of = logins === null ? null : { ...received, isSecure, logins, left: untilLeft(response) };
     send(received, of === null ? withoutLogins(path) : await served.answer(of, ports.entering));
   } catch (cause) {
     const { code = status.INTERNAL, details = "" } = toStatus(cause, ports.onInternalError);
@@ -59,6 +56,14 @@ export async function serveLogin(received: ReceivedLogin, ports: LoginPathPorts)
     send(received, { status: STATUSES[code] ?? 500, body: served.method === "GET" ? `${details}\n` : error });
   }
   return null;
+}
+
+/** Call it before anything is waited for: a response that has closed says so no more. */
+function untilLeft(response: WebResponse): AbortSignal {
+  const left = new AbortController();
+  // Without a reason it would make an error with a stack.
+  response.once("close", () => left.abort("left"));
+  return left.signal;
 }
 
 const STATUSES: Readonly<Partial<Record<status, number>>> = {

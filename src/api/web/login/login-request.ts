@@ -12,6 +12,10 @@ export type LoginRequest = {
   readonly search: string;
   /** The other end of the call. */
   readonly peer: string;
+  /** Aborted once the browser has left, or has its answer. */
+  readonly left: AbortSignal;
+  /** True: the client waits for "100 Continue" before it sends the body. */
+  readonly continues: boolean;
   /** True: the browser uses https. */
   readonly isSecure: boolean;
 };

@@ -5,7 +5,7 @@ import type { EnteringOptions } from "../../rpc/authentication.ts";
 import { errorInfo } from "../../rpc/error-details.ts";
 import { invalidFields, RpcError, undecodable } from "../../rpc/rpc-error.ts";
 import { BODY_MS } from "../connections.ts";
-import { readBody } from "../read-request.ts";
+import { checkLength, readBody } from "../read-request.ts";
 import { beginSession } from "./begin-session.ts";
 import type { LoginAnswer, LoginRequest } from "./login-request.ts";
 
@@ -20,13 +20,15 @@ export async function tokenLogin(of: LoginRequest, entering: EnteringOptions): P
 }
 
 /** Forms of other sites can send no JSON. */
-async function jsonBody({ request }: LoginRequest, { clock }: EnteringOptions): Promise<Json> {
+async function jsonBody({ request, response, continues }: LoginRequest, { clock }: EnteringOptions): Promise<Json> {
   const type = request.headers["content-type"] ?? "";
   if (!/^application\/json *(;|$)/i.test(type)) {
     throw new RpcError(status.INVALID_ARGUMENT, "the content type must be application/json", [
       errorInfo("UNDECODABLE_REQUEST"),
     ]);
   }
+  checkLength(request, BODY_BYTES_MAX);
+  if (continues) response.writeContinue();
   const body = await readBody(request, { bytesMax: BODY_BYTES_MAX, arrivesMs: BODY_MS }, clock);
   try {
     return JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(body)) as Json;
