@@ -240,7 +240,7 @@ test("submitting a job that has ended says so, and rerun makes it anew", async (
   const fixture = await served(t);
   const { gangway } = fixture;
   await endJob(fixture, "a");
-  const note = /note: a has ended \(SUCCEEDED 2m\d+s ago\) and does not run again; "gangway rerun a" submits it anew\n$/;
+  const note = /note: a has ended \(SUCCEEDED 2m\d+s ago\) and does not run again; "gangway rerun a" submits it anew/;
   const again = await gangway("submit a.yaml");
   assert.deepEqual([again.exitCode, again.stdout], [0, "pytorchjob/a unchanged\n"]);
   assert.match(again.stderr, note);

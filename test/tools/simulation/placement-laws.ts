@@ -8,8 +8,8 @@ import { WISH_LABEL } from "./random-jobs.ts";
 import { RACK_LABEL, type World } from "./world.ts";
 
 /**
- * Pods that were made for a node come to it, or to one of those that took them too when they were planned. All pods of an
- * admission that needs one rack come to one, as long as no node moves to another one.
+ * Pods that were made for a node come to it, or to one of those that took them too when they were planned. All pods of
+ * an admission that needs one rack come to one, as long as no node moves to another one.
  */
 export class PlacementLaws {
   /** `onPlan`: pods that came to their planned node; `offPlan`: to another one; `inRack`: to the rack of others. */

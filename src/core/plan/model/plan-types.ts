@@ -63,8 +63,8 @@ export type ClusterRefusal = {
   readonly cluster: string;
   /**
    * `Cordoned`, `Unreachable`, `NotSelected`, `NoSuchFlavor`, `NoSuchLevel`, `Draining`, `TooLarge` (does not fit the
-   * empty cluster, or none of its domains), `NoCapacity`, `DomainFull` (all pods fit, but not as near each other as they
-   * must be), `CapacityUnknown`, `Retired`.
+   * empty cluster, or none of its domains), `NoCapacity`, `DomainFull` (all pods fit, but not as near each other as
+   * they must be), `CapacityUnknown`, `Retired`.
    */
   readonly reason: string;
   readonly message: string;
@@ -126,9 +126,9 @@ export type Refusal = {
   /** The gang's generation in the snapshot: guards the record. */
   readonly generation: number;
   /**
-   * `QuotaExhausted`, `AboveQuota`, `NoQuota`, `Reserved`, `UnknownQueue`, `NoCapacity`, `DomainFull`, `TooLarge`, `NoCluster`,
-   * `QueueStopped`, `QueueFrozen`, `PoolFrozen`, `QueueFull`, `TenantFull`, `Suspended`, `Backoff`, `Draining`,
-   * `BehindHead`, `Preempting`.
+   * `QuotaExhausted`, `AboveQuota`, `NoQuota`, `Reserved`, `UnknownQueue`, `NoCapacity`, `DomainFull`, `TooLarge`,
+   * `NoCluster`, `QueueStopped`, `QueueFrozen`, `PoolFrozen`, `QueueFull`, `TenantFull`, `Suspended`, `Backoff`,
+   * `Draining`, `BehindHead`, `Preempting`.
    */
   readonly reason: string;
   readonly message: string;
