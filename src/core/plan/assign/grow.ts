@@ -1,5 +1,4 @@
 import { liveAdmission } from "../../job/job.ts";
-import { placesIn } from "../../job/placement/placement.ts";
 import { memberCount } from "../../job/roles.ts";
 import type { ClusterState } from "../capacity/cluster-state.ts";
 import type { FitClass } from "../capacity/fit-classes.ts";
@@ -62,21 +61,21 @@ export function canGrow(fleet: Fleet, gang: GangRecord): boolean {
 
 /** Asked once: a gang that runs with other members has another record. */
 function shortfallOf(gang: GangRecord, { cluster, live }: Pick<Growth, "cluster" | "live">): Shortfall {
-  if (gang.shortfall !== null) return gang.shortfall;
+  // Its pods are by the levels of the cluster.
+  if (gang.shortfall?.facts === cluster.facts) return gang.shortfall;
   const added = allMissing(gang, live);
-  const lacks = { added, pods: addedIn(cluster, added, live), cannotIn: -1 };
+  const lacks = { added, pods: addedIn(cluster, added, live), facts: cluster.facts, cannotIn: -1 };
   noteShortfall(gang, lacks);
   return lacks;
 }
 
-/** The pods of added members, with the nodes that bind them: where the gang runs. */
+/** The pods of added members, with the nodes where the gang runs. */
 function addedIn(cluster: ClusterState, added: SizedAsk, live: PlannedFrom) {
-  const places = placesIn(live.placement ?? null);
-  const nodeOf = (role: string) => places(role, 0)?.node ?? null;
-  const { flavorLabels } = live;
-  const pods = { groups: groupsOf(added, cluster, flavorLabels), together: togetherOf(added, cluster, flavorLabels) };
-  const first = added.ask.roles.map(({ role }) => nodeOf(role)).find((node) => node !== null) ?? null;
-  return { ...pods, nodeOf: (role: string) => nodeOf(role) ?? first };
+  const { flavorLabels, placement } = live;
+  const runsOf = (role: string | null) => (placement?.runs ?? []).filter((run) => role === null || run.role === role);
+  const nodesOf = (role: string | null) => runsOf(role).map(({ node }) => placement?.nodes[node] ?? "");
+  const groups = groupsOf(added, cluster, flavorLabels);
+  return { groups, together: togetherOf(added, cluster, flavorLabels), nodesOf };
 }
 
 function allMissing({ shape }: GangRecord, { members }: PlannedFrom): SizedAsk {

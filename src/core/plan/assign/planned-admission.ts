@@ -1,8 +1,7 @@
 import type { PlannedRun } from "../../job/placement/placement.ts";
 import type { ClusterState } from "../capacity/cluster-state.ts";
 import { plannedRuns } from "../capacity/planned-runs.ts";
-import type { Together } from "../domains/place-gang.ts";
-import { boundLevel } from "../domains/wish.ts";
+import { boundsOf, type Together } from "../domains/wish.ts";
 import type { MemberCounts } from "../model/gang.ts";
 import type { PlanGang } from "../model/plan-gang.ts";
 import type { PlannedAdmission, PlannedAllocation } from "../model/plan-types.ts";
@@ -38,7 +37,7 @@ export function runsOf(
   const { groups, together, from = {} } = of;
   const toPlace = groups.map(({ fit, roles, wish }) => {
     const members = roles.map(({ role, count }) => ({ role, first: from[role] ?? 0, count }));
-    return { fit, members, wishes: wish !== undefined, bound: boundLevel(together, wish) };
+    return { fit, members, wishes: wish !== undefined, bounds: boundsOf(together, fit, wish) };
   });
   return plannedRuns(free, mark, toPlace);
 }

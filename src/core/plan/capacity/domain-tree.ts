@@ -1,4 +1,6 @@
 import { compareText } from "../../../runtime/compare-text.ts";
+import { firstWhere } from "../../../runtime/first-where.ts";
+import { append } from "../../../runtime/lists.ts";
 import type { NodeCapacity } from "../model/snapshot.ts";
 
 /** The leaf of a slot whose node lacks the label of a level, and of one without a node. */
@@ -54,10 +56,16 @@ export class DomainTree {
 
   /** The slots of all nodes in a domain. */
   slotsUnder(domain: number): readonly number[] {
-    const level = this.starts.findLastIndex((start) => start <= domain);
+    const { parents, starts, depth } = this;
+    let [first, last] = [domain, domain];
+    // The children of neighbours are neighbours, so the leaves of a domain are a range.
+    for (let level = starts.findLastIndex((start) => start <= domain); level < depth - 1; level++) {
+      const [from, to, before, after] = [starts[level + 1] as number, starts[level + 2] as number, first, last];
+      first = firstWhere(from, to, (at) => (parents[at] as number) >= before);
+      last = firstWhere(from, to, (at) => (parents[at] as number) > after) - 1;
+    }
     const slots: number[] = [];
-    for (const [slot, leaf] of this.leafAt.entries())
-      if (leaf >= 0 && this.above(leaf, level) === domain) slots.push(slot);
+    for (let leaf = first; leaf <= last; leaf++) append(slots, this.slotsIn(leaf));
     return slots;
   }
 

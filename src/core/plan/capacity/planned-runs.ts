@@ -1,6 +1,7 @@
 import { compareText } from "../../../runtime/compare-text.ts";
 import { getOrCreate } from "../../../runtime/get-or-create.ts";
 import { OTHER_NODES_MAX, type PlannedRun } from "../../job/placement/placement.ts";
+import { type Bound, slotsWithin } from "./domain-bounds.ts";
 import { NO_LEAF } from "./domain-tree.ts";
 import type { FitClass } from "./fit-classes.ts";
 import type { FreeCapacity } from "./free-capacity.ts";
@@ -16,8 +17,8 @@ export type GroupToPlace = {
   readonly members: readonly Members[];
   /** True: it was placed by a wish of its own, before the groups without one, and in the order of the groups. */
   readonly wishes: boolean;
-  /** The level of which a member must not leave its domain. Null: it may go anywhere. */
-  readonly bound: number | null;
+  /** The levels of which a member must not leave its domain. */
+  readonly bounds: readonly Bound[];
 };
 
 /**
@@ -54,17 +55,16 @@ function takeFirst(placed: PlacedOnSlot[], members: readonly Members[]): readonl
   return taken;
 }
 
-/** The other nodes that take a pod of a group now, for one that is planned on a node: none outside of its domain. */
-function spareNodes(free: FreeCapacity, { fit, bound }: GroupToPlace): (planned: string) => readonly string[] {
-  const tree = bound === null ? undefined : free.domainsFor(fit)?.tree;
+/** The other nodes that take a pod of a group now, for one that is planned on a node: none outside of its domains. */
+function spareNodes(free: FreeCapacity, { fit, bounds }: GroupToPlace): (planned: string) => readonly string[] {
   const first = () => free.firstFor(fit, OTHER_NODES_MAX + 1);
-  const byDomain = new Map<number, readonly string[]>();
+  const bySlots = new Map<string, readonly string[]>();
   return (planned) => {
-    const leaf = tree?.leafAt[free.slotOf(planned) ?? -1] ?? NO_LEAF;
-    const domain = tree === undefined || leaf < 0 ? NO_LEAF : tree.above(leaf, bound ?? 0);
-    const names = getOrCreate(byDomain, domain, () => {
-      return tree === undefined || domain < 0 ? first() : free.within(tree.slotsUnder(domain), first);
-    });
+    const slots = slotsWithin(free, planned, bounds);
+    if (slots !== null && slots.length < 2) return [];
+    // A domain is named by its first slot and its size.
+    const key = slots === null ? "" : `${slots[0]} ${slots.length}`;
+    const names = getOrCreate(bySlots, key, () => (slots === null ? first() : free.within(slots, first)));
     return names.filter((name) => name !== planned);
   };
 }

@@ -1,6 +1,8 @@
 import type { DomainTree } from "../capacity/domain-tree.ts";
+import type { FitClass } from "../capacity/fit-classes.ts";
 import type { FreeCapacity } from "../capacity/free-capacity.ts";
-import type { GangPods, WishingGroup } from "./place-gang.ts";
+import type { DomainWish } from "./choose-domains.ts";
+import { fitGang, type GangPods, type WishingGroup } from "./place-gang.ts";
 
 /** The domain that comes nearest to what a gang wishes for, in words. */
 export type NearestDomain = {
@@ -17,15 +19,16 @@ export type NearestDomain = {
 /** What a gang demands: groups that are in one domain of a level, or a group in slices. */
 type Demand = {
   readonly groups: readonly WishingGroup[];
+  /** The level is one of those that nodes have for pods of this class. */
+  readonly by: FitClass;
   readonly level: number;
   readonly slice: number | null;
 };
 
 /** Null: the gang demands no domain, or the nodes have none. */
 export function nearestDomain(free: FreeCapacity, gang: GangPods): NearestDomain | null {
-  const demand = demandOf(gang);
-  const [first] = demand?.groups ?? [];
-  const domains = first === undefined ? null : free.domainsFor(first.fit);
+  const demand = demandOf(free, gang);
+  const domains = demand === null ? null : free.domainsFor(demand.by);
   if (demand === null || domains === null) return null;
   const { groups, level, slice } = demand;
   const takes = fittingByDomain(free, domains.tree, { groups, level });
@@ -39,15 +42,26 @@ export function nearestDomain(free: FreeCapacity, gang: GangPods): NearestDomain
   return { level: name, domain: domains.tree.pathOf(best[0]).join("/"), takes: best[1], slice };
 }
 
-function demandOf({ groups, together }: GangPods): Demand | null {
-  if (together?.required === true) return { groups, level: together.level, slice: null };
-  for (const group of groups) {
-    const { required = false, level = null, slices = [] } = group.wish ?? {};
-    if (required && level !== null) return { groups: [group], level, slice: null };
-    const [outer] = slices;
-    if (outer !== undefined) return { groups: [group], level: outer.level, slice: outer.size };
-  }
-  return null;
+/** The first demand that does not hold, each type for itself and then all together; else the first one. */
+function demandOf(free: FreeCapacity, { groups, together }: GangPods): Demand | null {
+  const holds = (group: WishingGroup) => fitGang(free, { groups: [group], together: null });
+  const own = groups.flatMap((group) => demandsOf(group));
+  const all = together?.required === true ? [{ groups, by: together.by, level: together.level, slice: null }] : [];
+  const broken = own.find(({ alone }) => !holds(alone));
+  return broken ?? all[0] ?? own[0] ?? null;
+}
+
+/** What a type demands: one domain, and slices. `alone`: its pods with this demand and no other. */
+function demandsOf(group: WishingGroup): readonly (Demand & { readonly alone: WishingGroup })[] {
+  const { required = false, level = null, slices = [] } = group.wish ?? {};
+  const [outer] = slices;
+  const made = (wish: DomainWish, at: number, slice: number | null) => {
+    return { groups: [group], by: group.fit, level: at, slice, alone: { ...group, wish } };
+  };
+  return [
+    ...(required && level !== null ? [made({ level, required, slices: [] }, level, null)] : []),
+    ...(outer === undefined ? [] : [made({ level, required, slices }, outer.level, outer.size)]),
+  ];
 }
 
 /** How many pods of some groups fit in each domain of a level, each group beside nothing of the others. */

@@ -1,8 +1,15 @@
 import { maxOf } from "../../../runtime/lists.ts";
 import type { TopologyWish } from "../../job/placement/topology-wish.ts";
+import type { Bound } from "../capacity/domain-bounds.ts";
+import type { FitClass } from "../capacity/fit-classes.ts";
 import type { Topology } from "../model/topology.ts";
 import type { DomainWish } from "./choose-domains.ts";
-import type { Together } from "./place-gang.ts";
+
+/**
+ * All pods of a gang are in one domain of this level, or, if it is not required, as near each other as possible. The
+ * level is one of those that nodes have for pods of a class.
+ */
+export type Together = { readonly by: FitClass; readonly level: number; readonly required: boolean };
 
 /** The place of a level that is named by its name or its label. Null: there is none. */
 function levelIn(topology: Topology, named: string): number | null {
@@ -28,18 +35,14 @@ export function wishIn(topology: Topology, { required, preferred, slices = [] }:
   };
 }
 
-/** The wish for all pods of a gang together by the levels of a cluster, which has all of them. Null: there is none. */
-export function togetherIn(topology: Topology, wish: TopologyWish | undefined): Together | null {
-  const { level = null, required = false } = wish === undefined ? {} : wishIn(topology, wish);
-  return level === null ? null : { level, required };
-}
-
-/** The finest level of which a member must not leave its domain. Null: it may go anywhere. */
-export function boundLevel(together: Together | null, wish: DomainWish | undefined): number | null {
-  const bounds = [
-    ...(together?.required === true ? [together.level] : []),
+/** The levels of which a member must not leave its domain. Empty: it may go anywhere. */
+export function boundsOf(together: Together | null, fit: FitClass, wish: DomainWish | undefined): readonly Bound[] {
+  const own = [
     ...(wish?.required === true && wish.level !== null ? [wish.level] : []),
     ...(wish?.slices ?? []).map(({ level }) => level),
   ];
-  return bounds.length === 0 ? null : maxOf(bounds, 0);
+  return [
+    ...(together?.required === true ? [{ by: together.by, level: together.level }] : []),
+    ...(own.length === 0 ? [] : [{ by: fit, level: maxOf(own, 0) }]),
+  ];
 }

@@ -1,13 +1,12 @@
 import type { ClusterState } from "../capacity/cluster-state.ts";
 import type { FitClass } from "../capacity/fit-classes.ts";
-import { placeGang } from "../domains/place-gang.ts";
 import type { PlanGang } from "../model/plan-gang.ts";
 import { waitForCapacity } from "../queues/class-state.ts";
 import type { CapacityTry, GangClass, Request } from "../queues/records.ts";
 import { type ClusterBlock, type ClusterBlocks, clusterBlocks } from "../queues/refusals.ts";
 import type { Requeue } from "../requeue/requeue.ts";
 import type { Fleet } from "./fleet.ts";
-import { reasonOf, shortOf, tryCapacity, tryIn } from "./requests.ts";
+import { placeTried, reasonOf, shortOf, tryCapacity, tryIn } from "./requests.ts";
 import type { Reserved } from "./reserved.ts";
 
 /** A request that was placed, and the point to which its cluster goes back if it is not admitted. */
@@ -51,7 +50,7 @@ export class FindCapacity {
     }
     for (const tried of tries.length < 2 ? tries : ranked(tries, gang, request)) {
       const { mark } = tried.cluster.free;
-      if (placeGang(tried.cluster.free, tried).all) return { tried, mark };
+      if (placeTried(tried)) return { tried, mark };
       this.#note(tried, null);
     }
     return null;

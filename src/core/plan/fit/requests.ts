@@ -4,8 +4,9 @@ import type { ClusterState } from "../capacity/cluster-state.ts";
 import type { NamedGroup } from "../capacity/find-blocked.ts";
 import type { FitClass } from "../capacity/fit-classes.ts";
 import type { FreeCapacity } from "../capacity/free-capacity.ts";
-import { fitGang, fitGangTogether, type Together, wishesForDomains } from "../domains/place-gang.ts";
-import { missingLevel, togetherIn, wishIn } from "../domains/wish.ts";
+import { fitGroups } from "../capacity/place-all.ts";
+import { fitGang, fitGangTogether, merged, placeGang, wishesForDomains } from "../domains/place-gang.ts";
+import { missingLevel, type Together, wishIn } from "../domains/wish.ts";
 import type { FlavorChoice } from "../model/flavors.ts";
 import type { NodeLabels } from "../model/node-labels.ts";
 import type { ClusterFacts } from "../model/snapshot.ts";
@@ -87,7 +88,27 @@ export function tryCapacity(tried: CapacityTry): { readonly fits: boolean; reado
 
 function fitsTogether(tried: CapacityTry): boolean {
   const { cluster } = tried;
-  return fitGangTogether(cluster.free, tried, (fit, count) => cluster.counts.isEnough(fit, count));
+  if (isRefusedByDomains(tried)) return false;
+  const fits = fitGangTogether(cluster.free, tried, (fit, count) => cluster.counts.isEnough(fit, count));
+  if (!fits) noteRefusedByDomains(tried);
+  return fits;
+}
+
+/** Places a request in its cluster, or nothing of it. */
+export function placeTried(tried: CapacityTry): boolean {
+  if (isRefusedByDomains(tried)) return false;
+  const { all } = placeGang(tried.cluster.free, tried);
+  if (!all) noteRefusedByDomains(tried);
+  return all;
+}
+
+/** True if the domains of the cluster have refused it, and its capacity is what it was then. */
+function isRefusedByDomains({ cluster, refusedState }: CapacityTry): boolean {
+  return refusedState === cluster.free.state;
+}
+
+function noteRefusedByDomains(tried: CapacityTry): void {
+  if (wishesForDomains(tried)) tried.refusedState = tried.cluster.free.state;
 }
 
 /** The first class of which too few pods fit now, whatever the others take. Null: each one alone fits. */
@@ -139,6 +160,7 @@ function newTry(request: Request, cluster: ClusterState, facts: ClusterFacts): C
     cluster,
     refusedIn: -1,
     refusedAfter: -1,
+    refusedState: -1,
     lacks: asked.lacks,
     listed: [],
     facts,
@@ -176,7 +198,9 @@ export function reasonOf(
 ): "NoSuchFlavor" | "NoSuchLevel" | "TooLarge" | "DomainFull" | "NoCapacity" {
   if (tried.lacks !== null) return tried.lacks.kind === "flavor" ? "NoSuchFlavor" : "NoSuchLevel";
   if (!fitsEmpty(tried)) return "TooLarge";
-  return wishesForDomains(tried) && shortOf(tried) === null ? "DomainFull" : "NoCapacity";
+  const { cluster, groups } = tried;
+  const isByWish = wishesForDomains(tried) && shortOf(tried) === null && fitGroups(cluster.free, merged(groups));
+  return isByWish ? "DomainFull" : "NoCapacity";
 }
 
 /** The first level that a gang wishes for and a cluster does not have. Null: it has all. */
@@ -197,13 +221,17 @@ export function lackOfLevel(
 
 /** What a gang wishes for all its pods together, by the levels of a cluster that has them. Null: nothing. */
 export function togetherOf(
-  { ask, groups: [first] }: SizedAsk,
+  { ask }: SizedAsk,
   { free }: Pick<ClusterState, "free">,
   flavorLabels: FlavorLabels,
 ): Together | null {
-  if (ask.topology === undefined || first === undefined) return null;
-  const fit = free.fits.of(first.podClass, labelsOf(flavorLabels, first.role));
-  return togetherIn(topologyFor(free, fit), ask.topology);
+  // Levels are those of its first replica type, whichever members are asked for.
+  const [first] = ask.roles;
+  const podClass = ask.podClasses[first?.podClass ?? -1];
+  if (ask.topology === undefined || first === undefined || podClass === undefined) return null;
+  const by = free.fits.of(podClass, labelsOf(flavorLabels, first.role));
+  const { level, required } = wishIn(topologyFor(free, by), ask.topology);
+  return level === null ? null : { by, level, required };
 }
 
 function labelsOf(flavorLabels: FlavorLabels, role: string): FlavorLabels {

@@ -10,7 +10,8 @@ import type { ClusterState, LiveMembers } from "../capacity/cluster-state.ts";
 import type { FitClass } from "../capacity/fit-classes.ts";
 import type { PlacedPod } from "../capacity/unseen-pods.ts";
 import type { AddedPods } from "../domains/place-added.ts";
-import type { Together, WishingGroup } from "../domains/place-gang.ts";
+import type { WishingGroup } from "../domains/place-gang.ts";
+import type { Together } from "../domains/wish.ts";
 import type { FlavorChoice } from "../model/flavors.ts";
 import type { MemberCounts } from "../model/gang.ts";
 import type { LimitedTenant } from "../model/limited-tenant.ts";
@@ -47,6 +48,8 @@ export function written<T extends GangRecord | GangClass | GangQueue>(record: T)
 export type Shortfall = {
   readonly added: SizedAsk;
   readonly pods: AddedPods;
+  /** The record of the cluster that the pods are for. */
+  readonly facts: ClusterFacts | null;
   /** The version of `Fleet.growthVersion` in which it cannot grow by all of them. */
   cannotIn: number;
 };
@@ -234,6 +237,8 @@ export type CapacityTry = {
   /** The round in which it was refused last, and how many admissions that round had planned in the cluster then. */
   refusedIn: number;
   refusedAfter: number;
+  /** The state of the capacity in which the cluster's domains refused it last; -1: they did not. */
+  refusedState: number;
   /**
    * The class of which too few pods fit. Null: each class alone fits, so the refusal holds for what is free now only.
    */

@@ -4,11 +4,9 @@ import { OTHER_NODES_MAX, type PlannedRun, placesIn } from "../../job/placement/
 import { memberOf } from "../../job/roles.ts";
 import { placeIn } from "../assign/planned-admission.ts";
 import { type ClusterState, membersUnder } from "../capacity/cluster-state.ts";
-import { NO_LEAF } from "../capacity/domain-tree.ts";
-import type { FitClass } from "../capacity/fit-classes.ts";
-import type { FreeCapacity } from "../capacity/free-capacity.ts";
+import { type Bound, slotsWithin } from "../capacity/domain-bounds.ts";
 import type { UnseenPod } from "../capacity/unseen-pods.ts";
-import { boundLevel } from "../domains/wish.ts";
+import { boundsOf } from "../domains/wish.ts";
 import type { Fleet } from "../fit/fleet.ts";
 import { groupsOf, togetherOf } from "../fit/requests.ts";
 import { type PlanGang, repairOf } from "../model/plan-gang.ts";
@@ -35,6 +33,7 @@ function repaired(fleet: Fleet, { facts }: GangRecord): readonly PlannedAdmissio
   const { groups, labels } = membersUnder(facts, live);
   const unseen = [...cluster.unseenPodsOf(facts.uid)];
   const places = placesIn(live.placement ?? null);
+  const boundsFor = boundsByRole(facts, cluster, labels);
   const runs = asked.members.flatMap((key): readonly PlannedRun[] => {
     const { role, index } = memberOf(key);
     const podClass = groups.find((group) => group.role === role)?.podClass;
@@ -44,7 +43,7 @@ function repaired(fleet: Fleet, { facts }: GangRecord): readonly PlannedAdmissio
     const fit = cluster.free.fits.of(podClass, ofRole(labels, role));
     const { mark } = cluster.free;
     takeOff(cluster, unseen, { role, node: place.node });
-    const slots = slotsNear(cluster.free, fit, { node: place.node, level: boundOf(facts, { cluster, labels, role }) });
+    const slots = slotsWithin(cluster.free, place.node, boundsFor(role));
     const first = () => cluster.free.firstFor(fit, refused.size + OTHER_NODES_MAX + 1);
     const near = slots === null ? first() : cluster.free.within(slots, first);
     const [node, ...others] = near.filter((name) => !refused.has(name));
@@ -64,26 +63,15 @@ function repaired(fleet: Fleet, { facts }: GangRecord): readonly PlannedAdmissio
   return [{ kind: "repair", ...of, ...where, runs, repairs: asked.version }];
 }
 
-/** The level of which a member of a gang must not leave its domain. Null: it may go anywhere. */
-function boundOf(
-  { ask }: PlanGang,
-  of: { readonly cluster: ClusterState; readonly labels: FlavorLabels; readonly role: string },
-): number | null {
+/** The levels of which a member of each replica type of a gang must not leave its domain. */
+function boundsByRole({ ask }: PlanGang, cluster: ClusterState, labels: FlavorLabels) {
   const all = sizedAsk(ask, Object.fromEntries(ask.roles.map(({ role, replicas }) => [role, replicas])));
-  const own = groupsOf(all, of.cluster, of.labels).find(({ roles }) => roles.some(({ role }) => role === of.role));
-  return boundLevel(togetherOf(all, of.cluster, of.labels), own?.wish);
-}
-
-/** The slots in the domain of a node. Null: all. None if it is not known where the node is, because it is gone. */
-function slotsNear(
-  free: FreeCapacity,
-  fit: FitClass,
-  { node, level }: { readonly node: string; readonly level: number | null },
-): readonly number[] | null {
-  if (level === null) return null;
-  const tree = free.domainsFor(fit)?.tree;
-  const leaf = tree?.leafAt[free.slotOf(node) ?? -1] ?? NO_LEAF;
-  return tree === undefined || leaf < 0 ? [] : tree.slotsUnder(tree.above(leaf, level));
+  const groups = groupsOf(all, cluster, labels);
+  const together = togetherOf(all, cluster, labels);
+  return (role: string): readonly Bound[] => {
+    const group = groups.find(({ roles }) => roles.some((one) => one.role === role));
+    return group === undefined ? [] : boundsOf(together, group.fit, group.wish);
+  };
 }
 
 /** Gangs get other nodes where they may also grow. */

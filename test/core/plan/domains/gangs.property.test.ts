@@ -178,3 +178,57 @@ test("of gangs beside each other, each is as it wishes, and no node holds more t
   );
   assert.ok(met.admitted > 200 && met.together > 50, JSON.stringify(met));
 });
+
+test("wishes that bind no pod never keep a gang from being admitted", () => {
+  const met = { admitted: 0, refused: 0 };
+  const somePreferred = fc.option(fc.record({ preferred: someLevel }), { nil: undefined });
+  const someType = fc.record({
+    replicas: fc.integer({ min: 1, max: 3 }),
+    gpus: fc.constantFrom(1, 2, 4, 8),
+    topology: somePreferred,
+    zone: fc.option(fc.constantFrom("b1", "b2"), { nil: undefined }),
+  });
+  fc.assert(
+    fc.property(
+      someHosts(5),
+      fc.array(someType, { minLength: 1, maxLength: 3 }),
+      somePreferred,
+      (hosts, types, all) => {
+        const partsOf = (wishes: boolean): JobParts => {
+          const roles = types.map(({ replicas, gpus, topology, zone }, at) => {
+            const pod = zone === undefined ? {} : { nodeSelector: { "example.com/block": zone } };
+            return [
+              ["Master", "Worker", "PS"][at],
+              { replicas, gpus, pod, ...(wishes && topology ? { topology } : {}) },
+            ];
+          });
+          return { name: "x", roles: Object.fromEntries(roles), ...(wishes && all ? { topology: all } : {}) };
+        };
+        const [planned] = planOf(hosts, [partsOf(true)]).admissions;
+        const isAdmitted = planOf(hosts, [partsOf(false)]).admissions.length > 0;
+        assert.equal(planned !== undefined, isAdmitted);
+        met[isAdmitted ? "admitted" : "refused"] += 1;
+      },
+    ),
+    { numRuns: 600 },
+  );
+  assert.ok(met.admitted > 100 && met.refused > 100, JSON.stringify(met));
+});
+
+test("members of types whose flavors have levels of their own are in one domain of the job's level all the same", () => {
+  const hosts: readonly Host[] = ["r1", "r1", "r2", "r2"].map((rack) => ({ block: "b1", rack, free: 8 }));
+  const own = { ...flavor("h100"), topology: LEVELS.slice(1) };
+  const types = { Master: { replicas: 1, cpu: 1 }, Worker: { replicas: 3, gpus: 2 } };
+  const parts: JobParts = { name: "x", roles: types, topology: { required: "rack" } };
+  const made = plan(
+    snapshot({
+      waiting: [job(parts)],
+      queues: [queue("q", { h100: 1000 })],
+      clusters: [cluster("east", { nodes: nodesOf(hosts), flavors: [own], topology: LEVELS })],
+    }),
+    AT,
+  );
+  const [planned] = made.admissions;
+  assert.ok(planned !== undefined, JSON.stringify(made.refusals));
+  checkAdmission(hosts, planned, parts);
+});
