@@ -1,9 +1,9 @@
 import type { ClusterState } from "../capacity/cluster-state.ts";
 import { eachFits } from "../capacity/place-all.ts";
 import type { PlacedPod } from "../capacity/unseen-pods.ts";
-import { fitGang, placeGang } from "../domains/place-gang.ts";
+import { fitGang, placeGang, wishesForDomains } from "../domains/place-gang.ts";
 import type { Fleet } from "../fit/fleet.ts";
-import { tryIn } from "../fit/requests.ts";
+import { fitsEmpty, tryIn } from "../fit/requests.ts";
 import { leftPods, type Reserved } from "../fit/reserved.ts";
 import type { OvertakenGang, PlannedVictim } from "../model/preemption.ts";
 import type {
@@ -392,7 +392,9 @@ export class FindVictims {
     return this.#fleet.clustersFor(gangClass.shape.ask).flatMap(({ cluster, facts, block }) => {
       if (block !== null || gangClass.excludedClusters.includes(cluster.name)) return [];
       const tried = tryIn(request, cluster, facts);
-      return tried.lacks === null ? [tried] : [];
+      // Where no domain is large enough, no victims help.
+      const isInVain = tried.lacks !== null || (wishesForDomains(tried) && !fitsEmpty(tried));
+      return isInVain ? [] : [tried];
     });
   }
 
