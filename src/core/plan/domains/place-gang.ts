@@ -88,7 +88,7 @@ class DomainTries {
     this.#fits = groups.map(({ fit }) => fit);
   }
 
-  /** Places all groups in one domain of a level: the first that takes them, those with the fewest free devices first. */
+  /** Places all groups in the first domain of a level that takes them, the one with the fewest free devices first. */
   placeAt(tree: DomainTree, level: number): boolean {
     const { mark } = this.#free;
     for (const slots of this.#candidates(tree, level)) {

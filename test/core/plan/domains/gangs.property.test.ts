@@ -215,7 +215,7 @@ test("wishes that bind no pod never keep a gang from being admitted", () => {
   assert.ok(met.admitted > 100 && met.refused > 100, JSON.stringify(met));
 });
 
-test("members of types whose flavors have levels of their own are in one domain of the job's level all the same", () => {
+test("types whose flavors have levels of their own are in one domain of the job's level all the same", () => {
   const hosts: readonly Host[] = ["r1", "r1", "r2", "r2"].map((rack) => ({ block: "b1", rack, free: 8 }));
   const own = { ...flavor("h100"), topology: LEVELS.slice(1) };
   const types = { Master: { replicas: 1, cpu: 1 }, Worker: { replicas: 3, gpus: 2 } };
