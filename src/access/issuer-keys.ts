@@ -26,11 +26,14 @@ export type KeysOptions = {
 
 /** Finds the key of a token. Throws an `IssuerUnavailableError` without keys, and jose's errors for unknown ones. */
 export type IssuerKeys = JWTVerifyGetKey & {
+  /** How often document and keys have been read. */
+  readonly readings: () => number;
   /**
-   * Reads document and keys again, because a signature failed: an issuer may replace a key under its old name. Returns
-   * false if they have just been read. Throws an `IssuerUnavailableError` if they cannot be read.
+   * Reads document and keys again, because a signature failed with those of a reading: an issuer may replace a key under
+   * its old name. Returns false if there are no newer ones and they have just been read. Throws an
+   * `IssuerUnavailableError` if they cannot be read.
    */
-  readonly readAgain: () => Promise<boolean>;
+  readonly readAgain: (after: number) => Promise<boolean>;
 };
 
 type KeySet = ReturnType<typeof createLocalJWKSet>;
@@ -40,6 +43,7 @@ export function issuerKeys(options: KeysOptions): IssuerKeys {
   const { issuer, clock, onError } = options;
   const agentNow = followAgent(options.ca);
   let keys: KeySet | null = null;
+  let readings = 0;
   let jwksUri: string | null = null;
   let readMs = Number.NEGATIVE_INFINITY;
   let triedMs = Number.NEGATIVE_INFINITY;
@@ -55,6 +59,7 @@ export function issuerKeys(options: KeysOptions): IssuerKeys {
     if (typeof found !== "string" && jwksUri === null) throw found.error;
     jwksUri = typeof found === "string" ? found : jwksUri;
     keys = createLocalJWKSet((await get(jwksUri ?? "")) as unknown as JwkSet);
+    readings += 1;
     readMs = clock.monotonicMs();
     if (typeof found === "string") failed = false;
     else onError(found.error);
@@ -85,16 +90,20 @@ export function issuerKeys(options: KeysOptions): IssuerKeys {
     try {
       return await set(header, token);
     } catch (error) {
-      if (!(error instanceof errors.JWKSNoMatchingKey) || !mayRead()) throw error;
+      if (!(error instanceof errors.JWKSNoMatchingKey)) throw error;
+      // Others may have read newer ones meanwhile.
+      if (keys !== null && keys !== set) return keys(header, token);
+      if (!mayRead()) throw error;
       return (await readOnce())(header, token);
     }
   };
-  const readAgain = async () => {
+  const readAgain = async (after: number) => {
+    if (readings > after) return true;
     if (!mayRead()) return false;
     await readOnce();
     return true;
   };
-  return Object.assign(keyOf, { readAgain });
+  return Object.assign(keyOf, { readings: () => readings, readAgain });
 }
 
 type JwkSet = Parameters<typeof createLocalJWKSet>[0];

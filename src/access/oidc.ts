@@ -27,9 +27,10 @@ export function oidcVerifier(keysOf: (issuer: IssuerSettings) => IssuerKeys, clo
         requiredClaims: ["exp", settings.subjectClaim],
         currentDate: new Date(clock.nowMs()),
       });
+    const before = keys.readings();
     try {
       const { payload } = await verify().catch(async (error: unknown) => {
-        if (!(error instanceof errors.JWSSignatureVerificationFailed) || !(await keys.readAgain())) throw error;
+        if (!(error instanceof errors.JWSSignatureVerificationFailed) || !(await keys.readAgain(before))) throw error;
         return verify();
       });
       return claimedIdentity(payload as JsonObject, settings);
