@@ -29,8 +29,8 @@ export type IssuerKeys = JWTVerifyGetKey & {
   /** How often document and keys have been read. */
   readonly readings: () => number;
   /**
-   * Reads document and keys again, because a signature failed with those of a reading: an issuer may replace a key under
-   * its old name. Returns false if there are no newer ones and they have just been read. Throws an
+   * Reads document and keys again, because a signature failed with those of a reading: an issuer may replace a key
+   * under its old name. Returns false if there are no newer ones and they have just been read. Throws an
    * `IssuerUnavailableError` if they cannot be read.
    */
   readonly readAgain: (after: number) => Promise<boolean>;
