@@ -23,11 +23,12 @@ export function checkTopology(kind: Kind, spec: SentSpec): readonly FieldError[]
   const ofRoles = new Map(roles.map((role) => [role, wishOfRole(kind, spec, role)]));
   const wishes = [ofJob, ...ofRoles.values()].flatMap((one) => one ?? []);
   const slicesOfJob = ofJob === null ? [] : checkSlicesOfJob({ ofJob, ofRoles, kind, spec });
+  const isOnly = roles.length === 1;
   return [
     ...roles.flatMap((role) => annotationErrors(kind, spec, role)),
     ...wishes.flatMap(checkWish),
     ...slicesOfJob,
-    ...roles.flatMap((role) => checkSlicesOfRole({ ofJob, ofRole: ofRoles.get(role) ?? null, spec, role })),
+    ...roles.flatMap((role) => checkSlicesOfRole({ ofJob, ofRole: ofRoles.get(role) ?? null, spec, role, isOnly })),
     ...(wishes.some(({ wish }) => wish.slices !== undefined) ? checkWhole(spec) : []),
   ];
 }
@@ -119,9 +120,10 @@ function checkSlicesOfRole(of: {
   readonly ofRole: SentWish | null;
   readonly spec: SentSpec;
   readonly role: string;
+  /** True: the job has no other replica type. */
+  readonly isOnly: boolean;
 }): readonly FieldError[] {
-  const { ofJob, ofRole, spec, role } = of;
-  const isOnly = Object.keys(spec.replicaSpecs).length === 1;
+  const { ofJob, ofRole, spec, role, isOnly } = of;
   const own = ofRole?.wish.slices === undefined && isOnly ? ofJob : ofRole;
   const { slices = [] } = own?.wish ?? {};
   const [first] = slices;

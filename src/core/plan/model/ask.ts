@@ -103,7 +103,8 @@ function wishOfJob({ placement }: JobSpec): Pick<Ask, "topology"> {
 /** The wish of a replica type. The slices of a job's wish are those of its only replica type. */
 function wishOfRole({ placement, replicaSpecs }: JobSpec, role: string): Pick<AskRole, "topology"> {
   const own = replicaSpecs[role]?.topology;
-  const ofJob = Object.keys(replicaSpecs).length === 1 ? placement.topology?.slices : undefined;
+  const sliced = placement.topology?.slices;
+  const ofJob = sliced !== undefined && Object.keys(replicaSpecs).length === 1 ? sliced : undefined;
   const slices = own?.slices ?? ofJob;
   if (own === undefined && slices === undefined) return {};
   return { topology: { ...own, ...(slices === undefined ? {} : { slices }) } };
