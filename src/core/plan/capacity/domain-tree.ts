@@ -49,6 +49,12 @@ export class DomainTree {
     return this.starts[this.depth - 1] ?? 0;
   }
 
+  /** The domains of a level, in the order of their paths. */
+  domainsAt(level: number): readonly number[] {
+    const from = this.starts[level] as number;
+    return Array.from({ length: (this.starts[level + 1] as number) - from }, (_, at) => from + at);
+  }
+
   /** The slots of the nodes in a leaf. */
   slotsIn(leaf: number): readonly number[] {
     return this.#slots[leaf - this.leafStart] ?? [];

@@ -87,13 +87,13 @@ class Choice {
     const { level: wished, required, slices } = this.#wish;
     const start = wished ?? (slices.length > 0 ? 0 : this.#tree.depth - 1);
     for (let level = start; level >= 0; level--) {
-      const domain = this.#tightest(this.#domainsAt(level), this.#slices, needed);
+      const domain = this.#tightest(this.#tree.domainsAt(level), this.#slices, needed);
       if (domain !== null) return { parts: [{ domain, units: needed }], level };
       if (wished === null || required) break;
     }
     if (required) return null;
     const level = wished === null ? start : 0;
-    const parts = this.#take(this.#domainsAt(level), this.#slices, needed);
+    const parts = this.#take(this.#tree.domainsAt(level), this.#slices, needed);
     return parts === null ? null : { parts, level };
   }
 
@@ -150,12 +150,6 @@ class Choice {
         addTo(this.#slices, parents[domain] as number, this.#slices[domain] as number);
       }
     }
-  }
-
-  #domainsAt(level: number): readonly number[] {
-    const { starts } = this.#tree;
-    const from = starts[level] as number;
-    return Array.from({ length: (starts[level + 1] as number) - from }, (_, at) => from + at);
   }
 
   #childrenOf(domain: number): readonly number[] {

@@ -1,4 +1,4 @@
-import { slotsWithin } from "../capacity/domain-bounds.ts";
+import { type Bound, slotsWithin } from "../capacity/domain-bounds.ts";
 import type { FitClass } from "../capacity/fit-classes.ts";
 import type { FreeCapacity } from "../capacity/free-capacity.ts";
 import { fitTogether, placeAll } from "../capacity/place-all.ts";
@@ -46,7 +46,7 @@ function slotsTogether(free: FreeCapacity, { together, nodesOf }: AddedPods): re
 }
 
 /** The slots within the bounds of the first node that is still in a domain: all of them are in the same. */
-function slotsOfSome(free: FreeCapacity, nodes: readonly string[], bounds: Parameters<typeof slotsWithin>[2]) {
+function slotsOfSome(free: FreeCapacity, nodes: readonly string[], bounds: readonly Bound[]) {
   for (const node of nodes) {
     const slots = slotsWithin(free, node, bounds);
     if (slots === null || slots.length > 0) return slots;

@@ -105,10 +105,7 @@ class DomainTries {
   /** The slots of each domain in which the pods of each group alone fit. */
   #candidates(tree: DomainTree, level: number): readonly (readonly number[])[] {
     const free = this.#free;
-    const domains = Array.from(
-      { length: (tree.starts[level + 1] as number) - (tree.starts[level] as number) },
-      (_, at) => tree.slotsUnder((tree.starts[level] as number) + at),
-    );
+    const domains = tree.domainsAt(level).map((domain) => tree.slotsUnder(domain));
     const enough = domains.filter((slots) =>
       this.#groups.every(
         ({ fit, count }) => slots.reduce((sum, slot) => sum + free.podsAt(fit, slot, count), 0) >= count,
